@@ -15,9 +15,8 @@ import (
 
 const module = "github.com/redlock-go/redlock"
 
-// A room is a part of the module that has a rule of its own: "redlock" (the
-// root package), "resp", "quorum", "conn", "conn/conntest", "bench", or "internal/x" with all
-// that is below it.
+// A room is a part of the module with a rule of its own: "redlock" (the root package), "resp",
+// "quorum", "conn", "conn/conntest", "bench", or "internal/x" with all below it.
 func roomOf(dir string) string {
 	parts := strings.Split(dir, "/")
 	switch {
@@ -33,8 +32,8 @@ func roomOf(dir string) string {
 	return parts[0]
 }
 
-// target returns what is imported: a room, "std", or the root of another module.
-// "C" is no part of std: the library builds without a C compiler.
+// target returns the kind of an import: a room, "std", or the root of another module. "C" is no
+// part of std: the library builds without a C compiler.
 func target(importPath string) string {
 	if importPath == module {
 		return "redlock"
@@ -49,8 +48,8 @@ func target(importPath string) string {
 	return strings.Join(parts[:min(3, len(parts))], "/")
 }
 
-// below has, for each part of the house, those whose packages it may import beside its own. Go itself refuses circles
-// within a wing.
+// below has, for each part of the house, the parts it may import beside its own. Go itself refuses
+// circles within a wing.
 var below = map[string][]string{
 	"resp":            {},
 	"quorum":          {},
@@ -67,7 +66,7 @@ var below = map[string][]string{
 	"bench":           {"resp", "quorum", "conn", "internal/base", "internal/wire", "internal/server", "internal/test", "redlock"},
 }
 
-// alone names the only rooms that may import a thing beside those.
+// alone names a thing's only importers, beside those of below.
 var alone = map[string][]string{
 	"internal/test/embedded":            {"internal/cmd"}, // its masters are those of tests, for trying and nothing else
 	"internal/test/fakeredis":           {"conn/conntest"},
@@ -78,12 +77,12 @@ var alone = map[string][]string{
 
 // blind has the rooms that must not see others of their wing or below it.
 var blind = map[string][]string{
-	"internal/client/fleet":   {"internal/wire/command", "internal/wire/token", "internal/client/texts"}, // it knows no locks: what it asks and what the answers mean is opaque
+	"internal/client/fleet":   {"internal/wire/command", "internal/wire/token", "internal/client/texts"}, // it knows no locks: its questions and their answers are opaque
 	"internal/test/mutants":   {"internal/test/testkit", "internal/test/fakeredis", "redlock"},
 	"internal/test/fakeredis": {"internal/test/testkit", "redlock"},
 }
 
-// wingOf is the part of the house that a room is in.
+// wingOf is a room's part of the house.
 func wingOf(room string) string {
 	if parts := strings.Split(room, "/"); parts[0] == "internal" {
 		return strings.Join(parts[:min(2, len(parts))], "/")
@@ -91,12 +90,12 @@ func wingOf(room string) string {
 	return room
 }
 
-// mayImport is the rule for files that are not tests.
+// mayImport is the rule for files other than tests.
 func mayImport(from, to string) bool {
 	wing := wingOf(from)
 	own, known := below[wing]
 	switch {
-	case !known: // a room that was not decided on
+	case !known: // an undecided room
 		return false
 	case to == "std" || to == from || slices.Contains(alone[to], from):
 		return true

@@ -25,16 +25,16 @@ const (
 	maxRootTests = 5
 )
 
-// topLevel is everything that stands at the root beside a few tests and dotfiles. A user who
-// opens the repository sees the whole house at once.
+// topLevel is everything at the root beside a few tests and dotfiles. A user who opens the
+// repository sees the whole house at once.
 var topLevel = []string{
 	"go.mod", "go.sum",
 	"resp", "conn", "quorum", "redlock.go", "bench", "internal", "README.md",
 	"LICENSE", "CHANGELOG.md",
 }
 
-// direct is every module that go.mod requires itself. What is added here ends up
-// in the go.sum of every user.
+// direct is every module required by go.mod itself. An addition here ends up in the go.sum of every
+// user.
 var direct = []string{"github.com/stretchr/testify", "github.com/tidwall/redcon", "github.com/valyala/bytebufferpool"}
 
 // file is a Go file of the repository.
@@ -44,10 +44,9 @@ type file struct {
 	nested bool // in a nested module
 }
 
-// goFiles returns all Go files, but for those in directories that the go command
-// does not look into either.
+// goFiles returns all Go files, but for those in directories skipped by the go command too.
 func goFiles(t *testing.T) (files []file) {
-	nested := "\x00" // the nested module that the walk is in, with a slash at its end
+	nested := "\x00" // the walk's nested module, with a slash at its end
 	require.NoError(t, fs.WalkDir(repository, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -97,8 +96,8 @@ func TestFiles(t *testing.T) {
 	require.Len(t, unnamedFields(t, file{src: []byte("package p\nvar a, b = T{1, 2, 3, 4, 5}, []int{1, 2, 3, 4, 5}\n")}), 1)
 }
 
-// unnamedFields finds literals of structs that name none of five or more fields: the compiler does not notice when
-// two change places.
+// unnamedFields finds struct literals of five or more unnamed fields: the compiler does not notice
+// two that change places.
 func unnamedFields(t *testing.T, f file) (problems []string) {
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, f.path, f.src, parser.SkipObjectResolution)
@@ -143,8 +142,7 @@ func TestRequirements(t *testing.T) {
 	require.Equal(t, []string{"a.b/c", "d.e/f"}, requirements("module m\nrequire a.b/c v1.0.0\nrequire (\n\tx.y/z v1.0.0 // indirect\n\td.e/f v2.0.0\n)\n"))
 }
 
-// requirements returns the modules that a go.mod requires without the comment
-// "// indirect", sorted.
+// requirements returns the modules required by a go.mod without the comment "// indirect", sorted.
 func requirements(gomod string) (names []string) {
 	for line := range strings.Lines(gomod) {
 		words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))

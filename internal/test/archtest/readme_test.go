@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// around is what the code of the README stands in.
+// around is the surroundings of the README's code.
 const around = `package readme
 
 import (
@@ -60,8 +60,8 @@ func TestReadmeCompiles(t *testing.T) {
 	require.Contains(t, compile(t, strings.Replace(source, "redlock.LostError", "redlock.LastError", 1)), "undefined: redlock.LastError")
 }
 
-// compile returns what the go command has against a file of Go. What the file imports is in the
-// build cache if it is compiled as this test was: with the race detector or without.
+// compile returns the complaints of the go command about a file of Go. The file's imports are in
+// the build cache if it is compiled like this test: with the race detector or without.
 func compile(t *testing.T, source string) string {
 	name := filepath.Join(t.TempDir(), "readme.go")
 	require.NoError(t, os.WriteFile(name, []byte(source), 0o600))
@@ -78,7 +78,7 @@ var (
 	testName = regexp.MustCompile("`(Test[A-Z][A-Za-z]+)`")
 )
 
-// TestPages: what a page links to is there, and the tests that the README names are.
+// TestPages: every link of a page has its target, and every test named in the README exists.
 func TestPages(t *testing.T) {
 	tests, pages := "", []string{}
 	require.NoError(t, fs.WalkDir(repository, ".", func(name string, _ fs.DirEntry, err error) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// banned are words that stand nowhere in the Go files, and bannedNames those that are part of
-// no name: comments are technical English, and a name says what is done.
+// banned are words found nowhere in the Go files, and bannedNames those in no name: comments are
+// technical English, and a name says what is done.
 var (
 	banned      = map[string]bool{"whoever": true, "whatever": true, "somebody": true, "nobody": true}
 	bannedNames = regexp.MustCompile(`^[tT]ells?($|[A-Z])|Tells?($|[A-Z])`)

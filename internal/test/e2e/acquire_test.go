@@ -61,8 +61,8 @@ func TestAcquireWaitsOutAnOutage(t *testing.T) {
 	})
 }
 
-// TestAcquireEndsWithItsContext, during an attempt and during a pause, with an error
-// that is the context's, its cause's and the last attempt's; and leaves no key.
+// TestAcquireEndsWithItsContext, during an attempt and during a pause, with an error that is the
+// context's, its cause's and the last attempt's; and leaves no key.
 func TestAcquireEndsWithItsContext(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"in an attempt": time.Millisecond, "in a pause": time.Hour} {
 		cluster.Run(t, name, func(t *testing.T) {
@@ -128,9 +128,8 @@ func TestAcquireThatNoNodeHasAnswered(t *testing.T) {
 	})
 }
 
-// A connection that ends while the client is idle must be noticed then:
-// the first acquire after a quiet night would otherwise lose every vote to
-// sockets that the servers have long closed.
+// A connection that ends while the client is idle must be noticed then: the first acquire after a
+// quiet night would otherwise lose every vote to sockets long closed by the servers.
 func TestIdleClientNoticesLostConnections(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := cluster.New(t, 5, cluster.Portable(portable))
@@ -153,9 +152,8 @@ func TestIdleClientNoticesLostConnections(t *testing.T) {
 	})
 }
 
-// TestRetryPausesDiffer: otherwise callers that wait for one lock would collide again
-// and again.
-// None is shorter than Retry.Min, but the first: a caller asks again once it is in line.
+// TestRetryPausesDiffer: otherwise callers waiting for one lock would collide again and again. None
+// is shorter than Retry.Min, but the first: a caller asks again once it is in line.
 func TestRetryPausesDiffer(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 1, func(c *redlock.Config) {
@@ -169,7 +167,7 @@ func TestRetryPausesDiffer(t *testing.T) {
 		require.ErrorIs(t, testkit.Get(t, waiter).Err, context.Canceled)
 		tries, long := r.Recorders[0].Calls("SET", "k"), 0
 		for i, c := range tries[2:] {
-			// The pause began after the answer, which came after this.
+			// The pause began after the answer, and the answer came after this.
 			pause := c.At.Sub(tries[i+1].At)
 			require.GreaterOrEqual(t, pause, 5*time.Millisecond)
 			if pause >= 25*time.Millisecond {
@@ -180,7 +178,7 @@ func TestRetryPausesDiffer(t *testing.T) {
 	})
 }
 
-// TestLateLock: a caller that runs again when validity is over is given no lock, and the keys are
+// TestLateLock: a caller that runs again after the end of validity gets no lock, and the keys are
 // deleted. Its machine was suspended while the nodes granted the lock.
 func TestLateLock(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {

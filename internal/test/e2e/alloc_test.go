@@ -21,8 +21,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// onOtherProcesses runs a test against masters with allocations that are not ours:
-// fake ones in a child process, and real ones where there are any.
+// onOtherProcesses runs a test against masters whose allocations are not ours: fake ones in a child
+// process, and real ones where there are any.
 func onOtherProcesses(t *testing.T, test func(t *testing.T, c *redlock.Client)) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		t.Run("fake", func(t *testing.T) {
@@ -38,7 +38,7 @@ func onOtherProcesses(t *testing.T, test func(t *testing.T, c *redlock.Client)) 
 	})
 }
 
-// TestAllocations: none, for each operation that ends as operations do.
+// TestAllocations: none, for each usual end of an operation.
 func TestAllocations(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background()) // with a Done to wait for
 	defer cancel()
@@ -115,8 +115,8 @@ func TestAllocations(t *testing.T) {
 	})
 }
 
-// TestAllocationsUnderLoad: with 64 goroutines it is less than one for ten
-// pairs, on every goroutine.
+// TestAllocationsUnderLoad: with 64 goroutines it is less than one for ten pairs, on every
+// goroutine.
 func TestAllocationsUnderLoad(t *testing.T) {
 	const goroutines, pairs = 64, 500
 	onOtherProcesses(t, func(t *testing.T, c *redlock.Client) {
@@ -152,9 +152,8 @@ func TestAllocationsUnderLoad(t *testing.T) {
 	})
 }
 
-// requireBest measures until the steady state is seen: while a machine keeps
-// one of the masters from running, batches that wait for its replies pile up,
-// and new ones are made.
+// requireBest measures until the steady state is seen: while a machine keeps one of the masters
+// from running, batches waiting for its replies pile up, and new ones are made.
 func requireBest(t *testing.T, name string, most float64, measure func() float64) {
 	t.Helper()
 	var all []float64
@@ -187,7 +186,7 @@ func TestAllocationsFenced(t *testing.T) {
 			if err == nil {
 				err = l.Release(ctx)
 			}
-			if err != nil && !errors.Is(err, redlock.ErrExpired) { // a busy machine: it is measured again
+			if err != nil && !errors.Is(err, redlock.ErrExpired) { // a busy machine: measure again
 				t.Fatal(err)
 			}
 		}
@@ -200,8 +199,7 @@ func TestAllocationsFenced(t *testing.T) {
 	})
 }
 
-// TestAllocationsOfHooks: none but for the key of an Op. Stats makes
-// the list that it returns.
+// TestAllocationsOfHooks: none but for the key of an Op. Stats makes its list.
 func TestAllocationsOfHooks(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var attempts, votes, lost atomic.Int64

@@ -19,7 +19,8 @@ func TestPermits(t *testing.T) {
 	require.Empty(t, redlock.Permits("pool", -1))
 }
 
-// TestTryAcquireAny: each permit is had once, those that are free are found by one look, and none is taken to be given back.
+// TestTryAcquireAny: each permit is had once, one look finds the free ones, and none is taken to be
+// given back.
 func TestTryAcquireAny(t *testing.T) {
 	const n = 8
 	r := cluster.Of(t, cluster.Start(t, 5))

@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestReleaseAsync: the handle is dead at once, and the release keeps its place before an
-// acquire of the same key, with which it travels: a pair is one round trip.
+// TestReleaseAsync: the handle is dead at once, and the release keeps its place before an acquire
+// of the same key, and travels with it: a pair is one round trip.
 func TestReleaseAsync(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		const pairs = 100
@@ -44,8 +44,8 @@ func TestReleaseAsync(t *testing.T) {
 	})
 }
 
-// TestReleaseAsyncAtOnce: thousands at once, more than a node may owe and than may wait,
-// cut no node off, and none is refused.
+// TestReleaseAsyncAtOnce: thousands at once, beyond a node's bound of owed replies and beyond the
+// queue's room, cut no node off, and none is refused.
 func TestReleaseAsyncAtOnce(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		const n = 3000

@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestFreshTokenForEachAttempt: no two attempts of one Acquire show the same
-// token, and all nodes are shown the same one.
+// TestFreshTokenForEachAttempt: no two attempts of one Acquire show the same token, and all nodes
+// are shown the same one.
 func TestFreshTokenForEachAttempt(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3).NoPushes()
@@ -65,9 +65,9 @@ func checkCleanedUp(t *testing.T, r *cluster.Cluster, key string) {
 	}
 }
 
-// TestFailedAttemptsCleanUpBehindThemselves: an attempt may end in
-// any way; the release follows its SET to every node, and no caller waits for it. The
-// clock of the masters stands still, so that no key ends by itself.
+// TestFailedAttemptsCleanUpBehindThemselves: however an attempt ends, its release follows its SET
+// to every node, and no caller waits for it. The clock of the masters stands still, so no key ends
+// by itself.
 func TestFailedAttemptsCleanUpBehindThemselves(t *testing.T) {
 	still := fakeredis.Options{Now: testkit.StoppedClock()}
 	start := func(t *testing.T, timeout time.Duration) *cluster.Cluster {

@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestBusy: what finds MaxWaiting operations waiting is refused at once, and
-// those are not harmed.
+// TestBusy: an operation beyond MaxWaiting waiting ones is refused at once, and these are not
+// harmed.
 func TestBusy(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxWaiting = 4 })
@@ -22,9 +22,9 @@ func TestBusy(t *testing.T) {
 		for _, s := range r.Servers {
 			s.Hang()
 		}
-		// A sent operation does not wait, and the number sent at a time is the
-		// client's business: a turn under way may take up what waits just after a
-		// refusal. So submit until it has refused for several of the watchdog's ticks.
+		// A sent operation does not wait, and the number sent at a time is the client's business: a
+		// turn under way may take up waiting ones just after a refusal. So submit until it has
+		// refused for several of the watchdog's ticks.
 		done := make(chan error, 1000)
 		accepted := 0
 		for refused := time.Now(); time.Since(refused) < 200*time.Millisecond; {
@@ -61,8 +61,8 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-// TestOpOfAnotherLockIsOwed: an Op that has acquired a lock which one node never
-// received, and then releases another, is not taken for the release of the first.
+// TestOpOfAnotherLockIsOwed: an Op acquires a lock never received by one node, and then releases
+// another. This is not taken for the release of the first.
 func TestOpOfAnotherLockIsOwed(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)

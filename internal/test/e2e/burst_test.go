@@ -13,9 +13,9 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestBurstOnASlowNetwork: more operations than a node may owe replies wait in the
-// queue. The connection is not closed because they are sent too quickly. There is one
-// node, so that none lags behind a quorum of the others.
+// TestBurstOnASlowNetwork: more operations than a node may owe replies wait in the queue. The
+// connection is not closed for too quick sending. There is one node, so none lags behind a quorum
+// of the others.
 func TestBurstOnASlowNetwork(t *testing.T) {
 	const limit, operations = 2048, 8192
 	for _, kind := range []redlock.OpKind{redlock.OpAcquire, redlock.OpRelease} {

@@ -25,8 +25,8 @@ func (h handler) Handle(context.Context, slog.Record) error { h(); return nil }
 func (h handler) WithAttrs([]slog.Attr) slog.Handler        { return h }
 func (h handler) WithGroup(string) slog.Handler             { return h }
 
-// callbacks are the functions that a client calls besides Done. Each is set to call f; Attempt
-// calls it for the key "bad" alone.
+// callbacks are the functions called by a client besides Done. Each is set to call f; Attempt calls
+// it for the key "bad" alone.
 var callbacks = map[string]func(c *redlock.Config, f func()){
 	"Vote":     func(c *redlock.Config, f func()) { c.Hooks.Vote = func(redlock.Vote) { f() } },
 	"NodeUp":   func(c *redlock.Config, f func()) { c.Hooks.NodeUp = func(redlock.Node) { f() } },
@@ -46,8 +46,8 @@ func acquireOp(key string) *redlock.Op {
 	return &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl, Done: func(*redlock.Op) {}}
 }
 
-// callEachCallback makes a client do everything that it has a callback for, and
-// requires that calls, operations and Stats go on.
+// callEachCallback makes a client do everything with a callback, and requires that calls,
+// operations and Stats go on.
 func callEachCallback(t *testing.T, r *cluster.Cluster) {
 	t.Helper()
 	times := 0
@@ -101,8 +101,8 @@ func TestCallbackMayPanic(t *testing.T) {
 	})
 }
 
-// TestCallbackMayBlock: one that blocks holds up nothing else. It blocks a few
-// times, since the client needs some milliseconds to go on after each.
+// TestCallbackMayBlock: one that blocks holds up nothing else. It blocks a few times, since the
+// client needs some milliseconds to go on after each.
 func TestCallbackMayBlock(t *testing.T) {
 	for name, set := range callbacks {
 		t.Run(name, func(t *testing.T) {
@@ -178,8 +178,8 @@ func TestDoneMayPanic(t *testing.T) {
 	})
 }
 
-// TestReportMayEndItsGoroutine: a Logger that ends its goroutine, as t.Fatal does,
-// where it reports a panic. The client goes on, and can be closed.
+// TestReportMayEndItsGoroutine: a Logger ends its goroutine, as t.Fatal does, while it reports a
+// panic. The client goes on, and can be closed.
 func TestReportMayEndItsGoroutine(t *testing.T) {
 	testkit.Apart(t, func(t *testing.T) {
 		var ended atomic.Int64

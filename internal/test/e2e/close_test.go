@@ -50,8 +50,8 @@ func TestClosed(t *testing.T) {
 	})
 }
 
-// TestCloseEndsWhatIsUnderWay: after CloseTimeout, with ErrClosed for all that
-// has no answer, callers that retry included.
+// TestCloseEndsWhatIsUnderWay: after CloseTimeout, with ErrClosed for all calls without an answer,
+// callers that retry included.
 func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3, func(c *redlock.Config) { knobs.Of(c).CloseTimeout = 20 * time.Millisecond }).NoPushes()
@@ -81,8 +81,7 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	})
 }
 
-// TestCloseLeavesNothing: no goroutine and no descriptor, in every state of the
-// nodes are.
+// TestCloseLeavesNothing: no goroutine and no descriptor, in every state of the nodes.
 func TestCloseLeavesNothing(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		servers := fakeredis.StartN(t, 5)

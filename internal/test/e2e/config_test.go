@@ -54,7 +54,7 @@ func TestNodeTimeoutDefault(t *testing.T) {
 	})
 }
 
-// TestLongestNodeTimeout: the longest durations there are mean to wait.
+// TestLongestNodeTimeout: the longest possible durations mean to wait.
 func TestLongestNodeTimeout(t *testing.T) {
 	for _, timeout := range []time.Duration{math.MaxInt64, math.MaxInt64 / 2} {
 		cluster.Virtually(t, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestLongestNodeTimeout(t *testing.T) {
 	}
 }
 
-// TestEvenNumberIsWarnedAbout, and only that.
+// TestEvenNumberIsWarnedAbout, and only an even number.
 func TestEvenNumberIsWarnedAbout(t *testing.T) {
 	for n := 1; n <= 6; n++ {
 		var log bytes.Buffer
@@ -90,8 +90,7 @@ func TestEvenNumberIsWarnedAbout(t *testing.T) {
 	}
 }
 
-// TestSameServerIsRefused: two addresses that lead to one server are found out
-// by its run_id.
+// TestSameServerIsRefused: two addresses of one server are found out by its run_id.
 func TestSameServerIsRefused(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		servers := fakeredis.StartN(t, 3, fakeredis.Options{Password: "sesame"})
@@ -108,7 +107,7 @@ func TestSameServerIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, "same server as another node")
 		_, err = redlock.New(redlock.Config{Groups: [][]string{nodes[:3], nodes[3:]}, Portable: portable, DialTimeout: testkit.Patience})
 		require.ErrorIs(t, err, conn.ErrSameServer, "a server in two groups")
-		// The one of the two that came second is refused, and names the first.
+		// The later of the two is refused, and names the first.
 		require.Contains(t, err.Error(), servers[1].Addr())
 		require.Contains(t, err.Error(), alias)
 		require.NotContains(t, err.Error(), "sesame")
@@ -118,8 +117,8 @@ func TestSameServerIsRefused(t *testing.T) {
 	})
 }
 
-// TestNewIsBoundByDialTimeout: a node that is down, or hangs, is
-// no error, and is there once it answers.
+// TestNewIsBoundByDialTimeout: a node that is down, or hangs, is no error, and is there once it
+// answers.
 func TestNewIsBoundByDialTimeout(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 3)

@@ -15,8 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// contextCalls are the calls that take a context. Each gets a lock that is held,
-// and a key that is taken at first.
+// contextCalls are the calls with a context. Each gets a held lock, and a key taken at first.
 var contextCalls = map[string]func(c *redlock.Client, held redlock.Lock, ctx context.Context) error{
 	"TryAcquire": func(c *redlock.Client, _ redlock.Lock, ctx context.Context) error {
 		_, err := c.TryAcquire(ctx, "free", ttl)
@@ -106,8 +105,7 @@ func (p *panickingContext) Done() <-chan struct{} {
 	return p.Context.Done()
 }
 
-// TestContextMayPanic: a context that panics harms its own call at most, at
-// whichever call of its methods.
+// TestContextMayPanic: a context that panics harms its own call at most, in any of its methods.
 func TestContextMayPanic(t *testing.T) {
 	testkit.Apart(t, func(t *testing.T) {
 		for name, call := range contextCalls {
@@ -157,8 +155,8 @@ func (l *lockingContext) Done() <-chan struct{} {
 	return l.Context.Done()
 }
 
-// TestContextMayLock: a caller of Stats or Submit may hold the lock that the
-// context of another call takes.
+// TestContextMayLock: a caller of Stats or Submit may hold a lock taken by the context of another
+// call.
 func TestContextMayLock(t *testing.T) {
 	stats := func(c *redlock.Client) error { c.Stats(); return nil }
 	submit := func(c *redlock.Client) error { return c.Submit(acquireOp("submitted")) }

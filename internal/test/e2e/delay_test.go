@@ -27,7 +27,7 @@ func pairTime(c *redlock.Client, key string) time.Duration {
 }
 
 // TestSlowDoneDelaysNoCall: callbacks that take 10 ms, too little for another goroutine to go on
-// beside them, do not hold up callers that wait for replies. Nor is a call in a callback slow.
+// beside them, do not hold up callers waiting for replies. Nor is a call in a callback slow.
 func TestSlowDoneDelaysNoCall(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
@@ -74,7 +74,7 @@ func TestDoneOfABusyProcess(t *testing.T) {
 	require.Less(t, time.Since(began), testkit.Promptly)
 }
 
-// TestBlockedDoneDelays the others of its batch for about 20 ms: for that long, and for the ticks
+// TestBlockedDoneDelays the others of its batch for about 20 ms: for this long, and for the ticks
 // before and after it.
 func TestBlockedDoneDelays(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
@@ -92,9 +92,9 @@ func TestBlockedDoneDelays(t *testing.T) {
 	})
 }
 
-// TestFailsAtOnceBehindASilentNode: two of three nodes are away and the third is silent. An
-// acquire that cannot win fails at once, also after a release with a known verdict for which the
-// client waits for the silent node.
+// TestFailsAtOnceBehindASilentNode: two of three nodes are away and the third is silent. An acquire
+// that cannot win fails at once, also after a release with a known verdict and an answer still to
+// come from the silent node.
 func TestFailsAtOnceBehindASilentNode(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)

@@ -21,9 +21,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// dialCallbacks are the functions that a client calls when it dials. Each is set to call f
-// with the node's address. A node that is asked for TLS never comes up: the fakes
-// do not speak it.
+// dialCallbacks are the functions called by a client when it dials. Each is set to call f with the
+// node's address. A node asked for TLS never comes up: the fakes do not speak it.
 var dialCallbacks = map[string]struct {
 	scheme  string
 	set     func(c *redlock.Config, f func(node string))
@@ -136,7 +135,7 @@ func TestConnectionMayBreakOff(t *testing.T) {
 	})
 }
 
-// stubbornConn is a connection with a Read that does not end with Close.
+// stubbornConn is a connection whose Read does not end with Close.
 type stubbornConn struct {
 	net.Conn
 	closed func()
@@ -147,8 +146,8 @@ func (s *stubbornConn) SetDeadline(time.Time) error      { return nil }
 func (s *stubbornConn) SetReadDeadline(time.Time) error  { return nil }
 func (s *stubbornConn) SetWriteDeadline(time.Time) error { return nil }
 
-// TestCloseOfStubbornConnections: Close is bounded, though the connections of a
-// Dialer go on reading.
+// TestCloseOfStubbornConnections: Close is bounded, though the connections of a Dialer go on
+// reading.
 func TestCloseOfStubbornConnections(t *testing.T) {
 	var closed atomic.Int64
 	c := cluster.Connect(t, fakeredis.Addrs(cluster.Start(t, 3)), func(c *redlock.Config) {

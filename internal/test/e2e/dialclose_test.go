@@ -27,8 +27,8 @@ func (c *closingConn) Close() error {
 	return nil
 }
 
-// divertible has a Dialer that dials node 0, from a moment on, at another address,
-// and gives each connection of then another Close.
+// divertible has a Dialer that dials node 0, from a moment on, at another address, and gives these
+// connections another Close.
 type divertible struct {
 	on     atomic.Bool
 	to     string

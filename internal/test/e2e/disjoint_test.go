@@ -19,7 +19,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// sentinels are what callers distinguish results by.
+// sentinels are the errors by which callers distinguish results.
 var sentinels = []error{
 	redlock.ErrTaken, redlock.ErrSplit, redlock.ErrNoQuorum, redlock.ErrExpired, redlock.ErrNotHeld, redlock.ErrClosed, redlock.ErrBusy,
 	redlock.ErrConfig, redlock.ErrArgument, redlock.ErrStopped, context.Canceled, context.DeadlineExceeded, os.ErrDeadlineExceeded,
@@ -33,8 +33,8 @@ func requireOnly(t *testing.T, err error, want ...error) {
 	}
 }
 
-// nodeFailures are why nodes may have no vote. Each is done to all servers, before or
-// after the client has connected.
+// nodeFailures are reasons for nodes without a vote. Each is done to all servers, before or after
+// the client has connected.
 var nodeFailures = map[string]struct {
 	change func(c *redlock.Config)
 	before func(s *fakeredis.Server)
@@ -74,7 +74,7 @@ var nodeFailures = map[string]struct {
 	}},
 }
 
-// blackHole is a Dialer that has no answer until it is given up on.
+// blackHole is a Dialer without an answer until it is given up.
 func blackHole(ctx context.Context, network, addr string) (net.Conn, error) {
 	<-ctx.Done()
 	return nil, &net.OpError{Op: "dial", Net: network, Err: ctx.Err()}
@@ -96,9 +96,8 @@ func (c *impatientConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestErrorsAreDisjoint: an attempt that failed because of its nodes is ErrNoQuorum and
-// nothing else, for every failure. Neither do the nodes' own errors wrap that of a
-// context that no caller has.
+// TestErrorsAreDisjoint: an attempt failed by its nodes is ErrNoQuorum and nothing else, for every
+// failure. Neither do the nodes' own errors wrap the error of a context unknown to all callers.
 func TestErrorsAreDisjoint(t *testing.T) {
 	for name, f := range nodeFailures {
 		t.Run(name, func(t *testing.T) {
@@ -171,8 +170,7 @@ func TestErrorsAreDisjoint(t *testing.T) {
 	})
 }
 
-// TestErrorTexts: each has what happened, with the figures that a person needs, and
-// names a node once.
+// TestErrorTexts: each has the event, with the figures needed by a person, and names a node once.
 func TestErrorTexts(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		text := func(err error) string { return fmt.Sprint(err) }

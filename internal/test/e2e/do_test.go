@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestDo: the function runs with the lock, which is given back in every case; its error
-// comes joined with the cause of a loss.
+// TestDo: the function runs with the lock. The lock is released in every case, and the function's
+// error comes joined with the cause of a loss.
 func TestDo(t *testing.T) { testDo(t, (*redlock.Client).Do) }
 
 // TestTryDo: the same with one attempt. The function is not called where the lock is taken, or
@@ -48,7 +48,7 @@ func TestTryDo(t *testing.T) {
 	})
 }
 
-// TestDoAll: the same for several keys, and a key that is named twice is one.
+// TestDoAll: the same for several keys; a key named twice is one.
 func TestDoAll(t *testing.T) {
 	testDo(t, func(c *redlock.Client, ctx context.Context, key string, ttl time.Duration, f func(context.Context) error) error {
 		return c.DoAll(ctx, ttl, []string{key, "other", key}, f)
@@ -81,7 +81,7 @@ func TestDoWithinItsOwnLock(t *testing.T) {
 	})
 }
 
-// TestHeldCounts the locks with validity left, also those that are not released.
+// TestHeldCounts the locks with validity left, unreleased ones too.
 func TestHeldCounts(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
@@ -121,8 +121,8 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 	}
 	for name, c := range map[string]struct {
 		f       func(t *testing.T, d doing) error
-		errs    []error // that the result is; none: nil
-		not     []error // that it is not
+		errs    []error // wrapped by the result; none: nil
+		not     []error // not wrapped by it
 		lost    bool
 		panics  bool
 		goexits bool
@@ -209,8 +209,8 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 	}
 }
 
-// TestDoDoesNotWaitForItsRelease: it is on its way when Do returns, what follows on the key comes after it, and Close
-// sends what is left.
+// TestDoDoesNotWaitForItsRelease: it is on its way when Do returns, later commands on the key come
+// after it, and Close sends the rest.
 func TestDoDoesNotWaitForItsRelease(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		const trip = 20 * time.Millisecond
@@ -253,8 +253,8 @@ func TestDoReleasesWhileBusy(t *testing.T) {
 	})
 }
 
-// TestDoRefused: what cannot be done is refused before anything is sent, and the function
-// is not called where there is no lock.
+// TestDoRefused: an impossible call is refused before anything is sent, and the function is not
+// called without a lock.
 func TestDoRefused(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)

@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestQuorumError shows how each node voted up to the verdict, where the ones
-// that failed are, and why they did.
+// TestQuorumError shows how each node voted up to the verdict, the addresses of the failed ones,
+// and why they failed.
 func TestQuorumError(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 7)
@@ -82,8 +82,8 @@ func TestContextErrors(t *testing.T) {
 	})
 }
 
-// TestBadArguments: what can never work is refused without a command, by
-// Acquire too, and the error names what is wrong.
+// TestBadArguments: a hopeless call is refused without a command, by Acquire too, and the error
+// names the fault.
 func TestBadArguments(t *testing.T) {
 	r := cluster.New(t, 3)
 	l := cluster.MustAcquire(t, r.Client, "held", ttl)
@@ -145,7 +145,7 @@ func TestBadArguments(t *testing.T) {
 	}
 }
 
-// errorOf is the error of a call that has another result, too.
+// errorOf is the error of a call with another result, too.
 func errorOf(_ redlock.Lock, err error) error { return err }
 
 // TestRandFails: without randomness there is no token, and no lock.

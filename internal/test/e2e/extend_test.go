@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestExtendIsTrue: a node with no key, or another's, is no vote, a
-// majority of those is the end of the lock, and no key is made or touched then.
+// TestExtendIsTrue: a node with no key, or another's, is no vote. A majority of such nodes ends the
+// lock, and then no key is made or touched.
 func TestExtendIsTrue(t *testing.T) {
 	for name, lose := range map[string]func(*fakeredis.Server){
 		"gone":         func(s *fakeredis.Server) { s.Del("k") },
@@ -76,8 +76,8 @@ func TestExtendNeverRevives(t *testing.T) {
 	})
 }
 
-// TestExtendTooLate: an extension that is confirmed when its own TTL is over changes nothing. The lock is
-// lost only if its validity is over, too.
+// TestExtendTooLate: an extension confirmed after the end of its own TTL changes nothing. The lock
+// is lost only if its validity is over, too.
 func TestExtendTooLate(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}))
@@ -96,7 +96,7 @@ func TestExtendTooLate(t *testing.T) {
 	})
 }
 
-// TestExtendNeverShortens what is left, at the client or at a node.
+// TestExtendNeverShortens the rest, at the client or at a node.
 func TestExtendNeverShortens(t *testing.T) {
 	for _, flavor := range []fakeredis.Flavor{fakeredis.Redis7, fakeredis.Valkey9, fakeredis.Redis84} {
 		cluster.Run(t, flavor.String(), func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestExtendNeverShortens(t *testing.T) {
 	}
 }
 
-// TestUnconfirmedExtension neither lengthens nor shortens what is left.
+// TestUnconfirmedExtension neither lengthens nor shortens the rest.
 func TestUnconfirmedExtension(t *testing.T) {
 	refuse := func(r *cluster.Cluster, t *testing.T, d time.Duration, l redlock.Lock) {
 		for _, s := range r.Servers[:3] {

@@ -17,7 +17,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// early has a client make every act, and lock keys. It returns how many it was granted.
+// early has a client make every act, and lock keys. It returns the number granted.
 func (c *changing) early(client *redlock.Client, keys int) (both int) {
 	c.Helper()
 	ctx, cancel := context.WithTimeout(c.Context(), 10*fenceTTL)
@@ -33,8 +33,8 @@ func (c *changing) early(client *redlock.Client, keys int) (both int) {
 	return both
 }
 
-// TestEarlyClientsChangeNothing: a program of step 2 starts while clients of step 0 hold locks, and makes
-// every act that an error may name. No key has two holders, and no act changes anything.
+// TestEarlyClientsChangeNothing: a program of step 2 starts while clients of step 0 hold locks, and
+// makes every act named in an error. No key has two holders, and no act changes anything.
 func TestEarlyClientsChangeNothing(t *testing.T) {
 	for _, x := range []struct {
 		name      string
@@ -104,10 +104,11 @@ func TestInitBesideASilentNode(t *testing.T) {
 	}
 }
 
-// TestInitBesideAChange: all nodes are to be replaced, and a client of the new list alone calls InitFencing before or while the
-// first client of both comes. While the call is under way it is refused. One that has returned before could not be
-// told from that of a new fleet: no node of the new list knew of the old one. Then each act of a client of both is
-// refused, names the nodes, and says what to do.
+// TestInitBesideAChange: all nodes are to be replaced, and a client of the new list alone calls
+// InitFencing before or while the first client of both comes. While the call is under way it is
+// refused. An earlier call that has returned looks like that of a new fleet: no node of the new
+// list knew of the old one. Then each act of a client of both is refused, names the nodes, and says
+// what to do.
 func TestInitBesideAChange(t *testing.T) {
 	next := []int{3, 4, 5}
 	for _, at := range []float64{0, 0.5, 0.9, 1} {
@@ -145,7 +146,7 @@ func TestInitBesideAChange(t *testing.T) {
 	}
 }
 
-// TestRecoverFencing: it acts where answers show that too many have forgotten. A node that cannot be reached
+// TestRecoverFencing: it acts where answers show that too many have forgotten. An unreachable node
 // may remember, unless it is named as lost.
 func TestRecoverFencing(t *testing.T) {
 	changes(t, func(c *changing) {
@@ -187,8 +188,8 @@ func TestChangeBesideALoss(t *testing.T) {
 	})
 }
 
-// TestMajorityLostInAChange: in step 1 or after the call, of each kind of change. A client of step 1 mends it, by
-// the same call, and the change stays where it was.
+// TestMajorityLostInAChange: in step 1 or after the call, of each kind of change. A client of step
+// 1 mends it, by the same call, and the change stays where it was.
 func TestMajorityLostInAChange(t *testing.T) {
 	for name, to := range map[string][]int{"replaced": replaced, "all others": {3, 4, 5}, "to one": {0}, "to five": {0, 1, 2, 3, 4}} {
 		for _, changed := range []bool{false, true} {
@@ -229,8 +230,8 @@ func TestMajorityLostInAChange(t *testing.T) {
 	}
 }
 
-// TestActsBesideASickNode: each act returns, though one node cannot do what it is asked for, and the log names that. One that cannot be looked
-// at is to be named as lost in a recovery.
+// TestActsBesideASickNode: each act returns, though one node cannot carry it out, and the log names
+// this node. A recovery needs the name of an unreachable node as lost.
 func TestActsBesideASickNode(t *testing.T) {
 	sick := map[string]func(*fakeredis.Server){
 		"no ZADD":     func(s *fakeredis.Server) { s.Deny("zadd") },
@@ -323,8 +324,9 @@ func TestTwoActsAtOnce(t *testing.T) {
 	}
 }
 
-// TestFarClockCostsItsClient: one client's clock was a year ahead, and a rolling restart made its token the floor of
-// all keys. Other clients meet the floor once, and need one attempt from then on.
+// TestFarClockCostsItsClient: one client's clock was a year ahead, and a rolling restart made its
+// token the floor of all keys. Other clients meet the floor once, and need one attempt from then
+// on.
 func TestFarClockCostsItsClient(t *testing.T) {
 	changes(t, func(c *changing) {
 		far := c.client(three, nil, 365*24*time.Hour)

@@ -17,7 +17,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// changing is clients in a change of fenced nodes 0, 1, 2, of which 2 is replaced by 3.
+// changing is clients in a change of fenced nodes 0, 1, 2; 3 replaces 2.
 type changing struct {
 	*testing.T
 	servers []*fakeredis.Server
@@ -78,8 +78,8 @@ func changes(t *testing.T, f func(c *changing)) {
 }
 
 // TestFencedNextNodes: a node of fenced clients is replaced while they run. Tokens grow from step
-// to step, also of a key that is not locked during step 1, by a clock that is an hour ahead. Clients
-// of steps 0 and 2 are not served beside each other, and learn what is to be done.
+// to step, also of a key not locked during step 1, by a clock an hour ahead. Clients of steps 0 and
+// 2 are not served beside each other, and learn what to do.
 func TestFencedNextNodes(t *testing.T) {
 	changes(t, func(c *changing) {
 		old, ahead := c.client(three, nil, 0), c.client(three, nil, time.Hour)
@@ -133,8 +133,8 @@ func TestFencedNextNodes(t *testing.T) {
 	})
 }
 
-// TestFencedMarkerIsKnown: a client of both configurations names the marker that a node has shown, so
-// that scripts do not look at the parts of it. One that does not serve the client is not named.
+// TestFencedMarkerIsKnown: a client of both configurations names the marker shown by a node, so
+// scripts do not look at its parts. A marker that does not serve the client is not named.
 func TestFencedMarkerIsKnown(t *testing.T) {
 	changes(t, func(c *changing) {
 		both := c.client(three, replaced, 0)
@@ -182,8 +182,8 @@ func TestFencedChangeIsTakenBack(t *testing.T) {
 	})
 }
 
-// TestFencedChangeWithFaults: the node that is replaced is dead, another one forgets during the
-// call, which is made again after its first operator has left.
+// TestFencedChangeWithFaults: the replaced node is dead, and another one forgets during the call;
+// it is made again after its first operator has left.
 func TestFencedChangeWithFaults(t *testing.T) {
 	changes(t, func(c *changing) {
 		old := c.client(three, nil, time.Hour)
@@ -209,8 +209,9 @@ func TestFencedChangeWithFaults(t *testing.T) {
 	})
 }
 
-// TestFencedMaxTTLChanges: the longest TTL of fenced clients becomes longer, or shorter, while they run. While both
-// are named a lock has the shorter one at most, and a node that forgets has no vote for the longer one.
+// TestFencedMaxTTLChanges: the longest TTL of fenced clients becomes longer, or shorter, while they
+// run. While both are named a lock has the shorter one at most, and a forgetful node has no vote
+// for the longer one.
 func TestFencedMaxTTLChanges(t *testing.T) {
 	for name, ttls := range map[string][2]time.Duration{"longer": {fenceTTL, 3 * fenceTTL}, "shorter": {3 * fenceTTL, fenceTTL}} {
 		cluster.Run(t, name, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 )
 
 // TestFencedNextGroups: fenced clients change their groups while they run. Tokens of each key grow
-// from step to step, also of one that moves and is not locked during step 1, by a clock that is an hour
-// ahead. Nodes do not serve clients of steps 0 and 2 beside each other.
+// from step to step, also of a moving key not locked during step 1, by a clock an hour ahead. Nodes
+// do not serve clients of steps 0 and 2 beside each other.
 func TestFencedNextGroups(t *testing.T) {
 	for name, lists := range map[string][2]int{"more": {2, 3}, "fewer": {3, 2}, "from one": {1, 3}, "to one": {3, 1}} {
 		cluster.Run(t, name, func(t *testing.T) {
@@ -87,8 +87,8 @@ func TestFencedNextGroups(t *testing.T) {
 	}
 }
 
-// TestFencedGroupsChangeTogether: no group serves clients of the next groups before all refuse those
-// of the present ones, and all learn when one cannot come so far.
+// TestFencedGroupsChangeTogether: no group serves clients of the next groups before all refuse
+// those of the present ones, and all learn when one cannot come so far.
 func TestFencedGroupsChangeTogether(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		c := &changing{t, cluster.Start(t, 9), map[string]uint64{}}
@@ -146,8 +146,9 @@ func TestFencedGroupsChangeTogether(t *testing.T) {
 	})
 }
 
-// TestFencedGroupsForgetInAChange: a group loses all that it has while it waits for another in a change. So does the other, and an
-// operator gives both their vote, as before the change. The call begins again, since clients of step 0 are served again.
+// TestFencedGroupsForgetInAChange: a group loses everything while it waits for another in a change.
+// So does the other, and an operator gives both their vote, as before the change. The call begins
+// again, since clients of step 0 are served again.
 func TestFencedGroupsForgetInAChange(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		c := &changing{t, cluster.Start(t, 2), map[string]uint64{}}

@@ -23,8 +23,8 @@ import (
 
 const fenceSet = "redlock:fence"
 
-// TestFenceSuspended: a machine that was suspended between a notice and its answer counts
-// the quarantine from the answer on.
+// TestFenceSuspended: a machine suspended between a notice and its answer counts the quarantine
+// from the answer on.
 func TestFenceSuspended(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 3)
@@ -48,8 +48,8 @@ func TestFenceSuspended(t *testing.T) {
 	})
 }
 
-// TestFenceRunID: a node that does not show its run_id cannot be fenced, since it may come
-// back with an older file unseen.
+// TestFenceRunID: a node that hides its run_id cannot be fenced, since it may come back with an
+// older file unseen.
 func TestFenceRunID(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	for _, s := range servers {
@@ -75,7 +75,7 @@ func TestInitFencingLearns(t *testing.T) {
 			n, _ := servers[0].Fence(fenceSet)
 			return n.Marker.Phase == fencing.Provisional
 		})
-		n, _ := servers[1].Fence(fenceSet) // votes for an attempt that the other node has had, and forgotten
+		n, _ := servers[1].Fence(fenceSet) // votes for an attempt, had and forgotten by the other node
 		voted := uint64(virtual.TimeOfDay().Add(2 * time.Hour).UnixMicro())
 		n.Tokens = append(n.Tokens, fencing.Token{Name: "late", F: voted})
 		servers[1].SetFence(fenceSet, n)
@@ -194,8 +194,8 @@ func TestFenceClockPanics(t *testing.T) {
 	})
 }
 
-// TestFenceBadInput: a clock that cannot be right refuses its own client by name and value; a
-// number of an operator that leaves no tokens; one that nodes exceed, which the log shows.
+// TestFenceBadInput: an impossible clock refuses its own client by name and value; so does an
+// operator's number without room for tokens. The log shows a number exceeded by nodes.
 func TestFenceBadInput(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	nodes := fakeredis.Addrs(servers)

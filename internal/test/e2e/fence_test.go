@@ -18,7 +18,7 @@ import (
 // fenceTTL is the longest TTL in tests of fencing, and so a quarantine.
 const fenceTTL = 300 * time.Millisecond
 
-// fenced makes a client fenced, by a clock that is off.
+// fenced makes a client fenced, by a wrong clock.
 func fenced(off time.Duration) func(*redlock.Config) {
 	return func(c *redlock.Config) {
 		c.Fenced, c.MaxTTL, knobs.Of(c).TrustRestarts = true, fenceTTL, true
@@ -26,8 +26,8 @@ func fenced(off time.Duration) func(*redlock.Config) {
 	}
 }
 
-// TestFence: tokens grow from lock to lock, by clocks that are hours apart, for each key
-// of several, and for each holder that a lock is handed to.
+// TestFence: tokens grow from lock to lock, by clocks hours apart, for each key of several, and for
+// each holder of a lock in a hand-over.
 func TestFence(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 3)
@@ -92,8 +92,8 @@ func TestFence(t *testing.T) {
 	})
 }
 
-// TestForgetful: a node that has lost its tokens has no vote until it was in quarantine and
-// has learned them; more than one of three is for an operator.
+// TestForgetful: a node without its tokens has no vote until it was in quarantine and has learned
+// them; more than one of three is for an operator.
 func TestForgetful(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 3)
@@ -108,7 +108,7 @@ func TestForgetful(t *testing.T) {
 
 		servers[0].Flush()
 		began := time.Now()
-		servers[1].Hang() // so that the third and the forgetful one would be a quorum
+		servers[1].Hang() // the third and the forgetful one would be a quorum
 		ctx, cancel := context.WithTimeout(t.Context(), fenceTTL/2)
 		defer cancel()
 		_, err := c.Acquire(ctx, "k", 100*time.Millisecond)
@@ -146,7 +146,7 @@ func TestForgetful(t *testing.T) {
 	})
 }
 
-// TestFleets: clients with another MaxTTL, or other nodes, get an error that names it.
+// TestFleets: clients with another MaxTTL, or other nodes, get an error with its name.
 func TestFleets(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 3)
@@ -170,9 +170,8 @@ func TestFleets(t *testing.T) {
 	})
 }
 
-// TestFenceRestart: a node that has restarted is another one, though it has kept its
-// tokens: it has no vote for a quarantine, and is brought back then. So is one that was
-// flushed, and keeps its connection.
+// TestFenceRestart: a restarted node is another one, though it has kept its tokens: it has no vote
+// for a quarantine, and is brought back then. So is a flushed one with its connection.
 func TestFenceRestart(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 3)

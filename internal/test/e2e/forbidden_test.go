@@ -21,10 +21,10 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// forbidden is a key that the servers refuse. The other keys begin with "lock:".
+// forbidden is a key refused by the servers. The other keys begin with "lock:".
 const forbidden = "forbidden"
 
-// keyErrors are the errors that a script call may meet for one of its keys.
+// keyErrors are the possible errors of a script call for one of its keys.
 var keyErrors = map[string]string{
 	"NOPERM, Redis 7":     "NOPERM this user has no permissions to access one of the keys used as arguments",
 	"NOPERM, Valkey":      "NOPERM No permissions to access a key",
@@ -34,7 +34,7 @@ var keyErrors = map[string]string{
 	"ERR":                 "ERR this proxy does not like one of the keys",
 }
 
-// refuseCalls makes a master refuse each script call that names the key.
+// refuseCalls makes a master refuse each script call with the key.
 func refuseCalls(s *fakeredis.Server, text string) {
 	s.OnCommand(func(_ int64, args []string) {
 		if args[0] == "EVALSHA" && slices.Contains(args, forbidden) {
@@ -43,10 +43,10 @@ func refuseCalls(s *fakeredis.Server, text string) {
 	})
 }
 
-// allowLocks is the access list of a user who may use the other keys only.
+// allowLocks is the access list of a user of the other keys only.
 func allowLocks(s *fakeredis.Server) { s.AllowKeys("lock:") }
 
-// acquireAll acquires locks that all masters know.
+// acquireAll acquires locks known to all masters.
 func acquireAll(t *testing.T, r *cluster.Cluster, n int) (locks []redlock.Lock) {
 	t.Helper()
 	for i := range n {
@@ -57,8 +57,8 @@ func acquireAll(t *testing.T, r *cluster.Cluster, n int) (locks []redlock.Lock) 
 	return locks
 }
 
-// requireAllWon runs one operation on each lock, and one on the forbidden key,
-// in one batch. It heals the masters, and requires that the locks' succeed.
+// requireAllWon runs one operation on each lock, and one on the forbidden key, in one batch. It
+// heals the masters, and requires success for the locks.
 func requireAllWon(t *testing.T, r *cluster.Cluster, kind redlock.OpKind, locks []redlock.Lock) {
 	t.Helper()
 	unclogged := r.Clog(t)
@@ -87,8 +87,8 @@ func awaitNoLock(t *testing.T, r *cluster.Cluster) {
 	}
 }
 
-// TestOneKeyRefused: releases and extends that share a script call with a key
-// that the servers refuse are carried out all the same, and succeed.
+// TestOneKeyRefused: releases and extends in one script call with a refused key are carried out all
+// the same, and succeed.
 func TestOneKeyRefused(t *testing.T) {
 	run := func(t *testing.T, flavor fakeredis.Flavor, refuse func(*fakeredis.Server)) {
 		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: flavor}), func(c *redlock.Config) { knobs.Of(c).Scripted = true })

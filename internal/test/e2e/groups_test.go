@@ -34,8 +34,7 @@ func keysOf(t *testing.T, c *redlock.Client, groups int) []string {
 	return keys
 }
 
-// TestGroups: a key is at the nodes of one group, for every call, and what is counted is counted
-// over all groups.
+// TestGroups: a key is at the nodes of one group, for every call, and counts are over all groups.
 func TestGroups(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var y cluster.HookRecorder
@@ -111,7 +110,7 @@ func TestGroups(t *testing.T) {
 }
 
 // TestGroupsShareTheCommands: with evenly drawn keys a node of one of four groups gets a quarter of
-// the commands that it would get alone.
+// the commands it would get alone.
 func TestGroupsShareTheCommands(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		const locks = 4000
@@ -132,8 +131,8 @@ func TestGroupsShareTheCommands(t *testing.T) {
 	})
 }
 
-// TestSetInGroups: keys of several groups are one lock with one token, which is counted, extended,
-// kept alive, lost and released as one.
+// TestSetInGroups: keys of several groups are one lock with one token, counted, extended, kept
+// alive, lost and released as one.
 func TestSetInGroups(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		var y cluster.HookRecorder
@@ -209,8 +208,8 @@ func TestSetInGroups(t *testing.T) {
 	})
 }
 
-// TestSetInGroupsIsAllOrNothing: the groups are asked in turn, so one that refuses is the last
-// that is asked, and what was acquired before is released.
+// TestSetInGroupsIsAllOrNothing: the groups are asked in turn, so the first to refuse is the last
+// asked, and earlier acquires are released.
 func TestSetInGroupsIsAllOrNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm func(*testing.T, *cluster.Cluster, string)
@@ -259,8 +258,8 @@ func TestSetInGroupsIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestSetsInGroupsWait: sets that overlap in several groups wait for each other in one order. All
-// are served, also beside callers that want one key alone.
+// TestSetsInGroupsWait: overlapping sets in several groups wait for each other in one order. All
+// are served, also beside callers for one key alone.
 func TestSetsInGroupsWait(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 9)
@@ -304,8 +303,7 @@ func TestSetsInGroupsWait(t *testing.T) {
 	})
 }
 
-// TestReadyInGroups: the error shows in which groups no lock can be acquired. Keys of the others
-// can be locked.
+// TestReadyInGroups: the error shows the groups without a quorum. Keys of the others can be locked.
 func TestReadyInGroups(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 9, cluster.InGroups(3))
@@ -344,8 +342,8 @@ func TestReadyInGroups(t *testing.T) {
 	})
 }
 
-// TestFencedSetInGroups: a lock in several groups has one fencing token, larger than each that was
-// given for any of its keys, though the groups know of different ones.
+// TestFencedSetInGroups: a lock in several groups has one fencing token, larger than every earlier
+// one for any of its keys, though the groups know of different ones.
 func TestFencedSetInGroups(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 6)
@@ -373,7 +371,7 @@ func TestFencedSetInGroups(t *testing.T) {
 	})
 }
 
-// ended is a context that has ended.
+// ended is an ended context.
 func ended(t *testing.T) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

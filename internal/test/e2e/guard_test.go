@@ -41,8 +41,7 @@ func restartUnder(t *testing.T, server *fakeredis.Server, node int, clients ...*
 	}
 }
 
-// requireGuarded requires that a client is given the lock of another when that is over, and not
-// before.
+// requireGuarded requires that a client gets the lock of another after its end, and not before.
 func requireGuarded(t *testing.T, c *redlock.Client, theirs redlock.Lock, ttl time.Duration) {
 	t.Helper()
 	l, err := c.Acquire(t.Context(), theirs.Key(), ttl)
@@ -51,8 +50,8 @@ func requireGuarded(t *testing.T, c *redlock.Client, theirs redlock.Lock, ttl ti
 	require.NoError(t, l.Release(t.Context()))
 }
 
-// TestRestartForgets shows why there is a guard. One of the three masters that have a lock comes
-// back empty. A client that trusts it, or has never seen it before, is given the same lock.
+// TestRestartForgets shows the reason for quarantine. One of three masters with a lock comes back
+// empty. A client with trust in it, or new to it, is granted the same lock.
 func TestRestartForgets(t *testing.T) {
 	for name, trusting := range map[string]bool{"trusts it": true, "comes later": false} {
 		cluster.Run(t, name, func(t *testing.T) {
@@ -75,8 +74,8 @@ func TestRestartForgets(t *testing.T) {
 	}
 }
 
-// TestRestartGuard: a client that has seen the master before, and has used a TTL as long,
-// refuses its vote until the lock is over, and counts it again by itself then.
+// TestRestartGuard: a client that has seen the master before, and has used a TTL as long, refuses
+// its vote until the lock is over, and then counts it again by itself.
 func TestRestartGuard(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		const brief = 1500 * time.Millisecond
@@ -121,9 +120,9 @@ func TestRestartGuard(t *testing.T) {
 	})
 }
 
-// TestStrictGuard: with Config.MaxTTL the clients that come after the restart are safe as well,
-// and those that have not used any TTL. Masters that were up before have a vote, also where only
-// Config.MaxTTL and its drift are a reason to wait.
+// TestStrictGuard: with Config.MaxTTL, clients are safe too if they come after the restart, or have
+// not used any TTL. Masters that were up before have a vote, also where only Config.MaxTTL and its
+// drift are a reason to wait.
 func TestStrictGuard(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		const longest = 10 * time.Second

@@ -13,9 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestManyForbiddenHints: a node refuses many of the releases that it missed while
-// it was away, for their keys. Each is sent again by itself then. The node gets the
-// others, and its connection stays.
+// TestManyForbiddenHints: a node refuses many of its missed releases, for their keys. Each is then
+// sent again by itself. The node gets the others, and its connection stays.
 func TestManyForbiddenHints(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		// A node may owe so many replies, fewer than there are hints.

@@ -17,10 +17,10 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/command"
 )
 
-// brief is the TTL of locks that are kept alive for several times as long.
+// brief is the TTL of locks kept alive for several times as long.
 const brief = 300 * time.Millisecond
 
-// extends is how many calls that extend locks a master has received, and for how many keys.
+// extends is the number of extending calls received by a master, and of their keys.
 func extends(r *cluster.Recorder) (calls, keys int) {
 	for _, c := range r.Calls("EVALSHA", command.ExtendSHA1) {
 		var n int
@@ -40,15 +40,15 @@ func awaitDone(t testing.TB, ctx context.Context) {
 	}
 }
 
-// awaitPassed waits until so much time has passed, in which nothing may happen.
+// awaitPassed waits until so much time has passed, without any event.
 func awaitPassed(t testing.TB, d time.Duration) {
 	t.Helper()
 	start := time.Now()
 	testkit.Await(t, "time to pass", func() bool { return time.Since(start) >= d })
 }
 
-// TestKeepAlive: locks outlive their TTL several times, extended at each third of it, in
-// calls that they share; a node that is down and one that is slow do not matter.
+// TestKeepAlive: locks outlive their TTL several times, extended at each third of it, in shared
+// calls; a node that is down and a slow one do not matter.
 func TestKeepAlive(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		const n = 100
@@ -83,13 +83,13 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
-// manyErrors is an error that cannot be compared.
+// manyErrors is an incomparable error.
 type manyErrors []error
 
 func (m manyErrors) Error() string { return fmt.Sprint([]error(m)) }
 
-// TestKeptContextEnds: it has the cause, with all contexts made of it; the lock is not extended
-// any more; and each loss, and nothing else, is reported once.
+// TestKeptContextEnds: it has the cause, with all contexts made of it; the lock is no longer
+// extended; and each loss, and nothing else, is reported once.
 func TestKeptContextEnds(t *testing.T) {
 	type world struct {
 		*cluster.Cluster
@@ -184,7 +184,7 @@ func TestKeptContextEnds(t *testing.T) {
 			}
 			require.Equal(t, c.remains, l.Remaining() > 0)
 
-			// It is not extended any more: where a node has its key, it expires there.
+			// It is no longer extended: where a node has its key, it expires there.
 			var s redlock.Stats
 			testkit.Await(t, "the end of renewals", func() bool { // the context ends before it
 				s = cluster.Stats(t, r.Client)
@@ -237,7 +237,7 @@ func TestKeptUntilValidityEnds(t *testing.T) {
 	})
 }
 
-// TestStoodStill: a holder that asks when its machine was suspended learns at once that the
+// TestStoodStill: after a suspension of its machine, a holder that asks learns at once that the
 // lock has ended, and its other goroutines soon.
 func TestStoodStill(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestKeptLocksCostNoGoroutine(t *testing.T) {
 }
 
 // TestKeptWhileReleaseIsRefused: if a release finds no room, its lock is as it was, and is still
-// kept alive. So is one of several keys, for which there is room for some.
+// kept alive. So is one of several keys with room for some.
 func TestKeptWhileReleaseIsRefused(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxWaiting = 2 })

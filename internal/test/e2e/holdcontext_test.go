@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// userContext is a context as users write them: it blocks or panics in the methods that the test names.
+// userContext is a user's context: it blocks or panics in the methods named by the test.
 type userContext struct {
 	context.Context
 	mu      sync.Mutex
@@ -43,8 +43,8 @@ func (c *userContext) Err() error {
 	return nil
 }
 
-// TestContextsOfUsersHarmNoOther: one that blocks or panics ends no process, stops no
-// renewal of other locks, and ends with its lock.
+// TestContextsOfUsersHarmNoOther: one that blocks or panics ends no process, stops no renewal of
+// other locks, and ends with its lock.
 func TestContextsOfUsersHarmNoOther(t *testing.T) {
 	testkit.Apart(t, func(t *testing.T) {
 		forever := make(chan struct{})
@@ -83,7 +83,7 @@ func TestContextsOfUsersHarmNoOther(t *testing.T) {
 				}
 			}
 		}
-		// One that panics when the lock is to be kept alive begins nothing.
+		// A context that panics when the lock is to be kept alive begins nothing.
 		l := cluster.MustAcquire(t, r.Client, "k", brief)
 		for _, method := range []string{"Done", "Err", "Value"} {
 			user := &userContext{Context: context.Background(), done: make(chan struct{}), mayHarm: []string{method}, harm: func() { panic("user code") }}
@@ -97,8 +97,8 @@ func TestContextsOfUsersHarmNoOther(t *testing.T) {
 	})
 }
 
-// TestContextEndsWhileItIsAttached: wherever the end of the user's context falls, that of
-// the lock ends with it and no lock stays kept alive. The race detector watches.
+// TestContextEndsWhileItIsAttached: wherever the end of the user's context falls, the lock's
+// context ends with it and no lock stays kept alive. The race detector watches.
 func TestContextEndsWhileItIsAttached(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
@@ -124,8 +124,8 @@ func TestContextEndsWhileItIsAttached(t *testing.T) {
 	})
 }
 
-// TestDerivedContextsSayWhy: what is derived from the context of a lock has the error and the
-// cause that it would have of the user's own context.
+// TestDerivedContextsSayWhy: a context derived from that of a lock has the error and the cause it
+// would have of the user's own context.
 func TestDerivedContextsSayWhy(t *testing.T) {
 	type name struct{}
 	errWhy := errors.New("why")

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestKeptByHand: the holder of a lock that is kept alive may extend it, and keeps it
-// alive once at a time; what one KeepAlive has begun, no stop of another ends.
+// TestKeptByHand: the holder of a lock kept alive may extend it, and keeps it alive once at a time;
+// the stop of one KeepAlive does not end another.
 func TestKeptByHand(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)

@@ -83,7 +83,7 @@ func TestAttemptIsHeard(t *testing.T) {
 		check(heard(), redlock.OpAcquire, none, context.Canceled)
 		require.NoError(t, r.Servers[0].Heal())
 
-		for range 2 { // what was no attempt
+		for range 2 { // no attempts
 			_, err = r.TryAcquire(ctx, "k", ttl)
 			require.Error(t, err)
 			_, err = r.TryAcquire(t.Context(), "", ttl)
@@ -129,7 +129,7 @@ func TestAttemptHearsTheResult(t *testing.T) {
 			require.Equal(t, heardOf(key), err)
 		}
 	})
-	cluster.Run(t, "op", func(t *testing.T) { // after others, each of which keeps it for 20 ms
+	cluster.Run(t, "op", func(t *testing.T) { // after others, each of them keeps it for 20 ms
 		r, heardOf := start(t, 0)
 		unclogged := r.Clog(t)
 		for i := range 3 {
@@ -203,8 +203,7 @@ func TestNodeThatDiesIsHeard(t *testing.T) {
 	})
 }
 
-// TestLockLostIsHeardOnce, by the first call that finds it out, and not of a lock
-// that was given back.
+// TestLockLostIsHeardOnce, by the first call that finds it out, and not for a released lock.
 func TestLockLostIsHeardOnce(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		var y cluster.HookRecorder
@@ -259,7 +258,7 @@ func TestLockLostIsHeardOnce(t *testing.T) {
 	})
 }
 
-// askedContext calls a function the first time that its Done channel is asked for.
+// askedContext calls a function at the first call of Done.
 type askedContext struct {
 	context.Context
 	once sync.Once
@@ -271,9 +270,9 @@ func (a *askedContext) Done() <-chan struct{} {
 	return a.Context.Done()
 }
 
-// TestLockReleasedByManyIsNotLost: of two goroutines that release one lock, the
-// one that begins first may come second to the nodes. It learns that the lock
-// is not held, but LockLost is not called: the lock was given back.
+// TestLockReleasedByManyIsNotLost: of two goroutines releasing one lock, the first to begin may
+// come second to the nodes. It learns that the lock is not held, but LockLost is not called: the
+// lock was released.
 func TestLockReleasedByManyIsNotLost(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var y cluster.HookRecorder
@@ -288,7 +287,7 @@ func TestLockReleasedByManyIsNotLost(t *testing.T) {
 	})
 }
 
-// TestARefusedReleaseGaveNothingBack: one that finds the lock gone later reports it.
+// TestARefusedReleaseGaveNothingBack: a call that finds the lock gone later reports it.
 func TestARefusedReleaseGaveNothingBack(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		var y cluster.HookRecorder
@@ -331,8 +330,8 @@ func TestHooksGetTheContext(t *testing.T) {
 	require.Nil(t, cluster.Take(&y, &y.Attempts)[0].Ctx)
 }
 
-// TestAcquireIsHeard: each Acquire that made an attempt, once, when it ends, with its
-// result. If the hook panics its caller gets no lock, and none is left.
+// TestAcquireIsHeard: each Acquire with an attempt, once, at its end, with its result. If the hook
+// panics its caller gets no lock, and none is left.
 func TestAcquireIsHeard(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		heard := make(chan redlock.Acquisition, 10)

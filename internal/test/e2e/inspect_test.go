@@ -23,7 +23,7 @@ func holder(text string) func(*redlock.Config) {
 	return func(cfg *redlock.Config) { cfg.Name = text }
 }
 
-// TestInspect: what each node has at a key, and the verdict of all.
+// TestInspect: each node's value at a key, and the verdict of all.
 func TestInspect(t *testing.T) {
 	set := func(value string, ttl time.Duration, nodes ...int) func(*testing.T, *cluster.Cluster) {
 		return func(_ *testing.T, r *cluster.Cluster) {
@@ -114,7 +114,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestInspectAmongSilentNodes: a node that has not answered has shown nothing, also where the others decide.
+// TestInspectAmongSilentNodes: a node without an answer has shown nothing, also where the others
+// decide.
 func TestInspectAmongSilentNodes(t *testing.T) {
 	for down, want := range []redlock.KeyStatus{redlock.KeyFree, redlock.KeyUnknown} {
 		cluster.Virtually(t, func(t *testing.T) {
@@ -147,7 +148,7 @@ func liveOn(r *cluster.Cluster, key string) error {
 	return l.Release(ctx)
 }
 
-// TestInspectShowsWho holds a lock, and never the value that could release it.
+// TestInspectShowsWho holds a lock, and never a value able to release it.
 func TestInspectShowsWho(t *testing.T) {
 	r := cluster.New(t, 3, holder("host-1:42"))
 	other := cluster.Connect(t, fakeredis.Addrs(r.Servers), holder("worker@host"))
@@ -218,7 +219,7 @@ func TestInspectShowsWho(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestInspectForbidden: without the privilege it alone fails, with that reason.
+// TestInspectForbidden: without the privilege it alone fails, for this reason.
 func TestInspectForbidden(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		for _, command := range []string{"GETRANGE", "PTTL"} {
@@ -275,9 +276,8 @@ func TestInspectRefused(t *testing.T) {
 	})
 }
 
-// TestAttach: a lock that was acquired elsewhere is one here, if a quorum shows it, for as
-// long as its user and a quorum of nodes say; and is extended, kept alive and released
-// with the value that it has.
+// TestAttach: a lock acquired elsewhere is one here, if a quorum shows it, for as long as its user
+// and a quorum of nodes say. It is extended, kept alive and released with its own value.
 func TestAttach(t *testing.T) {
 	for _, flavor := range []fakeredis.Flavor{fakeredis.Redis7, fakeredis.Valkey9, fakeredis.Redis84} {
 		cluster.Run(t, flavor.String(), func(t *testing.T) {
@@ -301,7 +301,7 @@ func TestAttach(t *testing.T) {
 				require.Greater(t, r.Servers[3].TTL("k"), ttl/2)
 				require.NoError(t, l.Release(t.Context()))
 			}
-			// Kept alive with the TTL that it had left.
+			// Kept alive with its remaining TTL.
 			place(foreign, brief, brief, brief, brief, brief)
 			l, err := r.Attach(t.Context(), "k", foreign, time.Now().Add(time.Hour))
 			require.NoError(t, err)
@@ -366,7 +366,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// TestAttachAgain: two clients with handles on one lock, of which one gives it back.
+// TestAttachAgain: two clients with handles on one lock; one of them releases it.
 func TestAttachAgain(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3, holder("one"))

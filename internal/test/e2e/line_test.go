@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestFirstThatLeaves wakes the next, for any reason: its context ends, or
-// user code panics when it is about to ask the nodes.
+// TestFirstThatLeaves wakes the next, for any reason: its context ends, or user code panics just
+// before it asks the nodes.
 func TestFirstThatLeaves(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		var broken atomic.Bool
@@ -65,8 +65,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestWhatIsNotPassedOn: a lock with a token that is known, or with too little time left, goes
-// back to the nodes.
+// TestWhatIsNotPassedOn: a lock with a known token, or with too little time left, goes back to the
+// nodes.
 func TestWhatIsNotPassedOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		held time.Duration
@@ -98,8 +98,8 @@ func TestWhatIsNotPassedOn(t *testing.T) {
 	}
 }
 
-// TestReleaseBesideRelease: of two releases of a lock one passes it on. The other must not
-// delete the key of the next holder, which has the same token.
+// TestReleaseBesideRelease: of two releases of a lock one passes it on. The other must not delete
+// the key of the next holder: it has the same token.
 func TestReleaseBesideRelease(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
@@ -122,7 +122,7 @@ func TestReleaseBesideRelease(t *testing.T) {
 	})
 }
 
-// TestNextIsWoken although a hook blocks the Release of the holder, of which the line knows.
+// TestNextIsWoken although a hook blocks the Release of the holder, known to the line.
 func TestNextIsWoken(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		served := make(chan struct{})
@@ -155,8 +155,8 @@ func TestNextIsWoken(t *testing.T) {
 	})
 }
 
-// TestNoHandOverBehindClose: once the client is closed Release passes no lock on: a caller
-// with a hook that still runs could not give it back.
+// TestNoHandOverBehindClose: once the client is closed Release passes no lock on: a caller with a
+// running hook could not release it.
 func TestNoHandOverBehindClose(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		asked, goOn := make(chan struct{}), make(chan struct{})

@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestLifeOfALock: the key is on every node, holds our token and has our TTL,
-// which an extension replaces, and is on none after the release.
+// TestLifeOfALock: the key is on every node, holds our token and has our TTL; an extension replaces
+// the TTL, and after the release the key is on none.
 func TestLifeOfALock(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := cluster.New(t, 5, cluster.Portable(portable))
@@ -80,8 +80,8 @@ func TestCopiesAreHandlesOnTheSameLock(t *testing.T) {
 	})
 }
 
-// TestLockIsSafeForConcurrentUse: everything at once on one lock, of which one
-// release wins. The race detector watches.
+// TestLockIsSafeForConcurrentUse: everything at once on one lock; one release wins. The race
+// detector watches.
 func TestLockIsSafeForConcurrentUse(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := cluster.New(t, 3, cluster.Portable(portable))
@@ -120,9 +120,8 @@ func TestLockIsSafeForConcurrentUse(t *testing.T) {
 	})
 }
 
-// TestRemaining is TTL - elapsed - drift, recomputed on each call, where
-// elapsed is counted from before the first byte was on its way: not later than
-// any node received it, however late the answers are.
+// TestRemaining is TTL - elapsed - drift, recomputed on each call. elapsed is counted from before
+// the first byte was on its way: not later than any node received it, however late the answers are.
 func TestRemaining(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
@@ -145,8 +144,7 @@ func TestRemaining(t *testing.T) {
 	})
 }
 
-// checkRemaining checks what is left of a lock that was asked for at some
-// moment between two.
+// checkRemaining checks the rest of a lock requested at some moment between two.
 func checkRemaining(t *testing.T, l redlock.Lock, from, to time.Time, ttl time.Duration) {
 	t.Helper()
 	last := ttl

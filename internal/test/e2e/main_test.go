@@ -1,6 +1,5 @@
-// Package e2e has the black-box tests of the client: against fake masters with
-// faults that are switched on and off, and against real servers of each kind that
-// this machine has (TestReal…).
+// Package e2e has the black-box tests of the client: against fake masters whose faults are switched
+// on and off, and against real servers of each kind on this machine (TestReal…).
 package e2e
 
 import (
@@ -9,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// ttl is that of locks which must not end during a test.
+// ttl is the TTL of locks that last for a whole test.
 const ttl = cluster.TTL
 
 func TestMain(m *testing.M) { cluster.Main(m) }

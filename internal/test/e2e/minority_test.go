@@ -19,14 +19,14 @@ import (
 // Three of five nodes are away in these tests. Many goroutines try to acquire,
 // each its own key, without a pause.
 
-// lostConns counts the connections of each node that have ended.
+// lostConns counts the ended connections of each node.
 type lostConns [5]atomic.Int64
 
 func (l *lostConns) count(c *redlock.Config) {
 	c.Hooks.NodeDown = func(n redlock.Node) { l[n.Index].Add(1) }
 }
 
-// patientStall takes no node for dead that is only slow: the machine may be busy.
+// patientStall takes no slow node for dead: the machine may be busy.
 func patientStall(c *redlock.Config) { c.StallTimeout = testkit.Patience }
 
 // loadTime is how long the goroutines try.
@@ -37,8 +37,8 @@ func loadTime() time.Duration {
 	return 300 * time.Millisecond
 }
 
-// load has goroutines try to acquire, and returns how many attempts they made.
-// The keys are long: what is kept for a node that is away is bounded in bytes.
+// load has goroutines try to acquire, and returns the number of attempts. The keys are long: the
+// hints for an absent node are bounded in bytes.
 func load(t *testing.T, c *redlock.Client, goroutines int, d time.Duration) (attempts int64) {
 	t.Helper()
 	var n atomic.Int64
@@ -79,13 +79,13 @@ func requireFewCleanups(t *testing.T, c *redlock.Client, attempts int64) {
 	require.Less(t, cluster.Stats(t, c).Cleanups, uint64(attempts/10))
 }
 
-// TestMinorityIsSpared: attempts without a quorum cost the healthy nodes neither
-// their connections nor many releases, and leave no key, neither during the
-// outage nor after nodes come back under load.
+// TestMinorityIsSpared: attempts without a quorum cost the healthy nodes neither their connections
+// nor many releases, and leave no key, neither during the outage nor after nodes come back under
+// load.
 func TestMinorityIsSpared(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var lost lostConns
-		r := &cluster.Cluster{Servers: cluster.Start(t, 5)} // without recorders, which would slow it down
+		r := &cluster.Cluster{Servers: cluster.Start(t, 5)} // without recorders, for speed
 		r.Client = cluster.Connect(t, fakeredis.Addrs(r.Servers), cluster.DefaultTimeouts, patientStall, cluster.Portable(portable), lost.count)
 		t.Cleanup(func() { r.Heal(t) })
 		for _, s := range r.Servers[:3] {

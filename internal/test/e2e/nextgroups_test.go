@@ -38,8 +38,8 @@ func movingKey(t *testing.T, from, to int) string {
 	return ""
 }
 
-// TestNextGroups: during a change of groups a key that moves is in both of its groups, for each
-// call, and is one lock. One that stays is in its group alone.
+// TestNextGroups: during a change of groups a moving key is in both of its groups, for each call,
+// and is one lock. A staying one is in its group alone.
 func TestNextGroups(t *testing.T) {
 	for name, lists := range map[string][2]int{"more": {2, 3}, "fewer": {3, 2}} {
 		cluster.Run(t, name, func(t *testing.T) {
@@ -134,12 +134,12 @@ func TestNextGroups(t *testing.T) {
 	}
 }
 
-// TestNextGroupsAreAllOrNothing: where the second group of a key refuses, the first has nothing
-// of it in the end, in each kind of call.
+// TestNextGroupsAreAllOrNothing: where the second group of a key refuses, the first has nothing of
+// it in the end, in each kind of call.
 func TestNextGroupsAreAllOrNothing(t *testing.T) {
 	key := movingKey(t, 1, 2)
 	for name, c := range map[string]struct {
-		first int // of the nodes that are harmed
+		first int // of the harmed nodes
 		harm  func(*fakeredis.Server)
 		err   error
 	}{
@@ -186,10 +186,10 @@ func TestNextGroupsAreAllOrNothing(t *testing.T) {
 }
 
 // TestOpsThatMove: a cancelled acquire leaves nothing in either group, whichever is asked at the
-// moment; a lock that one group has lost is not held, and is released in the other.
+// moment; a lock lost in one group is not held, and is released in the other.
 func TestOpsThatMove(t *testing.T) {
 	key := movingKey(t, 0, 2)
-	for _, waits := range []int{0, 6} { // the first of the nodes that do not answer
+	for _, waits := range []int{0, 6} { // the first of the silent nodes
 		cluster.Run(t, fmt.Sprint(waits), func(t *testing.T) {
 			servers := cluster.Start(t, 9)
 			r := cluster.Of(t, servers, groupsFromTo(servers, 2, 3))
@@ -222,7 +222,7 @@ func TestOpsThatMove(t *testing.T) {
 	}
 }
 
-// TestInspectDuringAChangeOfGroups: a key that moves is held, or free, if both of its groups show that.
+// TestInspectDuringAChangeOfGroups: a moving key is held, or free, if both of its groups show it.
 func TestInspectDuringAChangeOfGroups(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 9)
@@ -293,8 +293,8 @@ func TestStepsOfGroups(t *testing.T) {
 	})
 }
 
-// TestWaitingDuringAChangeOfGroups: callers of all steps wait for a key that moves, in one process
-// and in several, and each is woken.
+// TestWaitingDuringAChangeOfGroups: callers of all steps wait for a moving key, in one process and
+// in several, and each is woken.
 func TestWaitingDuringAChangeOfGroups(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 9)

@@ -15,8 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestOpLife: one Op acquires, extends and releases, with the results that the
-// blocking calls have.
+// TestOpLife: one Op acquires, extends and releases, with the results of the blocking calls.
 func TestOpLife(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := cluster.New(t, 3, cluster.Portable(portable))
@@ -66,8 +65,8 @@ func TestOpUnderWay(t *testing.T) {
 	})
 }
 
-// TestOpReusedFromWithinDone: many chains of operations, each of which goes on
-// from the callback of the last, and each callback once.
+// TestOpReusedFromWithinDone: many chains of operations, each continued in the callback of the
+// last, and each callback once.
 func TestOpReusedFromWithinDone(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := cluster.New(t, 3, cluster.Portable(portable))
@@ -183,8 +182,8 @@ func TestCancelAgainstDone(t *testing.T) {
 	})
 }
 
-// TestCutOffBehindAReply: a node that answers one command and closes before the
-// next is noticed at once, also where both are seen in one look.
+// TestCutOffBehindAReply: a node that answers one command and closes before the next is noticed at
+// once, also where both are seen in one look.
 func TestCutOffBehindAReply(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := cluster.New(t, 1, cluster.Portable(portable))
@@ -194,7 +193,7 @@ func TestCutOffBehindAReply(t *testing.T) {
 			for i := range ops {
 				ops[i] = redlock.Op{Kind: redlock.OpAcquire, Key: []byte{'a' + byte(i)}, TTL: ttl, Done: func(op *redlock.Op) { done <- op.Err() }}
 			}
-			ops[0].Done = func(*redlock.Op) { // so that both go out as one batch
+			ops[0].Done = func(*redlock.Op) { // so both go out as one batch
 				_ = r.Submit(&ops[1])
 				_ = r.Submit(&ops[2])
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// persist submits acquires that submit themselves again from Done until they
-// are granted. The channel receives once for each of them.
+// persist submits acquires again and again from Done until they are granted. The channel receives
+// once for each of them.
 func persist(t *testing.T, c *redlock.Client, operations int) (won <-chan error) {
 	var over atomic.Bool
 	t.Cleanup(func() { over.Store(true) }) // before Close is called
@@ -36,10 +36,9 @@ func persist(t *testing.T, c *redlock.Client, operations int) (won <-chan error)
 	return results
 }
 
-// TestOutageEnds: operations that are submitted again from Done, while there is
-// no quorum, do not keep the client from reaching the nodes again. Submit and
-// Stats return promptly during the outage, and the connection to the healthy
-// node stays.
+// TestOutageEnds: operations submitted again from Done, without a quorum, do not keep the client
+// from reaching the nodes again. Submit and Stats return promptly during the outage, and the
+// connection to the healthy node stays.
 func TestOutageEnds(t *testing.T) {
 	for away := 3; away >= 2; away-- {
 		t.Run(fmt.Sprint(away, " of 3 away"), func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// callingContext is a context with methods that all call a function.
+// callingContext is a context whose methods all call a function.
 type callingContext struct {
 	context.Context
 	f func()
@@ -33,7 +33,7 @@ func (c callingContext) Done() <-chan struct{}       { c.f(); return c.Context.D
 func (c callingContext) Err() error                  { c.f(); return c.Context.Err() }
 func (c callingContext) Value(key any) any           { c.f(); return c.Context.Value(key) }
 
-// callingConn is a Dialer's connection of which one method calls a function.
+// callingConn is a Dialer's connection; one of its methods calls a function.
 type callingConn struct {
 	net.Conn
 	method string
@@ -71,13 +71,13 @@ func dialing(method string) func(u *use, f func()) {
 	}
 }
 
-// use is a client, and the context and Op.Done that it is used with.
+// use is a client, with its context and Op.Done.
 type use struct {
 	*redlock.Config
 	ctx    context.Context
 	done   func(*redlock.Op)
 	do     func(context.Context) error
-	kept   context.Context // of locks that are kept alive
+	kept   context.Context // of locks kept alive
 	isKept atomic.Bool
 	lost   func(error)
 }
@@ -120,8 +120,8 @@ var userCode = map[string]func(c *use, f func()){
 	},
 }
 
-// TestUserCodeMayAskAndClose: Stats and Ready, and then Close, return within
-// their bounds wherever user code is called, and so does Close again after that.
+// TestUserCodeMayAskAndClose: Stats and Ready, and then Close, return within their bounds wherever
+// user code is called, and so does a second Close after them.
 func TestUserCodeMayAskAndClose(t *testing.T) {
 	server, tlsConfig := testkit.NewIdentity(t)
 	for name, set := range userCode {
@@ -143,7 +143,7 @@ func TestUserCodeMayAskAndClose(t *testing.T) {
 	}
 }
 
-// reachFrom has a client call its user code, the first call of which makes the calls.
+// reachFrom has a client call its user code; the first call of it makes the calls.
 func reachFrom(t *testing.T, servers []*fakeredis.Server, nodes []string, set func(*use, func())) {
 	var reached atomic.Bool
 	var client atomic.Pointer[redlock.Client]
@@ -208,7 +208,7 @@ func reachFrom(t *testing.T, servers []*fakeredis.Server, nodes []string, set fu
 	require.NoError(t, testkit.Try(t, "Close", c.Close))
 }
 
-// keepAndLose has a lock kept alive until the keeper finds that it is gone.
+// keepAndLose has a lock kept alive until the keeper finds it gone.
 func keepAndLose(t *testing.T, c *redlock.Client, u *use, servers []*fakeredis.Server, key string, byContext bool) {
 	l, err := c.TryAcquire(context.Background(), key, 50*time.Millisecond)
 	if err != nil {

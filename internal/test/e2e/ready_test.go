@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/refusal"
 )
 
-// TestReady: once a quorum of nodes is up Ready returns, woken by the last of them.
-// Until then, and when its context ends, its error names the nodes that cannot vote and the reasons.
+// TestReady: once a quorum of nodes is up Ready returns, woken by the last of them. Until then, and
+// when its context ends, its error names the nodes that cannot vote and the reasons.
 func TestReady(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		servers := cluster.Start(t, 3)
@@ -75,7 +75,7 @@ func TestReady(t *testing.T) {
 	})
 }
 
-// TestReadyWaitsOutTheQuarantine, which ends by itself and wakes no node up.
+// TestReadyWaitsOutTheQuarantine: it ends by itself and wakes no node up.
 func TestReadyWaitsOutTheQuarantine(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxTTL = 500 * time.Millisecond })
@@ -85,8 +85,8 @@ func TestReadyWaitsOutTheQuarantine(t *testing.T) {
 	})
 }
 
-// TestNewRefusesWhatDoesNotMend: if every node refuses for a reason that only a person
-// mends, New fails at once and names them node by node. One that may mend is enough to go on.
+// TestNewRefusesWhatDoesNotMend: if every node refuses for a reason mended only by a person, New
+// fails at once and names them node by node. One that may mend is enough to go on.
 func TestNewRefusesWhatDoesNotMend(t *testing.T) {
 	_, secure := testkit.NewIdentity(t)
 	for name, c := range map[string]struct {

@@ -18,8 +18,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestRealBurst: of more operations at once than the nodes answer in NodeTimeout none fails, with the
-// defaults, also where another program keeps a processor busy.
+// TestRealBurst: of more operations at once than the nodes answer in NodeTimeout none fails, with
+// the defaults, also where another program keeps a processor busy.
 func TestRealBurst(t *testing.T) {
 	if !testkit.Long() {
 		t.Skip("REDLOCK_LONG=1 runs bursts of 60,000 beside a busy loop")

@@ -34,8 +34,8 @@ const (
 
 // TestRealChange is the two changes of conn/OPERATORS.md on real servers, three to five nodes and
 // one node replaced, under the load of four processes with 64 goroutines each, while a node is
-// killed in each: no two hold a lock at once, and no acquire fails. It shows how long
-// an acquire of a free lock takes before, during and after the changes.
+// killed in each: no two hold a lock at once, and no acquire fails. It shows how long an acquire of
+// a free lock takes before, during and after the changes.
 func TestRealChange(t *testing.T) {
 	if os.Getenv(holdersEnv) != "" {
 		changeLoad(t)
@@ -93,14 +93,14 @@ func TestRealChange(t *testing.T) {
 	t.Logf("p99 of that of five nodes that stay: three to five %.2f, one replaced (six) %.2f", float64(p99["three to five"])/floor, float64(p99["one replaced"])/floor)
 }
 
-// changeRun is the processes, and what they report.
+// changeRun is the processes, and their reports.
 type changeRun struct {
 	*holders
 	t      *testing.T
 	began  atomic.Int64 // processes that have acquired a lock
 	now    atomic.Value // the phase
 	phases []string
-	took   map[string][]int // us, by phase; guarded by holders.mu, as are those below
+	took   map[string][]int // us, by phase; guarded by holders.mu, like the next ones
 	failed []string
 }
 
@@ -144,7 +144,7 @@ func (r *changeRun) roll(nodes, next []string, middle func()) {
 	}
 }
 
-// changeLoad is a process of 64 goroutines that lock keys, most of them each its own.
+// changeLoad is a process of 64 goroutines locking keys, mostly one each.
 func changeLoad(t *testing.T) {
 	var mu sync.Mutex
 	var took []string

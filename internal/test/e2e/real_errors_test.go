@@ -19,9 +19,9 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/refusal"
 )
 
-// TestRealErrors injects each fault into real servers of each kind. A fault of one
-// server of three costs nothing. Faults of two cost what they must, at once,
-// and the errors name the nodes that failed. Once they are well all is well.
+// TestRealErrors injects each fault into real servers of each kind. A fault of one server of three
+// costs nothing. Faults of two cost what they must, at once, and the errors name the failed nodes.
+// Once they are well all is well.
 func TestRealErrors(t *testing.T) {
 	t.Parallel()
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
@@ -90,7 +90,7 @@ func (s serverFault) run(t *testing.T, kind realredis.Kind) {
 	require.NoError(t, held.Extend(t.Context(), 9*ttl))
 	require.NoError(t, held.Release(t.Context()))
 	if unreleased != nil {
-		// The client has made up for what it could not release, or does so now.
+		// The client has made up for its failed releases, or does so now.
 		if err := lost.Release(t.Context()); err != redlock.ErrNotHeld {
 			require.NoError(t, err)
 		}
@@ -120,7 +120,7 @@ func (s serverFault) start(t *testing.T, kind realredis.Kind) (servers []*faulty
 	return servers
 }
 
-// outsideAddress is an address of this machine which is not loopback's.
+// outsideAddress is an address of this machine other than loopback's.
 func outsideAddress(t *testing.T) string {
 	addresses, err := net.InterfaceAddrs()
 	require.NoError(t, err)
@@ -133,7 +133,7 @@ func outsideAddress(t *testing.T) string {
 	return ""
 }
 
-// expect checks what became of an operation while two of three are faulty.
+// expect checks the outcome of an operation while two of three are faulty.
 func (s serverFault) expect(t *testing.T, seen *testkit.LogSink, servers []*faultyServer, want outcome, err error) {
 	t.Helper()
 	if want == works || want == either && err == nil {

@@ -16,26 +16,25 @@ import (
 // realPassword must never be shown.
 const realPassword = "sesame-zzyzx"
 
-// faultyServer is a real server in which a test injects a fault, and heals it.
+// faultyServer is a real server for a test to harm, and to heal.
 type faultyServer struct {
 	*realredis.Server
 	*cluster.Admin
 	Node string // its address for a client
 }
 
-// serverFault is something that a server can have, and be cured of, while it runs.
+// serverFault is a fault of a running server, with a cure.
 type serverFault struct {
 	options realredis.Options
 	login   string // of the clients: "user:password@"
 	inject  func(t *testing.T, p *faultyServer)
 	heal    func(t *testing.T, p *faultyServer)
-	// code is that of the errors which the server answers to what is asked for,
-	// where no error of a new connection may take their place.
+	// code is the code of the servers' answers to commands, where no error of a new connection may
+	// take their place.
 	code string
 	// The results of operations when a majority is faulty.
 	acquires, extends, releases outcome
-	// keeps means that a faulty server does not delete what it was asked to, and
-	// is not asked again.
+	// keeps means that a faulty server does not delete a key as told, and is not asked again.
 	keeps bool
 	// outside makes clients use another address of the machine than loopback's.
 	outside bool
@@ -157,7 +156,7 @@ var serverFaults = map[string]serverFault{
 	},
 }
 
-// saveInBackground does so, with the result that is given.
+// saveInBackground does so, with the given result.
 func (p *faultyServer) saveInBackground(t *testing.T, result string) {
 	t.Helper()
 	require.Contains(t, p.Do("BGSAVE"), "+Background saving started")

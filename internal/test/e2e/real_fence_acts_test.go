@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// keep holds a lock of its own from step to step until stop is closed, and counts those that are lost.
+// keep holds a lock of its own from step to step until stop is closed, and counts the lost ones.
 func (l *fencedLoad) keep(step int, stop <-chan struct{}) {
 	c := l.connect(step)
 	defer func() { _ = c.Close() }()
@@ -39,7 +39,7 @@ func (l *fencedLoad) keep(step int, stop <-chan struct{}) {
 	}
 }
 
-// cutOff makes acts by two clients at once, which are cut off at random, until one has returned nil.
+// cutOff makes acts by two clients at once, cut off at random, until one has returned nil.
 func (l *fencedLoad) cutOff(step int) (calls int) {
 	for end := time.Now().Add(time.Minute); ; {
 		require.True(l, time.Now().Before(end), "no act returns")
@@ -64,8 +64,8 @@ func (l *fencedLoad) cutOff(step int) (calls int) {
 	}
 }
 
-// TestRealFencedActs: a node is replaced and comes back, again and again, under load, by acts that are cut off at random;
-// and a node is killed and started in between. REDLOCK_ACTS is for how long.
+// TestRealFencedActs: a node is replaced and comes back, again and again, under load, by acts cut
+// off at random; and a node is killed and started in between. REDLOCK_ACTS is for how long.
 func TestRealFencedActs(t *testing.T) {
 	if !testkit.Long() {
 		t.Skip("set REDLOCK_LONG=1")

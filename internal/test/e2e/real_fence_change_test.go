@@ -19,8 +19,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// fencedLoad is clients that lock keys again and again, through the steps of a change: a few that all
-// want, and one of each goroutine, whose times are taken.
+// fencedLoad is clients locking keys again and again, through the steps of a change: a few keys
+// wanted by all, and one of each goroutine, with its times taken.
 type fencedLoad struct {
 	*testing.T
 	name  string         // of the fleet: no other has its keys
@@ -40,7 +40,7 @@ type fencedLoad struct {
 	phases  []string // the last is the present one
 	took    map[string][]time.Duration
 
-	granted, fell, overlaps, late, kept, lost int // late: locks that had ended before they were released
+	granted, fell, overlaps, late, kept, lost int // late: locks that had ended before their release
 }
 
 type loadGrant struct {
@@ -77,15 +77,15 @@ func (l *fencedLoad) initialize(step int) {
 	require.NoError(l, c.Close())
 }
 
-// phase names what happens from now on.
+// phase names the present phase.
 func (l *fencedLoad) phase(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.phases = append(l.phases, name)
 }
 
-// roll replaces one client after another by those of a step. A new one is there before the old
-// one goes.
+// roll replaces one client after another by those of a step. A new one is there before the old one
+// goes.
 func (l *fencedLoad) roll(step int) {
 	for i := range l.stops {
 		c, stop := l.connect(step), make(chan struct{})
@@ -202,11 +202,11 @@ func (l *fencedLoad) report() {
 	l.Logf("failed: %v", l.failed)
 }
 
-// TestRealFencedChange: three nodes become five, and one of three is replaced, under load, while a node
-// is killed and comes back: tokens grow, and nothing overlaps. It shows how long an acquire of a free
-// lock takes in each phase, and first how long in a fleet that stays, of as many nodes as both lists have
-// together: to ask more nodes takes longer also where nothing changes. Waits for the keys that all want
-// are not shown: these are left free for 255 ms in 2.9 s, but for the first 2.65 s.
+// TestRealFencedChange: three nodes become five, and one of three is replaced, under load, while a
+// node is killed and comes back: tokens grow, and nothing overlaps. It shows how long an acquire of
+// a free lock takes in each phase, and first in an unchanged fleet of as many nodes as both lists
+// together: more nodes take longer also where nothing changes. Waits for the keys wanted by all are
+// not shown: these are left free for 255 ms in 2.9 s, but for the first 2.65 s.
 func TestRealFencedChange(t *testing.T) {
 	if !testkit.Long() {
 		t.Skip("set REDLOCK_LONG=1")

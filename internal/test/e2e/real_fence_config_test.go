@@ -18,9 +18,9 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestRealFencedPrivileges: those that are documented are enough for the whole life of a fleet and of its locks,
-// and each of them is needed. A client learns of one that is missing from New, or from the
-// calls that cannot do without it.
+// TestRealFencedPrivileges: the documented ones are enough for the whole life of a fleet and of its
+// locks, and each of them is needed. A client learns of a missing one from New, or from the calls
+// that cannot do without it.
 func TestRealFencedPrivileges(t *testing.T) {
 	t.Parallel()
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
@@ -81,7 +81,7 @@ func fencedLife(ctx context.Context, c *redlock.Client, admins []*cluster.Admin)
 	if err := c.InitFencing(ctx); err != nil {
 		return err
 	}
-	l, err := c.TryAcquire(ctx, "lock:1", fenceTTL/2) // so that an extension has something to do
+	l, err := c.TryAcquire(ctx, "lock:1", fenceTTL/2) // an extension then has something to do
 	if err != nil {
 		return err
 	}
@@ -110,8 +110,8 @@ func fencedLife(ctx context.Context, c *redlock.Client, admins []*cluster.Admin)
 	return nil
 }
 
-// TestNewNamesUnfencedNodes: one node that cannot take part in fencing is an error of New,
-// which names that node alone. Without Fenced it is a node that is down.
+// TestNewNamesUnfencedNodes: one node unable to take part in fencing is an error of New with the
+// name of this node alone. Without Fenced it is a node that is down.
 func TestNewNamesUnfencedNodes(t *testing.T) {
 	t.Parallel()
 	check := func(t *testing.T, want error, nodes []string, change ...func(*redlock.Config)) {

@@ -17,8 +17,9 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestRealFencedRestarts: three nodes are restarted one by one as conn/OPERATORS.md says, under load. No acquire fails: each has
-// its NodeTimeout, within which a lost connection is noticed, and two nodes that vote.
+// TestRealFencedRestarts: three nodes are restarted one by one as conn/OPERATORS.md says, under
+// load. No acquire fails: each has its NodeTimeout, enough to notice a lost connection, and two
+// voting nodes.
 func TestRealFencedRestarts(t *testing.T) {
 	t.Parallel()
 	servers := realredis.StartN(t, 3)

@@ -28,8 +28,9 @@ import (
 // longestHold is MaxTTL of fenced processes.
 const longestHold = 600 * time.Millisecond
 
-// fencedHolder is how client i is configured: by clocks that are right, an hour ahead and
-// behind, and that jump; with hand-over and without; with the restart guard and without.
+// fencedHolder is the configuration of client i: by clocks that are right, an hour ahead and
+// behind, and that jump; with hand-over and without; with the quarantine after restarts and
+// without.
 func fencedHolder(i int) func(*redlock.Config) {
 	return func(c *redlock.Config) {
 		c.Fenced, c.MaxTTL, c.NoHandOver, knobs.Of(c).TrustRestarts = true, longestHold, i%2 == 1, i >= 2
@@ -103,8 +104,8 @@ type fencedFleet struct {
 
 func (f *fencedFleet) admin(i int) *cluster.Admin { return cluster.NewAdmin(f.t, f.servers[i]) }
 
-// awaitVotes waits until all nodes have their vote, by their own word, and returns how long
-// that took.
+// awaitVotes waits until all nodes have their vote, by their own word, and returns the time it
+// took.
 func (f *fencedFleet) awaitVotes(within time.Duration) time.Duration {
 	f.t.Helper()
 	start := time.Now()
@@ -150,9 +151,9 @@ func (f *fencedFleet) standStill(servers ...*realredis.Server) {
 	}
 }
 
-// TestRealFence: four processes of fenced clients that want keys, several, and any of several, with clocks that are an hour off, while
-// servers lose their data, and servers and processes stand still. Tokens grow with the
-// grants; nodes that have forgotten get their vote back; and where too many have, the
+// TestRealFence: four processes of fenced clients want keys, several, and any of several, with
+// clocks an hour off, while servers lose their data, and servers and processes stand still. Tokens
+// grow with the grants. Forgetful nodes get their vote back; where too many have forgotten, the
 // clients report it until an operator has given it to them.
 func TestRealFence(t *testing.T) {
 	if os.Getenv(holdersEnv) != "" {
@@ -190,7 +191,7 @@ func realFence(t *testing.T, long time.Duration, kinds ...realredis.Kind) {
 	require.ErrorContains(t, cluster.IsReady(operator), "5 of 5 nodes failed")
 	require.NoError(t, testkit.Try(t, "InitFencing", func() error { return operator.InitFencing(t.Context()) }))
 	require.NoError(t, testkit.Try(t, "Ready", func() error { return operator.Ready(t.Context()) }))
-	forgotten := map[string]bool{} // processes that have reported so
+	forgotten := map[string]bool{} // processes with such a report
 	h := startHolders(t, nodes, 4, func(process, line string) {
 		if strings.HasPrefix(line, "forgotten") {
 			forgotten[process] = true
@@ -259,7 +260,7 @@ func realFence(t *testing.T, long time.Duration, kinds ...realredis.Kind) {
 		return len(forgotten) == 4
 	})
 	require.ErrorIs(t, cluster.IsReady(operator), redlock.ErrNoQuorum)
-	awaitPassed(t, quarantine) // no attempt from before is under way
+	awaitPassed(t, quarantine) // no earlier attempt is under way
 	require.NoError(t, testkit.Try(t, "InitFencing", func() error { return operator.RecoverFencing(t.Context(), h.largestToken()) }))
 	f.awaitVotes(slack)
 	h.awaitProgress()

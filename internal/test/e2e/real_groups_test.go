@@ -20,8 +20,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestRealGroups: four groups of three real servers share the locks evenly; a node of one that is
-// killed costs no lock. Then the groups become five under load, one client after another.
+// TestRealGroups: four groups of three real servers share the locks evenly; a killed node costs no
+// lock. Then the groups become five under load, one client after another.
 func TestRealGroups(t *testing.T) {
 	if !testkit.Long() {
 		t.Skip("15 servers: REDLOCK_LONG=1")
@@ -41,7 +41,7 @@ func TestRealGroups(t *testing.T) {
 	clients[0].Store(connect(groups[:4], nil))
 	clients[1].Store(connect(groups[:4], nil))
 
-	var held [40]sync.Mutex // of keys that all want
+	var held [40]sync.Mutex // of keys wanted by all
 	var shared, own atomic.Int64
 	ctx, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -97,7 +97,7 @@ func TestRealGroups(t *testing.T) {
 	require.NoError(t, servers[4].Restart())
 
 	for step, lists := range [][2][][]string{{groups[:4], groups}, {groups, nil}} {
-		for i := range clients { // those of the step before are used to the end of what they do
+		for i := range clients { // the last step's are used to the end of their work
 			clients[i].Store(connect(lists[0], lists[1]))
 			time.Sleep(phase / 2)
 		}

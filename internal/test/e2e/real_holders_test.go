@@ -26,29 +26,29 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// A process of holders is this test binary with the addresses of the masters in holdersEnv.
-// It writes a line for each moment at which a goroutine has seen that its lock is held, with its
-// fencing token or 0:
+// A process of holders is this test binary with the addresses of the masters in holdersEnv. It
+// writes a line for each moment at which a goroutine has seen its lock held, with its fencing token
+// or 0:
 //
 //	held key holder token nanoseconds
 //
-// The nanoseconds are read before the lock is asked. A lock that has ended stays so: it was held
-// at that moment, although the process may have stood still between the two. So there is no
-// exception: from the first line of a holder to its last the lock was held. No two such times of
-// one key may overlap, and tokens grow from one to the next.
+// The nanoseconds are read before the lock is asked. An ended lock stays so: it was held at this
+// moment, although the process may have stood still between the two. So there is no exception: from
+// the first line of a holder to its last the lock was held. No two such times of one key may
+// overlap, and tokens grow from one to the next.
 const (
 	holdersEnv = "REDLOCK_TEST_HOLDERS"
 	holderEnv  = "REDLOCK_TEST_HOLDER" // which of them it is
 )
 
-// machineTime reads the clock that all processes of this machine share.
+// machineTime reads the clock shared by all processes of this machine.
 func machineTime() (nanoseconds int64) {
 	var ts syscall.Timespec
 	_, _, _ = syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, 1, uintptr(unsafe.Pointer(&ts)), 0) // CLOCK_MONOTONIC
 	return ts.Nano()
 }
 
-// hold is what a holder does for a while, as long as its lock is held.
+// hold is the work of a holder for a while, as long as its lock is held.
 func hold(isHeld func() bool, holder string, token uint64, long time.Duration, keys ...string) {
 	for start := time.Now(); ; time.Sleep(min(long, time.Duration(1+rand.IntN(5))*time.Millisecond)) {
 		now := machineTime()
@@ -71,7 +71,7 @@ func say(word, subject string) {
 	_, _ = fmt.Fprintf(os.Stdout, "%s %s %d\n", word, subject, machineTime())
 }
 
-// perProcess is how many goroutines a process has.
+// perProcess is the number of goroutines of a process.
 func perProcess() int {
 	if testkit.Long() {
 		return 8
@@ -106,7 +106,7 @@ func runHolders(t *testing.T, work func(ctx context.Context, c *redlock.Client, 
 	require.NoError(t, c.Close())
 }
 
-// holders are processes, and when which of their functions held which key.
+// holders are processes, and when their functions held which key.
 type holders struct {
 	t       *testing.T
 	nodes   []string
@@ -147,7 +147,7 @@ func (h *holders) awaitProgress() {
 	}
 }
 
-// largestToken is the largest that a holder had.
+// largestToken is the largest token of any holder.
 func (h *holders) largestToken() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -224,8 +224,8 @@ func (h *holders) turnsOf(i int) int {
 	return h.turns[fmt.Sprint(i)]
 }
 
-// requireApart checks that no two held a key at once and that tokens grow, and returns how many
-// locks were held.
+// requireApart checks that no two held a key at once and that tokens grow, and returns the number
+// of locks held.
 func (h *holders) requireApart() (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

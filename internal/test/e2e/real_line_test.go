@@ -20,8 +20,8 @@ func awaitRealTracked(t *testing.T, a *cluster.Admin) {
 	})
 }
 
-// TestRealWoken: a waiter learns of a release of any key, also of one that looks like a
-// name beside another.
+// TestRealWoken: a waiter learns of a release of any key, also of one that looks like a name beside
+// another.
 func TestRealWoken(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string]string{
@@ -45,8 +45,7 @@ func TestRealWoken(t *testing.T) {
 	}
 }
 
-// TestRealRefusedForNow: a node that is out of memory when tracking is switched on is asked
-// again.
+// TestRealRefusedForNow: a node out of memory when tracking is switched on is asked again.
 func TestRealRefusedForNow(t *testing.T) {
 	t.Parallel()
 	s := realredis.Start(t)
@@ -55,7 +54,7 @@ func TestRealRefusedForNow(t *testing.T) {
 	held := cluster.MustAcquire(t, cluster.Connect(t, []string{s.Addr()}), "k", ttl)
 	require.Equal(t, "+OK", admin.Do("CONFIG SET maxmemory 1"))
 	next := acquiring(t, c, "k")
-	testkit.Await(t, "refused", func() bool { // the attempt, and what tries tracking
+	testkit.Await(t, "refused", func() bool { // the attempt, and the try of tracking
 		refused := admin.Do("INFO errorstats")
 		return strings.Contains(refused, "errorstat_OOM:count=") && !strings.Contains(refused, "errorstat_OOM:count=1\r")
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestRealKillsLoseNoLock: nodes that write what they do to disk before they
-// answer may be killed while a lock is held, and a quorum still knows it.
+// TestRealKillsLoseNoLock: nodes that write to disk before they answer may be killed while a lock
+// is held, and a quorum still knows it.
 func TestRealKillsLoseNoLock(t *testing.T) {
 	t.Parallel()
 	servers := realredis.StartN(t, 5, realredis.Options{Persistent: true})
@@ -65,8 +65,8 @@ func TestRealLife(t *testing.T) {
 	})
 }
 
-// TestRealExpiry: a lock that is not released ends by itself, not before its
-// validity, and cannot be extended then.
+// TestRealExpiry: an unreleased lock ends by itself, not before its validity, and cannot be
+// extended then.
 func TestRealExpiry(t *testing.T) {
 	t.Parallel()
 	c := cluster.Connect(t, cluster.RealAddrs(realredis.StartN(t, 3)))

@@ -30,8 +30,8 @@ func lockers(servers []*realredis.Server) (nodes []string) {
 	return nodes
 }
 
-// TestRealNativePrivileges: a server that has a native command for it releases by that, and what is documented
-// for it is enough.
+// TestRealNativePrivileges: a server with a native release command releases by it, with no more
+// than the documented permissions.
 func TestRealNativePrivileges(t *testing.T) {
 	t.Parallel()
 	list := documented("Valkey 9:")
@@ -55,9 +55,8 @@ func TestRealNativePrivileges(t *testing.T) {
 	requireEachIsNeeded(t, list.privileges, lockers(servers), admins)
 }
 
-// TestRealDelIfEqTakenAway: a server that no longer lets us use its own command
-// to release is asked by script from there on, and nothing is lost by it; until
-// the next connection finds that we may again.
+// TestRealDelIfEqTakenAway: a server that withdraws its own release command is asked by script from
+// then on, and nothing is lost by it; until the next connection finds the command allowed again.
 func TestRealDelIfEqTakenAway(t *testing.T) {
 	t.Parallel()
 	servers := realredis.StartN(t, 3, realredis.Options{Kind: realredis.Valkey9, Users: []string{cluster.AdminUser, leastUser + "+@all"}})
@@ -128,8 +127,7 @@ func wholeOf(c *redlock.Client, key string) error {
 	return l.Release(context.Background())
 }
 
-// TestRealMixedFleet: one quorum of servers that are asked in different ways, of
-// which each does its part.
+// TestRealMixedFleet: one quorum of servers asked in different ways; each does its part.
 func TestRealMixedFleet(t *testing.T) {
 	t.Parallel()
 	var servers []*realredis.Server
@@ -165,7 +163,7 @@ func TestRealMixedFleet(t *testing.T) {
 		}
 
 		var wg sync.WaitGroup
-		for g := range 32 { // so that scripts are merged
+		for g := range 32 { // so scripts are merged
 			wg.Add(1)
 			go func() {
 				defer wg.Done()

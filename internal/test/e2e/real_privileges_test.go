@@ -20,7 +20,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// accessList is the least that the user of a client must be allowed, as it is documented.
+// accessList is the documented minimum for the user of a client.
 type accessList struct {
 	keys       string   // patterns
 	privileges []string // each with its plus
@@ -29,9 +29,9 @@ type accessList struct {
 // listed finds the access lists in the page for operators, each with its name, if it has one.
 var listed = regexp.MustCompile(`(?m)^(\S.*:)?\s*ACL SETUSER locker on >password resetkeys resetchannels -@all((?:\s+~\S+)+)((?:\s+\+\S+)+)$`)
 
-// documented is the access list of a name. The two without one are that with all permissions
-// of locks, "all", and that of fenced clients, "fenced". What the tests allow is read there, so
-// that it is what operators read.
+// documented is the access list of a name. The two without one are that with all permissions of
+// locks, "all", and that of fenced clients, "fenced". The tests read their permissions there: they
+// are the operators' text.
 func documented(name string) accessList {
 	text, err := os.ReadFile("../../../conn/OPERATORS.md")
 	if err != nil {
@@ -62,8 +62,8 @@ var (
 	leastUser = accessList{keys: least.keys}.user() // allows nothing yet
 )
 
-// TestRealLeastPrivileges: the least that a user can be allowed is enough for the whole life
-// of a lock, and each part of it is needed; also where waiting is allowed too.
+// TestRealLeastPrivileges: the minimum is enough for the whole life of a lock, and each part of it
+// is needed; also with waiting allowed.
 func TestRealLeastPrivileges(t *testing.T) {
 	t.Parallel()
 	all := documented("all")
@@ -82,9 +82,9 @@ func TestRealLeastPrivileges(t *testing.T) {
 	}
 }
 
-// requireEachIsNeeded takes privileges away, one by one, and requires that the loss shows: by
-// an error of New or of an operation, or by a warning in the log. With all of them nothing
-// shows. A strict restart guard names what is missing.
+// requireEachIsNeeded takes privileges away, one by one, and requires that the loss shows: by an
+// error of New or of an operation, or by a warning in the log. With all of them nothing shows. A
+// strict quarantine names the missing one.
 func requireEachIsNeeded(t *testing.T, privileges, nodes []string, admins []*cluster.Admin) {
 	t.Helper()
 	life := func(maxTTL time.Duration) (log string, err error) {
@@ -128,8 +128,8 @@ func requireEachIsNeeded(t *testing.T, privileges, nodes []string, admins []*clu
 	requireWhole()
 }
 
-// TestRedis84Privileges: the same for a server of which there is a simulation only. DEL is
-// forbidden there, by which a script would take the place of DELEX.
+// TestRedis84Privileges: the same for a server with a simulation only. DEL is forbidden there: by
+// it a script would take the place of DELEX.
 func TestRedis84Privileges(t *testing.T) {
 	for _, privilege := range append(documented("Redis 8.4:").privileges, "") {
 		servers := cluster.Start(t, 3, fakeredis.Options{Flavor: fakeredis.Redis84})
@@ -153,7 +153,7 @@ func TestRedis84Privileges(t *testing.T) {
 // known and forgotten.
 func wholeLife(t *testing.T, ours, theirs *redlock.Client, admins []*cluster.Admin) error {
 	for _, forget := range []bool{false, true, false} {
-		l, err := ours.TryAcquire(t.Context(), "lock:1", ttl/2) // so that an extension has something to do
+		l, err := ours.TryAcquire(t.Context(), "lock:1", ttl/2) // an extension then has something to do
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// contest is clients that want one key all the time, two callers each.
+// contest is clients in constant demand of one key, two callers each.
 type contest struct {
 	mu      sync.Mutex
 	grants  []int // by client
@@ -57,7 +57,7 @@ func startContest(t *testing.T, clients []*redlock.Client, key string, section t
 	return x
 }
 
-// window is what happens in d from now on.
+// window is the events in d from now on.
 func (x *contest) window(d time.Duration) (grants []int, sum int, longest time.Duration) {
 	x.mu.Lock()
 	x.longest = 0
@@ -72,7 +72,8 @@ func (x *contest) window(d time.Duration) (grants []int, sum int, longest time.D
 	return grants, sum, x.longest
 }
 
-// awaitAll waits until each client has had some grants more. That is all that a busy machine allows to assert.
+// awaitAll waits until each client has had some grants more. A busy machine allows to assert
+// nothing else.
 func (x *contest) awaitAll(t *testing.T) {
 	t.Helper()
 	x.mu.Lock()
@@ -101,7 +102,7 @@ func homeOf(t *testing.T, servers []*realredis.Server, key string) (home int) {
 	return home
 }
 
-// TestRealVainWaiters: on real servers too, one that cannot win costs those who can little.
+// TestRealVainWaiters: on real servers too, a client that cannot win costs the others little.
 func TestRealVainWaiters(t *testing.T) {
 	t.Parallel()
 	for name, vain := range map[string]struct {
@@ -168,7 +169,8 @@ func TestRealVainWaiters(t *testing.T) {
 	}
 }
 
-// TestRealUnfitQueueNode: a real server that refuses to keep the queue costs order no more than one that is dead.
+// TestRealUnfitQueueNode: a real server that refuses to keep the queue costs order no more than a
+// dead one.
 func TestRealUnfitQueueNode(t *testing.T) {
 	t.Parallel()
 	window := 20 * time.Second
@@ -215,7 +217,8 @@ func TestRealUnfitQueueNode(t *testing.T) {
 	}
 }
 
-// TestRealCloseAfterOverload: clients that are closed while nodes come back from a standstill leave no queue behind.
+// TestRealCloseAfterOverload: clients closed while nodes come back from a standstill leave no queue
+// behind.
 func TestRealCloseAfterOverload(t *testing.T) {
 	if !testkit.Long() {
 		t.Skip("how soon queues are left depends on the machine: REDLOCK_LONG=1")

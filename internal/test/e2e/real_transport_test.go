@@ -33,8 +33,8 @@ func TestRealUnixSockets(t *testing.T) {
 }
 
 // TestRealTLS: a server shows its certificate and may ask for the client's. A client without one
-// gets no lock; New refuses one that trusts another authority. One that speaks to the port in
-// the clear is shown what it may be.
+// gets no lock; New refuses one with trust in another authority. An error of a client without TLS
+// shows what the port may be.
 func TestRealTLS(t *testing.T) {
 	t.Parallel()
 	ours, others := testkit.NewAuthority(t), testkit.NewAuthority(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// waits is what processes report of their waits: when each goroutine was granted locks, and what
+// waits is the processes' reports of their waits: when each goroutine was granted locks, and what
 // has gone wrong. Goroutines are named by the id of their process and a number.
 type waits struct {
 	granted map[string][]int64
@@ -42,7 +42,7 @@ func (w *waits) hear(_, line string) {
 	}
 }
 
-// servers of all kinds that there are, in one quorum, which forget nothing.
+// mixedServers starts persistent servers of all available kinds, in one quorum.
 func mixedServers(t *testing.T, n int) (servers []*realredis.Server) {
 	var kinds []realredis.Kind
 	for _, kind := range realredis.Kinds() {
@@ -101,8 +101,8 @@ func contend(ctx context.Context, c *redlock.Client, who string, turn int) {
 }
 
 // TestRealWaits: four processes of several goroutines each want three keys, while servers are
-// stopped, killed and started anew, processes are stopped and killed, connections are cut, and
-// some callers give up. At no moment do two hold a key. When the faults end all are served.
+// stopped, killed and started anew, processes are stopped and killed, connections are cut, and some
+// callers give up. At no moment do two hold a key. When the faults end all are served.
 func TestRealWaits(t *testing.T) {
 	if os.Getenv(holdersEnv) != "" {
 		turns := make([]int, perProcess())
@@ -131,7 +131,7 @@ func TestRealWaits(t *testing.T) {
 		}
 		return names
 	}
-	const rounds = 3 // so that all places in queues have been taken anew
+	const rounds = 3 // all places in queues have been taken anew then
 	var served time.Duration
 	testkit.Await(t, "all to be served", func() bool {
 		h.mu.Lock()

@@ -15,14 +15,13 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// What nodes must allow beside the least so that waiters are woken, and so that processes are
-// served in order.
+// The permissions beside the minimum for waking waiters, and for serving processes in order.
 var (
 	wakePrivileges  = []string{"+client|tracking", "+client|caching"}
 	queuePrivileges = []string{"+zadd", "+zrem", "+zrange", "+zcard", "+exists"}
 )
 
-// What a client logs of a node that does not allow them.
+// The logs of a client about a node without them.
 const (
 	notWoken   = "node does not report when a lock is freed"
 	notInOrder = "node refuses the script by which processes queue up"
@@ -36,7 +35,7 @@ func frequently(c *redlock.Config) {
 	c.Retry = redlock.Retry{Min: 5 * time.Millisecond, Max: 20 * time.Millisecond}
 }
 
-// rivals are two clients, which log into sinks.
+// rivals are two clients, each with its log sink.
 func rivals(t *testing.T, nodes []string, change func(*redlock.Config)) (clients []*redlock.Client, sinks []*testkit.LogSink) {
 	for range 2 {
 		sink := new(testkit.LogSink)
@@ -55,7 +54,7 @@ func alternate(t *testing.T, clients []*redlock.Client, turns int) (idle []time.
 		waiter := testkit.InBackground(func() (redlock.Lock, error) { return next.Acquire(t.Context(), "lock:1", ttl) })
 		testkit.Await(t, "in line", func() bool { return next.Stats().InLine == 1 })
 		testkit.Await(t, "refused", func() bool { return next.Stats().Acquire.Denied > 0 })
-		time.Sleep(10 * time.Millisecond) // what the lock is held for
+		time.Sleep(10 * time.Millisecond) // the lock is held
 		start := time.Now()
 		require.NoError(t, held.Release(t.Context()))
 		got := testkit.Get(t, waiter)
@@ -81,9 +80,8 @@ func count(sinks []*testkit.LogSink, text string) (n int) {
 	return n
 }
 
-// TestRealWokenPrivileges: what is documented is enough for waiters to be woken in order,
-// and each part of it is needed: without one they ask again and again. The log has that once for a
-// node.
+// TestRealWokenPrivileges: the documented permissions are enough for waiters to be woken in order,
+// and each of them is needed: without one they ask again and again. The log has it once for a node.
 func TestRealWokenPrivileges(t *testing.T) {
 	t.Parallel()
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
@@ -91,7 +89,7 @@ func TestRealWokenPrivileges(t *testing.T) {
 			Kind: kind, Users: []string{cluster.AdminUser, documented("all").user()}})
 		admins := cluster.NewAdmins(t, servers)
 		clients, sinks := rivals(t, lockers(servers), seldom)
-		for _, c := range clients { // a key that is not allowed shows nothing of others
+		for _, c := range clients { // a forbidden key shows nothing of others
 			_, err := c.TryAcquire(t.Context(), "another's", ttl)
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
 		}
@@ -128,8 +126,8 @@ func TestRealWokenPrivileges(t *testing.T) {
 	})
 }
 
-// TestRealWokenWithoutHello: a server that does not speak RESP3 pushes nothing. Waiters
-// are served all the same.
+// TestRealWokenWithoutHello: a server without RESP3 pushes nothing. Waiters are served all the
+// same.
 func TestRealWokenWithoutHello(t *testing.T) {
 	t.Parallel()
 	servers := realredis.StartN(t, 3, realredis.Options{Args: []string{"--rename-command", "HELLO", ""}})
@@ -142,8 +140,8 @@ func TestRealWokenWithoutHello(t *testing.T) {
 	}
 }
 
-// TestRealTrackingTableFull: nodes with room for one tracked key forget the others, and push
-// that. That costs waiters an attempt. None loses its turn.
+// TestRealTrackingTableFull: nodes with room for one tracked key forget the others, with a push.
+// This costs waiters an attempt. None loses its turn.
 func TestRealTrackingTableFull(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{"room": nil, "no room": {"--tracking-table-max-keys", "1"}} {

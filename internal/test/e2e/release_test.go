@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestReleaseResults: released if a quorum deleted our key, not held if the
-// denials rule that out, unknown otherwise.
+// TestReleaseResults: released if a quorum deleted our key, not held if the denials rule it out,
+// unknown otherwise.
 func TestReleaseResults(t *testing.T) {
 	gone := func(s *fakeredis.Server) { s.Del("k") }
 	anothers := func(s *fakeredis.Server) { s.Set("k", "another's", 0) }
@@ -106,9 +106,9 @@ func TestReleaseWithEndedContext(t *testing.T) {
 	})
 }
 
-// TestReleasesAreOwed: connections end at any moment, and callers give up at any moment. What was
-// set for them, and what they could not give back to a node that was away, is released on its
-// next connection. None of it waits for its TTL.
+// TestReleasesAreOwed: connections end at any moment, and callers give up at any moment. Keys set
+// for them, and releases missed by an absent node, are made up for on its next connection. No key
+// waits for its TTL.
 func TestReleasesAreOwed(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3, cluster.NodeTimeout(50*time.Millisecond))

@@ -29,8 +29,8 @@ func restartInTurn(t *testing.T, r *cluster.Cluster) {
 	}
 }
 
-// TestRollingRestart: locks that are kept alive outlive the restart of all nodes: locks of
-// one key and of several, attached ones, and those of a client with a name.
+// TestRollingRestart: locks kept alive outlive the restart of all nodes: locks of one key and of
+// several, attached ones, and those of a client with a name.
 func TestRollingRestart(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		const ttl = 5 * brief
@@ -70,8 +70,8 @@ func TestRollingRestart(t *testing.T) {
 	})
 }
 
-// TestFencedRollingRestart: the same with fencing, where a node that has its vote again is
-// repaired by the next renewal. Tokens grow.
+// TestFencedRollingRestart: the same with fencing: a node with its vote again is repaired by the
+// next renewal. Tokens grow.
 func TestFencedRollingRestart(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3, cluster.DefaultTimeouts, cluster.NodeTimeout(brief), fenced(0), func(c *redlock.Config) { c.MaxTTL = 5 * brief })
@@ -92,8 +92,8 @@ func TestFencedRollingRestart(t *testing.T) {
 	})
 }
 
-// lateAnswer has the last master answer extends when the gate is opened, and has taken the
-// key of a lock from it.
+// lateAnswer has the last master answer extends when the gate is opened, and has taken the key of a
+// lock from it.
 func lateAnswer(r *cluster.Cluster, key string) (s *fakeredis.Server, open func()) {
 	gate := make(chan struct{})
 	s = r.Servers[len(r.Servers)-1]
@@ -106,8 +106,8 @@ func lateAnswer(r *cluster.Cluster, key string) (s *fakeredis.Server, open func(
 	return s, func() { close(gate) }
 }
 
-// TestLateRepair: a node that answers when the extension has long been won is repaired, for
-// as long as is left, and so is one that answers before it is won.
+// TestLateRepair: a node that answers when the extension has long been won is repaired, for the
+// rest of the validity, and so is one that answers before it is won.
 func TestLateRepair(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 5)
@@ -132,8 +132,8 @@ func TestLateRepair(t *testing.T) {
 	})
 }
 
-// TestNoRepairBehindRelease: a node that answers when the release was asked for, or when
-// validity is over, is not given the key, also where another lock has taken the lease.
+// TestNoRepairBehindRelease: a node that answers after the call of the release, or after the end of
+// validity, is not given the key, also where another lock has taken the lease.
 func TestNoRepairBehindRelease(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		for name, end := range map[string]func(*cluster.Cluster, redlock.Lock){
@@ -170,8 +170,7 @@ func TestNoRepairBehindRelease(t *testing.T) {
 	})
 }
 
-// TestReleaseIsBehindRepair: a release that follows at once finds the key that a node was
-// given.
+// TestReleaseIsBehindRepair: a release that follows at once finds the key given to a node.
 func TestReleaseIsBehindRepair(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
@@ -187,8 +186,8 @@ func TestReleaseIsBehindRepair(t *testing.T) {
 	})
 }
 
-// TestRepairIsReleased: a node that could not have the key, and was repaired since, is
-// released too, though it is away then.
+// TestRepairIsReleased: a node that missed the key, and was repaired since, is released too, though
+// it is away then.
 func TestRepairIsReleased(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3, cluster.DefaultTimeouts)
@@ -207,8 +206,8 @@ func TestRepairIsReleased(t *testing.T) {
 	})
 }
 
-// TestRepairKeepsOthers: the key of another holder is left as it is, and a node that refuses
-// to be repaired loses no more than that.
+// TestRepairKeepsOthers: the key of another holder is left as it is, and a node that refuses its
+// repair loses no more than this.
 func TestRepairKeepsOthers(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
@@ -237,8 +236,8 @@ func TestRepairKeepsOthers(t *testing.T) {
 	})
 }
 
-// TestManyRepairs: a node that has lost the keys of many locks is not asked for more replies
-// than it may owe.
+// TestManyRepairs: a node that has lost the keys of many locks is not asked for more replies than
+// its bound.
 func TestManyRepairs(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		const n = 100
@@ -254,8 +253,8 @@ func TestManyRepairs(t *testing.T) {
 	})
 }
 
-// TestExtendNeverWinsLate: an extension that is confirmed when the validity that it extends
-// is over is none, though its own TTL is long: another client may have held the lock.
+// TestExtendNeverWinsLate: an extension confirmed after the end of the validity it extends is none,
+// though its own TTL is long: another client may have held the lock.
 func TestExtendNeverWinsLate(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}))

@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestAttemptsAreUsedUp: an Acquire makes as many as Retry allows, with a pause between any
-// two. Its error is that of the last one, and of no context.
+// TestAttemptsAreUsedUp: an Acquire makes as many as Retry allows, with a pause between any two.
+// Its error is that of the last one, and of no context.
 func TestAttemptsAreUsedUp(t *testing.T) {
 	const n, pause = 3, 20 * time.Millisecond
 	acquires := map[string]func(ctx context.Context, c *redlock.Client, key string) error{
@@ -72,8 +72,8 @@ func TestAttemptsAreUsedUp(t *testing.T) {
 	require.Zero(t, r.Stats().Waits, "one attempt is no wait")
 }
 
-// TestWaits: each Acquire that waits counts once, by how that ends. To stand in line, and to
-// get a lock that is handed over there, is no attempt.
+// TestWaits: each waiting Acquire counts once, by its end. Standing in line, and getting a lock by
+// hand-over there, is no attempt.
 func TestWaits(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		heard := make(chan redlock.Acquisition, 10)

@@ -10,8 +10,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestScriptsForbidden: a node that will not run or load them fails the vote,
-// and its error gives the reason.
+// TestScriptsForbidden: a node that will not run or load them fails the vote, and its error gives
+// the reason.
 func TestScriptsForbidden(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
@@ -36,8 +36,8 @@ func TestScriptsForbidden(t *testing.T) {
 	})
 }
 
-// TestForbiddenKey: where the user may do no more than it must, native commands
-// on some keys, a lock on another key is refused and does the others no harm.
+// TestForbiddenKey: where the user has only the minimum, native commands on some keys, a lock on
+// another key is refused and does the others no harm.
 func TestForbiddenKey(t *testing.T) {
 	for _, flavor := range []fakeredis.Flavor{fakeredis.Valkey9, fakeredis.Redis84} {
 		cluster.Run(t, flavor.String(), func(t *testing.T) {

@@ -21,10 +21,10 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// secrets are the parts of passwords that must never be seen.
+// secrets are the parts of passwords, never to be seen.
 var secrets = []string{"sesame", "zzyzx"}
 
-// password has parts that need escaping in a URL.
+// password has parts in need of escaping in a URL.
 const (
 	password        = "open sesame: zzyzx"
 	passwordEscaped = "open%20sesame%3A%20zzyzx"
@@ -38,11 +38,11 @@ func withPassword(servers []*fakeredis.Server, user string) (nodes []string) {
 	return nodes
 }
 
-// TestPasswordIsNeverShown, under any fault of nodes that ask for one.
+// TestPasswordIsNeverShown, under any fault of nodes with a password.
 func TestPasswordIsNeverShown(t *testing.T) {
 	t.Parallel()
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		t.Parallel() // it waits for dialers that are in no hurry
+		t.Parallel() // it waits for unhurried dialers
 		for _, user := range []string{"", "locker"} {
 			var seen testkit.LogSink
 			servers := fakeredis.StartN(t, 4, fakeredis.Options{User: user, Password: password})
@@ -151,7 +151,7 @@ func TestPasswordIsNeverShown(t *testing.T) {
 	})
 }
 
-// TestWrongPasswordIsNeverShown, nor one that is missing or not asked for.
+// TestWrongPasswordIsNeverShown, nor a missing one, nor one not asked for.
 func TestWrongPasswordIsNeverShown(t *testing.T) {
 	for _, opts := range []fakeredis.Options{{Password: "another"}, {User: "locker", Password: password}, {}} {
 		var seen testkit.LogSink
@@ -164,8 +164,8 @@ func TestWrongPasswordIsNeverShown(t *testing.T) {
 	}
 }
 
-// TestPasswordIsNeverPrinted with what holds it: a Config, a Client, and
-// all that refers to one. The rest of a Config is.
+// TestPasswordIsNeverPrinted with its owner: a Config, a Client, and everything with a reference to
+// one. The rest of a Config is.
 func TestPasswordIsNeverPrinted(t *testing.T) {
 	var seen testkit.LogSink
 	cfg := redlock.Config{
@@ -208,8 +208,8 @@ func TestPasswordIsNeverPrinted(t *testing.T) {
 	seen.RequireNone(t, secrets...)
 }
 
-// TestAllTestsWithAMarkedPassword runs all tests against fakes once more, with a
-// password that the fakes ask for, and searches all that is printed and logged.
+// TestAllTestsWithAMarkedPassword runs all tests against fakes once more, with a password on the
+// fakes, and searches the whole output and log.
 func TestAllTestsWithAMarkedPassword(t *testing.T) {
 	if !testkit.Long() || os.Getenv(cluster.PasswordEnv) != "" {
 		t.Skip("REDLOCK_LONG=1 runs all tests again")

@@ -108,8 +108,8 @@ func TestSetIsKeptAlive(t *testing.T) {
 	})
 }
 
-// TestSetIsExtendedOneByOne: where a server refuses the keys of a set in one form they
-// are sent again in another, and each counts for itself.
+// TestSetIsExtendedOneByOne: where a server refuses the keys of a set in one form they are sent
+// again in another, and each counts for itself.
 func TestSetIsExtendedOneByOne(t *testing.T) {
 	keys := []string{"a", "b", "c", "d"}
 	for name, c := range map[string]struct {
@@ -137,8 +137,8 @@ func TestSetIsExtendedOneByOne(t *testing.T) {
 	}
 }
 
-// TestSetIsAllOrNothing: an attempt that fails, at any moment and for any reason, leaves
-// no key on any node and counts as no lock.
+// TestSetIsAllOrNothing: an attempt that fails, at any moment and for any reason, leaves no key on
+// any node and counts as no lock.
 func TestSetIsAllOrNothing(t *testing.T) {
 	keys := []string{"a", "b", "c", "d", "e"}
 	for name, c := range map[string]struct {
@@ -284,8 +284,7 @@ func TestSetRefused(t *testing.T) {
 	})
 }
 
-// TestSetCountsAsOne lock in Stats, and as one attempt of the hook, for each way in which it may
-// end.
+// TestSetCountsAsOne lock in Stats, and as one attempt of the hook, for each of its possible ends.
 func TestSetCountsAsOne(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		var y cluster.HookRecorder

@@ -29,7 +29,7 @@ func TestShutdown(t *testing.T) {
 					inside.Done()
 					<-ctx.Done()
 					require.Equal(t, redlock.ErrClosed, context.Cause(ctx))
-					time.Sleep(time.Duration(i%10) * 10 * time.Millisecond) // what it has begun is ended
+					time.Sleep(time.Duration(i%10) * 10 * time.Millisecond) // its work is ended first
 					return nil
 				})
 				require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestShutdown(t *testing.T) {
 
 func nothing(context.Context) error { return nil }
 
-// TestShutdownIsBounded by its context, and by Close. What a function still holds then ends with its TTL.
+// TestShutdownIsBounded by its context, and by Close. A function's lock then ends with its TTL.
 func TestShutdownIsBounded(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		for name, end := range map[string]func(r *cluster.Cluster, cancel func()){
@@ -124,7 +124,7 @@ func TestShutdownAtOnce(t *testing.T) {
 	}
 }
 
-// TestShutdownAndLateCalls: a call that comes too late to have a lock is not waited for.
+// TestShutdownAndLateCalls: a call too late for a lock is not waited for.
 func TestShutdownAndLateCalls(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
@@ -147,7 +147,7 @@ func TestShutdownAndLateCalls(t *testing.T) {
 	})
 }
 
-// until is a function of Do that says when it is called, and returns when it may.
+// until is a function of Do: it reports its call, and returns when told to.
 func until(inside chan<- struct{}, leave <-chan struct{}) func(context.Context) error {
 	return func(context.Context) error {
 		close(inside)
@@ -156,7 +156,7 @@ func until(inside chan<- struct{}, leave <-chan struct{}) func(context.Context) 
 	}
 }
 
-// slowContext is a context of a user that takes its time to answer.
+// slowContext is a user's context that takes its time to answer.
 type slowContext struct {
 	context.Context
 	goOn chan struct{}
@@ -167,7 +167,8 @@ func (c *slowContext) Err() error {
 	return c.Context.Err()
 }
 
-// TestSilence: what keeps a client from working is logged once, with its reason, and again when that changes.
+// TestSilence: the reason that keeps a client from working is logged once, and again when it
+// changes.
 func TestSilence(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 3)

@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestWhatEndsSplits: a call that ends while it pauses between rounds of split votes says what has ended it,
-// and that the lock is taken only after all of its rounds.
+// TestWhatEndsSplits: a call that ends while it pauses between rounds of split votes names the
+// cause of its end, and says that the lock is taken only after all of its rounds.
 func TestWhatEndsSplits(t *testing.T) {
 	const rounds = 5
 	for name, c := range map[string]struct {

@@ -18,8 +18,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestStatsAddUp: one node, so that nothing depends on who is first, and each
-// way in which an operation can end.
+// TestStatsAddUp: one node, so nothing depends on the first answer, and each possible end of an
+// operation.
 func TestStatsAddUp(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 1)
@@ -107,7 +107,7 @@ func TestStatsAddUp(t *testing.T) {
 	})
 }
 
-// TestTimes: how long attempts and waits take is counted in the bucket that it belongs to.
+// TestTimes: the times of attempts and waits are counted in their buckets.
 func TestTimes(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 1)
@@ -133,7 +133,7 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-// submitRefused submits what will be refused.
+// submitRefused submits an operation to be refused.
 func submitRefused(c *redlock.Client, key string) error {
 	return c.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl, Done: func(*redlock.Op) {}})
 }
@@ -168,8 +168,8 @@ func TestNodes(t *testing.T) {
 	})
 }
 
-// TestStatsUnderLoad: asked for all the time, by several, they never go back,
-// and in the end they are what the callers and the hooks have counted.
+// TestStatsUnderLoad: asked for all the time, by several, they never go back, and in the end they
+// are the counts of the callers and the hooks.
 func TestStatsUnderLoad(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var heard cluster.HookRecorder

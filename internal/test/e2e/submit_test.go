@@ -12,13 +12,13 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// releaseOp is the release of a lock that is not held.
+// releaseOp is the release of a free lock.
 func releaseOp(key string, done func(*redlock.Op)) *redlock.Op {
 	return &redlock.Op{Kind: redlock.OpRelease, Key: []byte(key), Done: done}
 }
 
-// TestSubmitOfAWrongOpUnderWay: wrong arguments of a Submit that is refused reach
-// neither the driver nor the nodes. What was submitted first is executed.
+// TestSubmitOfAWrongOpUnderWay: wrong arguments of a refused Submit reach neither the driver nor
+// the nodes. The first Submit is executed.
 func TestSubmitOfAWrongOpUnderWay(t *testing.T) {
 	testkit.Apart(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
@@ -40,8 +40,8 @@ func TestSubmitOfAWrongOpUnderWay(t *testing.T) {
 	})
 }
 
-// TestDoneAfterTheEnd: Done of an acquire that was won gets ErrExpired if other
-// callbacks held it up until no validity was left: another may have the lock.
+// TestDoneAfterTheEnd: Done of a won acquire gets ErrExpired if other callbacks held it up until no
+// validity was left: another may have the lock.
 func TestDoneAfterTheEnd(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
@@ -61,7 +61,7 @@ func TestDoneAfterTheEnd(t *testing.T) {
 	})
 }
 
-// TestCloseInDone: Close does not wait for the goroutine that calls it.
+// TestCloseInDone: Close does not wait for its own goroutine.
 func TestCloseInDone(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
@@ -92,8 +92,8 @@ func TestCloseBehindABlockedDone(t *testing.T) {
 	})
 }
 
-// TestExtendBehindARelease: a release that is asked for while Extend is between its
-// checks and the nodes counts. No node is asked to extend.
+// TestExtendBehindARelease: a release counts even if called while Extend is between its checks and
+// the nodes. No node is asked to extend.
 func TestExtendBehindARelease(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
@@ -114,8 +114,8 @@ func TestExtendBehindARelease(t *testing.T) {
 	})
 }
 
-// TestExtendWhoseContextPanics: the panic is its caller's, and no reason to end the
-// lock: extensions that a quorum has granted count.
+// TestExtendWhoseContextPanics: the panic is its caller's, and no reason to end the lock:
+// extensions granted by a quorum count.
 func TestExtendWhoseContextPanics(t *testing.T) {
 	for name, set := range map[string]func(*panickingContext){
 		"Err":  func(p *panickingContext) { p.err.Store(1) },

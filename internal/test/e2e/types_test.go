@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestTypesAreDefinedHere: an alias of a type of another package hides its fields in
-// the documentation of this one. So does a field of a type of an internal package.
+// TestTypesAreDefinedHere: an alias of a type of another package hides its fields in the
+// documentation of this one. So does a field of a type of an internal package.
 func TestTypesAreDefinedHere(t *testing.T) {
 	here := reflect.TypeFor[redlock.Client]().PkgPath()
 	for _, typ := range []reflect.Type{
@@ -41,8 +41,8 @@ func TestTypesAreDefinedHere(t *testing.T) {
 	}
 }
 
-// TestNamesOfKindsAndOutcomes: they end up in the metrics of users. The texts come
-// from the packages below, so this also compares the numbers with theirs.
+// TestNamesOfKindsAndOutcomes: they end up in the metrics of users. The texts come from the
+// packages below, so this also compares the numbers with theirs.
 func TestNamesOfKindsAndOutcomes(t *testing.T) {
 	for want, k := range map[string]redlock.OpKind{
 		"none": 0, "acquire": redlock.OpAcquire, "extend": redlock.OpExtend, "release": redlock.OpRelease, "unknown": 4,
@@ -90,8 +90,8 @@ func TestNodeAsJSON(t *testing.T) {
 	})
 }
 
-// TestWrongArgumentsComeFirst: an extend with a wrong ttl is no attempt, of a lock
-// that is held and of one that has expired.
+// TestWrongArgumentsComeFirst: an extend with a wrong ttl is no attempt, of a held lock and of an
+// expired one.
 func TestWrongArgumentsComeFirst(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		var y cluster.HookRecorder

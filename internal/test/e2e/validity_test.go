@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// heldEverywhere starts masters and acquires a lock that all of them know.
+// heldEverywhere starts masters and acquires a lock known to all of them.
 func heldEverywhere(t *testing.T) (*cluster.Cluster, redlock.Lock) {
 	t.Helper()
 	r := cluster.New(t, 3)
@@ -22,14 +22,14 @@ func heldEverywhere(t *testing.T) (*cluster.Cluster, redlock.Lock) {
 	return r, l
 }
 
-// release releases a lock, which must not take long.
+// release releases a lock. It must not take long.
 func release(t *testing.T, l redlock.Lock, ctx context.Context) error {
 	t.Helper()
 	return testkit.Try(t, "Release", func() error { return l.Release(ctx) })
 }
 
-// TestReleaseEndsValidity: it ends before the release is sent, whether or not the
-// outcome becomes known. From then on another client may hold the lock.
+// TestReleaseEndsValidity: it ends before the release is sent, whether or not the outcome becomes
+// known. From then on another client may hold the lock.
 func TestReleaseEndsValidity(t *testing.T) {
 	background := context.Background()
 	ended, cancel := context.WithCancel(background)
@@ -49,7 +49,7 @@ func TestReleaseEndsValidity(t *testing.T) {
 	}
 	refuse := each(func(s *fakeredis.Server) { s.ErrorReply("EVALSHA", "BUSY Redis is busy running a script", 1) })
 	for name, c := range map[string]struct {
-		ctx  context.Context // nil is one that ends during the release
+		ctx  context.Context // nil: one that ends during the release
 		harm func([]*fakeredis.Server)
 		want error
 	}{

@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestQuorumIsOfTheConfiguredNodes: with so many of N nodes down, hung or taken
-// by another client, a lock is won exactly as long as N/2+1 are left.
+// TestQuorumIsOfTheConfiguredNodes: with so many of N nodes down, hung or taken by another client,
+// a lock is won exactly as long as N/2+1 are left.
 func TestQuorumIsOfTheConfiguredNodes(t *testing.T) {
 	spoil := map[string]func(*fakeredis.Server){
 		"down":  (*fakeredis.Server).Down,

@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// rarely has waiters not find out by themselves, within a test, that a lock is free.
+// rarely keeps waiters from finding out by themselves, within a test, that a lock is free.
 func rarely(c *redlock.Config) {
 	c.Retry = redlock.Retry{Min: testkit.Patience, Max: testkit.Patience}
 }
@@ -34,8 +34,8 @@ func acquiring(t *testing.T, c *redlock.Client, key string) <-chan testkit.Resul
 	return testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), key, ttl) })
 }
 
-// TestEveryEndWakes: a waiter learns of the end of a lock also where this process has ended it,
-// in any way: a server does not push what a client changes itself.
+// TestEveryEndWakes: a waiter learns of the end of a lock also where this process has ended it, in
+// any way: a server does not push a client's own changes.
 func TestEveryEndWakes(t *testing.T) {
 	for name, hold := range map[string]func(t *testing.T, c *redlock.Client) (end func()){
 		"a set": func(t *testing.T, c *redlock.Client) func() {
@@ -70,8 +70,7 @@ func TestEveryEndWakes(t *testing.T) {
 	}
 }
 
-// TestBusyRelease: a release that would take an acquire along, for which there is no room, goes
-// alone.
+// TestBusyRelease: a release with an acquire along goes alone if there is no room for it.
 func TestBusyRelease(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 1, func(c *redlock.Config) { c.NoHandOver = true; c.MaxWaiting = 1 })
@@ -83,14 +82,14 @@ func TestBusyRelease(t *testing.T) {
 		require.NoError(t, held.Release(t.Context()))
 		l := testkit.Get(t, next)
 		require.NoError(t, l.Err)
-		time.Sleep(50 * time.Millisecond) // what it is held for
+		time.Sleep(50 * time.Millisecond) // it is held
 		require.NoError(t, l.Value.Release(t.Context()))
 		require.NoError(t, testkit.Get(t, third).Err)
 	})
 }
 
-// TestRandInRelease: a panic of Rand, which makes the token of the next holder, leaves the lock
-// as it was.
+// TestRandInRelease: a panic of Rand, the source of the next holder's token, leaves the lock as it
+// was.
 func TestRandInRelease(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		var broken atomic.Bool
@@ -127,7 +126,7 @@ func (c errContext) Err() error {
 	return c.Context.Err()
 }
 
-// TestGivesUpAlong: waiters with contexts that end, or panic, while their acquire is under way along
+// TestGivesUpAlong: the contexts of waiters end, or panic, while their acquire is under way along
 // with a release.
 func TestGivesUpAlong(t *testing.T) {
 	r := cluster.New(t, 1, rarely, func(c *redlock.Config) { c.NoHandOver = true })
@@ -170,8 +169,8 @@ func TestGivesUpAlong(t *testing.T) {
 	require.NoError(t, l.Release(t.Context()))
 }
 
-// TestLateComer: a refusal that is old when its caller comes to stand in line does not undo what
-// the first has done since: it watches the key.
+// TestLateComer: a refusal, old when its caller comes to stand in line, does not undo the first's
+// work since: it watches the key.
 func TestLateComer(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		asked, goOn := make(chan struct{}), make(chan struct{})
@@ -200,7 +199,8 @@ func TestLateComer(t *testing.T) {
 	})
 }
 
-// TestManyLines: a node that owes little is not cut off by what many lines ask it.
+// TestManyLines: the questions of many lines do not cut off a node with a small bound of owed
+// replies.
 func TestManyLines(t *testing.T) {
 	for _, limit := range []int{4, 128} {
 		cluster.Run(t, fmt.Sprint(limit), func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestManyLines(t *testing.T) {
 	}
 }
 
-// TestGivesUpEntering: a waiter that gives up while it enters the queue leaves it, so that other
+// TestGivesUpEntering: a waiter that gives up while it enters the queue leaves it, so other
 // processes need not wait for the end of its ticket.
 func TestGivesUpEntering(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {

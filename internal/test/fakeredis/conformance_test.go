@@ -14,10 +14,9 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// The conformance suite is the scripts in testdata. Each of them runs against
-// the fake in all its flavors, and against a real server of each kind, and all
-// must answer the same. testdata/password is for servers that ask for the password
-// "secret". See play for the language.
+// The conformance suite is the scripts in testdata. Each of them runs against the fake in all its
+// flavors, and against a real server of each kind, and all must answer the same. testdata/password
+// is for servers with the password "secret". See play for the language.
 func TestConformance(t *testing.T) {
 	t.Parallel() // the scripts wait for keys to expire
 	for dir, password := range map[string]string{"open": "", "password": "secret"} {
@@ -41,7 +40,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// withDebug allows the command that stops the search for expired keys.
+// withDebug allows the command for stopping the search for expired keys.
 func withDebug(kind realredis.Kind, password string) realredis.Options {
 	return realredis.Options{Kind: kind, Password: password, Args: []string{"--enable-debug-command", "local"}}
 }
@@ -55,7 +54,7 @@ type target struct {
 	hear     func(line, reply string) // may be nil
 }
 
-// admin is a connection that may do anything.
+// admin is a connection with all permissions.
 func (g target) admin(t testing.TB) *testkit.TextClient {
 	c := testkit.DialText(t, g.addr)
 	if g.password != "" {
@@ -83,7 +82,7 @@ func (g *target) probe(t testing.TB) {
 	g.has["flushfirst"] = !g.has["flushlast"]
 }
 
-// prepare brings the server to where each script starts.
+// prepare brings the server to the start of each script.
 func (g target) prepare(t testing.TB) {
 	c := g.admin(t)
 	require.Equal(t, "+OK", c.Do("FLUSHALL"))
@@ -149,22 +148,22 @@ func playAll(t *testing.T, files []string, g target) {
 //	> SET k v NX     sends a command
 //	>128 SET k# t#   sends it 128 times, with numbers from 1 for #
 //	raw *1\r\n       sends bytes
-//	+OK              is what the last command answered, see matches
+//	+OK              is the answer to the last command, see matches
 //	dial             goes on with a new connection
-//	on b             goes on with connection b, a new one if there is none of that
-//	                 name; the first is a
+//	on b             goes on with connection b, a new one if the name is new; the first
+//	                 is a
 //	push *["k"]      is the next push, about these keys; _ is all
 //	cleaning off     expired keys are removed only when they are touched; or on
 //	plant k          makes k a list
 //	deny SET         forbids a command to the user of the connection
 //	allow            forbids nothing any more
 //	until gone k     waits for a key to expire
-//	if ifeq          skips what follows if the server lacks a feature, up to
+//	if ifeq          skips the next lines if the server lacks a feature, up to
 //	end
 //
-// Words of commands: k#128 is k1 to k128, {release} and the other names of scriptNames
-// are the texts of the scripts, {release-sha} and so on their digests, {nonce} is the
-// one that the last reply with a nonce had, {long} is very long, and {empty} is empty.
+// Words of commands: k#128 is k1 to k128, {release} and the other names of scriptNames are the
+// texts of the scripts, {release-sha} and so on their digests, {nonce} is the last nonce in a
+// reply, {long} is very long, and {empty} is empty.
 func play(t *testing.T, g target, text string) {
 	c := testkit.DialText(t, g.addr)
 	named := map[string]*testkit.TextClient{"a": c}
@@ -280,10 +279,10 @@ var (
 	repeated = regexp.MustCompile(`^(.*\[)(\S+)x(\d+)\]$`)
 )
 
-// matches compares a reply with what was wanted: the same text, or
+// matches compares a reply with the wanted one: the same text, or
 //
-//	-ERR       any error with that code
-//	:1..100    an integer in that range
+//	-ERR       any error with this code
+//	:1..100    an integer in this range
 //	*[:1x128]  an array of the same element so many times
 //	…          any text at all, within a longer one too
 //	ended      the end of the connection, however abrupt

@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// A fault without its effect makes every test that injects it pass for
-// nothing. So each is seen to happen here, and to end.
+// A fault without its effect would make every test with it pass for nothing. So each is seen to
+// happen here, and to end.
 
 func TestFaultsOfReplies(t *testing.T) {
 	const set = "SET k v"
@@ -62,7 +62,7 @@ func TestOutages(t *testing.T) {
 	for name, test := range map[string]struct {
 		begin   func(*Server)
 		runs    bool   // commands meanwhile
-		healed  string // what an old connection hears at the end; "" is nothing
+		healed  string // the last words on an old connection; "" is none
 		refuses bool   // new connections
 	}{
 		"hung":        {(*Server).Hang, false, "+OK", false},
@@ -107,8 +107,8 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// A client of a deaf server finds its socket full; one of a server that merely
-// hangs does not.
+// A client of a server that reads nothing finds its socket full; one of a server that merely hangs
+// does not.
 func TestHangDeafDoesNotRead(t *testing.T) {
 	s := StartN(t, 1)[0]
 	s.HangDeaf()
@@ -145,8 +145,8 @@ func TestRestart(t *testing.T) {
 	assert.Equal(t, "closed", c.Receive())
 }
 
-// A hundred commands, sent one by one without waiting, are all answered about
-// one delay later: it is latency, not slowness.
+// A hundred commands, sent one by one without waiting, are all answered about one delay later: it
+// is latency, not slowness.
 func TestDelayIsLatency(t *testing.T) {
 	const delay = 50 * time.Millisecond
 	s := StartN(t, 1)[0]

@@ -60,7 +60,7 @@ func TestFenceIsAKey(t *testing.T) {
 	}
 }
 
-// TestFenceOnAReplica: what writes is refused, and nothing is recorded.
+// TestFenceOnAReplica: writes are refused, and nothing is recorded.
 func TestFenceOnAReplica(t *testing.T) {
 	s := StartN(t, 1)[0]
 	me := voting(t, s)
@@ -79,7 +79,7 @@ func TestFenceOnAReplica(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-// TestClockOfTheServer: TIME and expiry go by it, and which tokens are collected.
+// TestClockOfTheServer: TIME, expiry, and the collection of tokens go by it.
 func TestClockOfTheServer(t *testing.T) {
 	s := StartN(t, 1)[0]
 	me := voting(t, s)

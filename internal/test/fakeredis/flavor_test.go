@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// TestFlavorsAreTheirServers: where the conformance suite asks for a code, the
-// fake of the same flavor gives the server's answers, word for word.
+// TestFlavorsAreTheirServers: where the conformance suite asks for a code, the fake of the same
+// flavor gives the server's answers, word for word.
 func TestFlavorsAreTheirServers(t *testing.T) {
 	t.Parallel()
 	for dir, password := range map[string]string{"open": "", "password": "secret"} {
@@ -33,7 +33,7 @@ func TestFlavorsAreTheirServers(t *testing.T) {
 				server.probe(t)
 				fake.probe(t)
 				if flavor == Redis84 && !server.has["delex"] {
-					// An 8.0; these two are all that 8.4 adds to it.
+					// An 8.0; these two are the whole addition of 8.4.
 					require.True(t, fake.has["delex"] && fake.has["ifeq"])
 					fake.has["delex"], fake.has["ifeq"] = false, false
 				}
@@ -73,8 +73,8 @@ var (
 	variety = regexp.MustCompile(`^> (INFO|COMMAND)`) // the fake reports less
 )
 
-// transcript is the answers of a server to one script of the suite. Numbers are
-// left out: clocks and counters differ.
+// transcript is the answers of a server to one script of the suite. Numbers are left out: clocks
+// and counters differ.
 func transcript(t *testing.T, file string, g target) string {
 	g.prepare(t)
 	text, err := os.ReadFile(file)

@@ -17,7 +17,7 @@ const (
 	hello   = "%[" // the answer to HELLO begins with it
 )
 
-// tracker is a connection that tracks what it asks for.
+// tracker is a connection that tracks its reads.
 func tracker(t *testing.T, s *Server) *testkit.TextClient {
 	t.Helper()
 	c := testkit.DialText(t, s.Addr())
@@ -26,7 +26,7 @@ func tracker(t *testing.T, s *Server) *testkit.TextClient {
 	return c
 }
 
-// register asks for a key that does not exist.
+// register asks for a missing key.
 func register(t *testing.T, c *testkit.TextClient, key string) {
 	t.Helper()
 	c.Must("CLIENT CACHING YES")
@@ -63,8 +63,7 @@ func TestFaultsOfPushes(t *testing.T) {
 	}
 }
 
-// A delayed push does not hold up what is answered meanwhile, and neither does it hold
-// up the end of the server.
+// A delayed push does not hold up later answers, and neither does it hold up the end of the server.
 func TestADelayedPushIsOvertaken(t *testing.T) {
 	s := StartN(t, 1)[0]
 	c := tracker(t, s)
@@ -86,8 +85,8 @@ func TestForgedPushes(t *testing.T) {
 	assert.Equal(t, "+PONG", old.Do("PING"), "RESP2 has no pushes")
 }
 
-// Pushes are a server's words as replies are: none while it hangs or is muted, late
-// where the line is long, and they do not come in the middle of a reply.
+// Pushes are a server's words as replies are: none while it hangs or is muted, late where the line
+// is long, and never in the middle of a reply.
 func TestPushesInOutages(t *testing.T) {
 	for name, begin := range map[string]func(*Server){"hung": (*Server).Hang, "deaf": (*Server).HangDeaf, "mute": (*Server).Mute} {
 		t.Run(name, func(t *testing.T) {
@@ -113,8 +112,7 @@ func TestPushesInOutages(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(start), 50*time.Millisecond)
 }
 
-// Expired keys are looked for by the clock given, as often as is said, and by a process
-// that runs.
+// Expired keys are looked for by the given clock, at the given interval, and by a running process.
 func TestCleaning(t *testing.T) {
 	var now atomic.Int64
 	now.Store(1_000_000)
@@ -127,7 +125,7 @@ func TestCleaning(t *testing.T) {
 	now.Add(11)
 	s.Set("other", "v", 0)
 	s.Set("third", "v", 0)
-	c.RequireSilence() // not even where insertions look for what has expired
+	c.RequireSilence() // not even where insertions look for expired keys
 	s.Hang()
 	s.CleanEvery(time.Millisecond)
 	c.RequireSilence()

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The table agrees with a map that is searched in the simplest way.
+// The table agrees with a map searched in the simplest way.
 func TestTableAgreesWithAMap(t *testing.T) {
 	type value struct {
 		text    string

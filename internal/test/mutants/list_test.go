@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestListFollowsTheCode: each defect can be put in. The tests that catch it run apart.
+// TestListFollowsTheCode: each defect can be put in. Its tests run apart.
 func TestListFollowsTheCode(t *testing.T) {
 	root, err := os.Getwd()
 	require.NoError(t, err)
