@@ -89,14 +89,14 @@ type Config struct {
 	Name string
 	// MaxTTL bounds every TTL and makes the restart guard strict. The guard is the delayed restart of the algorithm's
 	// text: a master that may have forgotten locks has no vote until they have expired. Without MaxTTL this is a node
-	// back with another run_id (INFO server), for the longest TTL used by this client. With MaxTTL it is also a node
-	// first met by this client less than MaxTTL after the node's start. Both then have no vote for MaxTTL and its
-	// drift, and nodes without run_id are refused. All clients need one value.
+	// back with another run_id (INFO server), for the longest TTL used by this client. With MaxTTL it is such a node
+	// for MaxTTL and its drift, and also a node first met by this client, until it has been up for as long. Nodes
+	// without run_id are refused then. All clients need one value.
 	MaxTTL time.Duration
 	// NodeTimeout is how long the nodes have to answer an attempt once it is sent, to within 5 ms or a quarter of
 	// itself. Then the missing votes have failed. In a burst, which may starve the nodes, they have longer:
-	// NodeTimeout for each 256 operations under way, and as long as the operation has waited to be sent; 20 times
-	// NodeTimeout at most. Default: TTL/20, at most 50 ms.
+	// NodeTimeout once more for each 256 operations under way, or as long as the operation has waited to be sent, if
+	// that is longer; 20 times NodeTimeout at most. Default: TTL/20, at most 50 ms.
 	NodeTimeout time.Duration
 	DialTimeout time.Duration // bounds connecting and the handshake. Default: 1 s
 	// StallTimeout is how long a node may owe replies in silence before it is dialed again. Default: 1 s.
@@ -431,8 +431,8 @@ func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
 // fencing token: [FenceFrom] finds it in the context. A holder learns of the deletion of its key within a third of
 // the TTL.
 //
-// A lock kept alive already, or with a TTL below 30 ms, cannot be kept alive: then the context has ended, with this
-// as its cause. KeepAlive does not block. It costs about 2 us and 700 bytes, and no goroutine unless package context
+// A lock kept alive already, or with a TTL below 30 ms, cannot be kept alive: then the context has ended, with
+// ErrArgument as its cause. KeepAlive does not block. It costs about 2 us and 700 bytes, and no goroutine unless package context
 // does not know the kind of ctx.
 func (l Lock) KeepAlive(ctx context.Context) (_ context.Context, stop func()) {
 	kept := l.handle.KeepAlive(ctx)
@@ -689,7 +689,7 @@ type Node struct {
 	RoundTrips              uint64
 	RoundTrip, RoundTripMax time.Duration
 	InFlight                int           // replies it owes
-	Granted, Denied, Failed uint64        // its votes; a node down or late has failed
+	Granted, Denied, Failed uint64        // its votes; those of a node down or late have failed
 	Serves                  string        // the fenced clients it serves: with this one's configuration "now", "now+next", "next"; up to MaxTTL late
 	NoVote                  error         // why it has no vote in locks now, restarts and fencing included; nil: it votes
 	NoVoteFor               time.Duration // for how long still at least, if known
@@ -772,7 +772,7 @@ type Hooks struct {
 	// Attempt is called for each attempt counted by Stats, with the votes on its deciding key. It is not called for a
 	// release without a waiting caller, as by ReleaseAsync and Do.
 	Attempt func(Attempt)
-	// Acquire is called when an Acquire, AcquireAll, AcquireAny or Do with an attempt ends.
+	// Acquire is called at the end of each Acquire, AcquireAll, AcquireAny and Do that made an attempt.
 	Acquire func(Acquisition)
 	// Vote is called for each vote of a node, also on cleanups. If it blocks, votes beyond 65,536 are dropped.
 	Vote func(Vote)
@@ -785,7 +785,7 @@ type Hooks struct {
 	LockLost func(key string, err error)
 }
 
-// Attempt is an ended attempt, with its votes up to the verdict, if a node was asked.
+// Attempt is the result of an attempt, with its votes up to the verdict, if a node was asked.
 type Attempt struct {
 	Kind                    OpKind
 	Key                     string          // the first of several
@@ -795,7 +795,7 @@ type Attempt struct {
 	Ctx                     context.Context // of the caller; nil for an Op, and for an extension in the background
 }
 
-// Acquisition is an ended Acquire.
+// Acquisition is the result of an Acquire.
 type Acquisition struct {
 	Key        string // the first of several; of AcquireAny the acquired one
 	Attempts   int
