@@ -31,7 +31,7 @@ func fromTo(servers []*fakeredis.Server, from, to []int) func(*redlock.Config) {
 
 var (
 	three = []int{0, 1, 2}
-	five  = []int{1, 2, 3, 4, 5} // two of which are in three
+	five  = []int{1, 2, 3, 4, 5} // two of them are in three
 )
 
 // TestNextNodes: during a change of nodes a lock is on both lists. A node of both is one node: it
@@ -71,8 +71,8 @@ func TestNextNodes(t *testing.T) {
 	})
 }
 
-// TestNextNodesNeedBothQuorums: without a quorum of one of the lists nothing is won, also if most
-// of all nodes are up. The error says which, and an acquire is sent to none.
+// TestNextNodesNeedBothQuorums: without a quorum of one of the lists nothing is won, also with most
+// of all nodes up. The error says which, and an acquire is sent to none.
 func TestNextNodesNeedBothQuorums(t *testing.T) {
 	for name, c := range map[string]struct {
 		down         []int
@@ -187,7 +187,7 @@ func TestOneNodeBecomesThree(t *testing.T) {
 	})
 }
 
-// TestRepairDuringAChange: a lock that is kept alive gets back to nodes of either list.
+// TestRepairDuringAChange: a lock kept alive gets back to nodes of either list.
 func TestRepairDuringAChange(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 6)
@@ -204,7 +204,7 @@ func TestRepairDuringAChange(t *testing.T) {
 	})
 }
 
-// TestGuardDuringAChange: a node that has forgotten has no vote in the lists that it is in.
+// TestGuardDuringAChange: a forgetful node has no vote in its lists.
 func TestGuardDuringAChange(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 4)

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// caller is a goroutine that uses a client.
+// caller is a goroutine with a client.
 type caller struct {
 	*history
 	random
@@ -102,7 +102,7 @@ func (h *history) blocking(rng random) func(redlock.Attempt) {
 	}
 }
 
-// wants notes that the caller waits, until it is called back. One that cannot win keeps no lock free.
+// wants notes that the caller waits, until it is called back. A hopeless one keeps no lock free.
 func (u *caller) wants(ctx context.Context, keys ...string) (_ context.Context, done func()) {
 	if u.plan.vain {
 		return ctx, func() {}
@@ -110,8 +110,8 @@ func (u *caller) wants(ctx context.Context, keys ...string) (_ context.Context, 
 	return u.watch.wants(ctx, keys...)
 }
 
-// gap is between two uses. It is never 0: a use that fails at once takes no time, and an hour
-// of these would not end.
+// gap is between two uses. It is never 0: an immediate failure takes no time, and an hour of these
+// would not end.
 func (u *caller) gap() time.Duration {
 	if u.plan.busy {
 		return 100 * time.Microsecond
@@ -180,7 +180,7 @@ func (u *caller) hold(ttl time.Duration) {
 	}
 }
 
-// expected are the errors of calls that were made as they should be.
+// expected are the errors of correct calls.
 var expected = []error{
 	redlock.ErrTaken, redlock.ErrSplit, redlock.ErrNoQuorum, redlock.ErrExpired, redlock.ErrBusy, redlock.ErrClosed,
 	redlock.ErrNotHeld, context.Canceled, context.DeadlineExceeded,
@@ -189,8 +189,9 @@ var expected = []error{
 // answered is how long a call without a wait may take while all nodes answer.
 const answered = 500 * time.Millisecond
 
-// check looks at the error of a call that began then. One with a limited number of attempts may give up before
-// an attempt is complete. Where all nodes answer no call fails for want of them, and each is answered soon.
+// check looks at the error of a call begun then. One with a limited number of attempts may give up
+// before an attempt is complete. Where all nodes answer no call fails for want of them, and each is
+// answered soon.
 func (u *caller) check(what string, began time.Time, err error) (won bool) {
 	if !u.plan.vain && u.watch.calmSince(began) && began.Sub(u.began) > time.Second {
 		took := time.Since(began)

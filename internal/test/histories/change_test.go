@@ -21,10 +21,10 @@ import (
 // layout is the nodes of clients, by their numbers: of one group, or of several.
 type layout [][]int
 
-// changes is nodes that change while clients come and go, each at one step of the change that is
-// under way: 0 with the layout before it, 1 with both, 2 with the one after it. A client that
-// begins goes one step on towards the goal, which may turn at any time: then the change is
-// taken back. When all clients are at step 2, the next change begins.
+// changes is nodes that change while clients come and go, each at one step of the present change: 0
+// with the layout before it, 1 with both, 2 with the one after it. A new client goes one step on
+// towards the goal. The goal may turn at any time: then the change is taken back. When all clients
+// are at step 2, the next change begins.
 type changes struct {
 	lists []layout // the change is from one to the next
 	hasty bool     // an operator who breaks the rule: steps 0 and 2 run together
@@ -34,11 +34,11 @@ type changes struct {
 	at    int          // the layout of step 0
 	goal  int          // 0 or 2
 	steps []int        // of each client
-	runs  []bool       // which clients run
+	runs  []bool       // the running clients
 	left  [3]time.Time // when the last client of a step ended
 	seen  [3]int       // sessions of each step
 	back  int          // steps back
-	done  int          // changes that were completed
+	done  int          // completed changes
 }
 
 func (h *history) beginChanges() {
@@ -73,13 +73,14 @@ func (c *changes) enter(client int) (now, next layout) {
 }
 
 // mayRun is the rule of a change: clients of steps 0 and 2 do not run together, and not
-// while locks of the others are held.
+// mayRun is the rule of a change: clients of steps 0 and 2 do not run together, and not while locks
+// of the others are held.
 func (c *changes) mayRun(step int) bool {
 	if step == 1 || c.hasty {
 		return true
 	}
 	opposite := 2 - step
-	for _, s := range c.steps { // a client that does not run goes on from its step
+	for _, s := range c.steps { // a stopped client goes on from its step
 		if s == opposite {
 			return false
 		}
@@ -103,10 +104,10 @@ func (c *changes) turn() {
 	c.at, c.goal = c.at+1, 2
 	c.done++
 	clear(c.steps)
-	c.left = [3]time.Time{time.Now()} // all that have ended do not know the next layout
+	c.left = [3]time.Time{time.Now()} // no ended client knows the next layout
 }
 
-// leave is called when a client has ended.
+// leave is called at the end of a client.
 func (c *changes) leave(client int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +115,7 @@ func (c *changes) leave(client int) {
 	c.left[c.steps[client]] = time.Now()
 }
 
-// present is the layouts of the change that is under way.
+// present is the layouts of the present change.
 func (c *changes) present() []layout {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +138,7 @@ func joint(groups ...[]int) (c *quorum.Config) {
 	return c
 }
 
-// quorumOf is the quorums that the lock on a key needs in layouts.
+// quorumOf is the quorums for the lock on a key in layouts.
 func quorumOf(key string, layouts []layout) *quorum.Config {
 	var groups [][]int
 	for _, l := range layouts {
@@ -175,7 +176,7 @@ func (h *history) quorumOn(m *virtual.Machine, key string) *quorum.Config {
 	return quorumOf(key, h.layouts())
 }
 
-// changingSessions is a client that comes and goes while the nodes change.
+// changingSessions is a client that comes and goes during changes of nodes.
 func (h *history) changingSessions(i int) {
 	rng := h.rng(2, i)
 	for n := 0; h.pause(rng.N(100 * time.Millisecond)); n++ {
@@ -262,8 +263,8 @@ func changeSeeds() uint64 {
 	return min(seeds(), 8)
 }
 
-// TestChanges: at all moments of a change of nodes, and of its way back, the client keeps what
-// it promises.
+// TestChanges: at all moments of a change of nodes, and of its way back, the client keeps its
+// promises.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	var sum struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// choose begins an AcquireAny, which has joined the line when it returns.
+// choose begins an AcquireAny. It has joined the line when choose returns.
 func (s *stage) choose(c *redlock.Client, keys ...string) *waiting {
 	w := &waiting{began: time.Now(), done: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(s.ctx, longTTL)
@@ -29,7 +29,7 @@ func (s *stage) choose(c *redlock.Client, keys ...string) *waiting {
 	return w
 }
 
-// choices are scenarios of callers that want any of some keys.
+// choices are scenarios of callers for any of some keys.
 var choices = []scenario{
 	{"any of several, in one process", 3, func(s *stage) {
 		c, keys := s.Client(), redlock.Permits("s", 3)
@@ -189,8 +189,8 @@ func TestReadersAndWriters(t *testing.T) {
 	}
 }
 
-// newChoicePlan is a plan with a semaphore of 1, 3 or 16 permits, which readers take one by one and writers all at once; in
-// some the nodes change.
+// newChoicePlan is a plan with a semaphore of 1, 3 or 16 permits: readers take them one by one, and
+// writers all at once. In some the nodes change.
 func newChoicePlan(seed uint64) *plan {
 	rng := newRandom(seed, 0xa9)
 	p := newPlan(seed)
@@ -207,16 +207,16 @@ func newChoicePlan(seed uint64) *plan {
 	return p
 }
 
-// choiceLimits are limits beside many sets: those of each client may keep a permit that is free for 1.2 s, one client
-// after another.
+// choiceLimits are limits beside many sets: those of each client may keep a free permit for 1.2 s,
+// one client after another.
 func choiceLimits(p *plan) bounds {
 	b := limits
 	b.free += time.Duration(len(p.clients)-1) * 1200 * time.Millisecond
 	return b
 }
 
-// TestChoices: permits have one holder each, a writer has all of them, tokens grow, and a permit that is free and
-// wanted is granted.
+// TestChoices: permits have one holder each, a writer has all of them, tokens grow, and a free and
+// wanted permit is granted.
 func TestChoices(t *testing.T) {
 	t.Parallel()
 	grants := 0

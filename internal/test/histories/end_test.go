@@ -9,12 +9,11 @@ import (
 const (
 	// longestEnd is how long the callers of a history may take to return when its context ends.
 	longestEnd = 5 * time.Second
-	// longestKey is for how long a node keeps a key of a client that has gone, or less: the
-	// queue of a lock that is wanted no more.
+	// longestKey bounds the life of keys of a departed client: the queue of an unwanted lock.
 	longestKey = 2*time.Minute + time.Second
 )
 
-// end waits for all that lives, and looks at what is left of it.
+// end waits for the end of all goroutines, and looks at the remains.
 func (h *history) end() {
 	ended := make(chan struct{})
 	go func() {
@@ -32,7 +31,7 @@ func (h *history) end() {
 		return
 	}
 	if h.bounds.tickets && h.troubles == 0 {
-		time.Sleep(50 * time.Millisecond) // what was sent at last is on its way
+		time.Sleep(50 * time.Millisecond) // the last messages are on their way
 		h.requireNone("a client that was closed leaves", func(key string) bool {
 			return strings.Contains(key, ":redlock:queue") || strings.Contains(key, ":redlock:ticket") // others end soon
 		})

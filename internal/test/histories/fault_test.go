@@ -14,7 +14,7 @@ type troublemaker struct {
 	random
 }
 
-// fault begins, and returns what undoes it, or nil if it is over at once.
+// fault begins, and returns its undoing, or nil if it is over at once.
 type fault struct {
 	name  string
 	most  time.Duration // for how long
@@ -57,7 +57,7 @@ var faults = []fault{
 	{"others flush", 0, func(t troublemaker) func() { t.server().FlushOther(); return nil }},
 }
 
-// refusals are errors of a node that is up, and does not write.
+// refusals are errors of a running node that does not write.
 var refusals = []string{
 	"OOM command not allowed when used memory > 'maxmemory'.",
 	"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
@@ -99,7 +99,7 @@ func (t troublemaker) link() *virtual.Link {
 	return t.Net.Link("none", addr)
 }
 
-// standing is a fault of a node that Heal undoes.
+// standing is a fault of a node, undone by Heal.
 func (t troublemaker) standing(begin func(*fakeredis.Server)) func() {
 	s := t.server()
 	begin(s)
@@ -122,8 +122,8 @@ func (t troublemaker) restart() func() {
 	return func() { _ = s.Restart(false) }
 }
 
-// restartEmpty is within what the restart guard promises: before most nodes have forgotten,
-// the first of them has its vote back.
+// restartEmpty keeps to the conditions of quarantine: before most nodes have forgotten, the first
+// of them has its vote back.
 func (t troublemaker) restartEmpty() func() {
 	i := t.node()
 	if !t.mayForget(i) {
@@ -163,7 +163,7 @@ func (h *history) forgotSince(node int, t time.Time) bool {
 	return !h.forgot[node].IsZero() && h.forgot[node].After(t)
 }
 
-// forge pushes what has not happened.
+// forge pushes false events.
 func (t troublemaker) forge() func() {
 	s := t.server()
 	if t.IntN(2) == 0 {
@@ -181,7 +181,7 @@ func (t troublemaker) partition() func() {
 		if t.IntN(2) == 0 {
 			l.Lose()
 		} else {
-			l.CutOff(0) // what was sent arrives late
+			l.CutOff(0) // sent messages arrive late
 		}
 		l.Release()
 	}
@@ -210,15 +210,15 @@ func (t troublemaker) suspend() func() {
 	return m.Wake
 }
 
-// noQueue has a node keep no queue for a key, whose name is that of another type.
+// noQueue has a node keep no queue for a key: the queue's name is of another type.
 func (t troublemaker) noQueue() func() {
 	s, queue := t.server(), t.keys[t.IntN(len(t.keys))]+":redlock:queue"
 	s.Plant(queue, "list")
 	return func() { s.Del(queue) }
 }
 
-// leftover leaves a key on one node, as a client does that died, or an operator, who sets no
-// TTL. There is one at a time for each key, so that a quorum can be free.
+// leftover leaves a key on one node, as a dead client does, or an operator without a TTL. There is
+// one at a time for each key, so a quorum can be free.
 func (t troublemaker) leftover() func() {
 	key, node := t.keys[t.IntN(len(t.keys))], t.node()
 	t.mu.Lock()

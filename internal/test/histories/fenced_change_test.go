@@ -17,27 +17,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// changingHistory is a change of nodes, or groups, of fenced clients. Most clients are in the step of the
-// moment, and some in any other: nodes must keep them apart. One node after another forgets,
+// changingHistory is a change of nodes, or groups, of fenced clients. Most clients are in the
+// present step, and some in any other: nodes must keep them apart. One node after another forgets,
 // hangs or is cut off, at any time; machines are suspended, and have any clock; operators' calls
 // end early and are made again, some by two at once.
 type changingHistory struct {
 	fencedHistory
 	lists   [4][2]layout // of each step, before and after the change; 3 is the way back
 	grouped bool         // there are several groups
-	step    atomic.Int64 // of the moment
-	calls   atomic.Int64 // that have returned
+	step    atomic.Int64 // the present one
+	calls   atomic.Int64 // returned ones
 	won     [4]atomic.Int64
 
 	plan    int      // 1: it is taken back before the call; 2: after it; 3: there is none
 	apart   bool     // the lists have no node in common
 	hasty   bool     // operators change at a wrong time too
-	refused [2]int64 // acts at a wrong time that have returned an error, and nil
+	refused [2]int64 // acts at a wrong time with an error, and with nil
 }
 
 const changeFor = 25 * time.Second
 
-// steps is how many there are: a client of the way back would have that change be under way.
+// steps is their number: for a client of the way back this change would be under way.
 func (h *changingHistory) steps() int {
 	if h.plan == 2 {
 		return 4
@@ -124,7 +124,7 @@ func (h *changingHistory) direct() {
 					ctx, cancel := context.WithTimeout(h.T.Context(), wait)
 					defer cancel()
 					if h.grouped {
-						_ = c.InitFencing(ctx) // the groups that are new
+						_ = c.InitFencing(ctx) // the new groups
 					}
 					if err := c.ChangeFencing(ctx); err == nil && n == 0 {
 						returned = true
@@ -167,8 +167,9 @@ func (h *changingHistory) direct() {
 	}
 }
 
-// meddle is operators who call too early, or too late, and some by a client that is configured otherwise. Where the lists have no
-// node in common, a client of one of them alone finds nodes as new ones are: TestMisuse.
+// meddle is operators who call too early, or too late, and some with a differently configured
+// client. Where the lists have no node in common, a client of one of them alone takes nodes for new
+// ones: TestMisuse.
 func (h *changingHistory) meddle() {
 	rng := newRandom(h.seed, 3000)
 	for time.Now().Before(h.end) {
@@ -254,8 +255,8 @@ func (h *changingHistory) trouble() {
 	}
 }
 
-// changingCounts is what happened: grants by step, calls that returned, losses, and histories at the
-// end of which a client in the step of then got a lock.
+// changingCounts is the counts: grants by step, returned calls, losses, and histories that end with
+// a lock for a client in the step of then.
 type changingCounts struct {
 	Won                              [4]int
 	InOrder, Calls, Losses, AtTheEnd int
@@ -286,7 +287,7 @@ func runChangingHistory(t *testing.T, seed uint64) (counts changingCounts) {
 		for range 3 {
 			m := w.Machine()
 			for _, node := range w.Nodes {
-				m.Link(node) // one that is made while the machine is suspended would not be
+				m.Link(node) // one made while the machine is suspended would not be
 			}
 			h.machines, h.clocks = append(h.machines, m), append(h.clocks, new(atomic.Int64))
 		}

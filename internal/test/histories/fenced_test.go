@@ -16,9 +16,9 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// fencedHistory is fenced clients with clocks that step and swing, on machines that are suspended,
-// nodes that lose and roll back their tokens, one or all at once, and operators that come late
-// and twice, with the largest token that was granted.
+// fencedHistory is fenced clients with clocks that step and swing, on suspended machines, nodes
+// that lose and roll back their tokens, one or all at once, and operators who come late and twice,
+// with the largest token granted.
 type fencedHistory struct {
 	*virtual.World
 	seed     uint64
@@ -28,11 +28,11 @@ type fencedHistory struct {
 	end      time.Time
 
 	mu     sync.Mutex
-	turn   int // counts what happens
+	turn   int // counts the events
 	grants map[string][]fencedGrant
 	seen   uint64    // the largest token
-	lost   time.Time // when a node has lost its tokens
-	read   time.Time // when an operator has read a number
+	lost   time.Time // the last loss of tokens on a node
+	read   time.Time // the last number read by an operator
 	closed bool      // a client has learned so since an operator has come
 	errors []string
 	counts fencedCounts
@@ -94,7 +94,7 @@ func (h *fencedHistory) use(client, user int) {
 	}
 }
 
-// begin returns the turn in which an acquire begins.
+// begin returns the turn at the beginning of an acquire.
 func (h *fencedHistory) begin() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -188,8 +188,8 @@ func (h *fencedHistory) trouble() {
 	}
 }
 
-// operate is an operator that acts when clients have reported that too many nodes have forgotten:
-// a MaxTTL after the last loss, and later, with what was granted by then.
+// operate is an operator who acts after clients' reports that too many nodes have forgotten: a
+// MaxTTL after the last loss, and later, with the largest token of then.
 func (h *fencedHistory) operate(number uint64) {
 	rng := newRandom(h.seed, 2000+number)
 	for time.Now().Before(h.end) {
@@ -244,7 +244,7 @@ func runFencedHistory(t *testing.T, seed uint64) (counts fencedCounts) {
 	return counts
 }
 
-// TestFencedHistories: tokens grow. There are as many seeds as TestHistories has.
+// TestFencedHistories: tokens grow. There are as many seeds as in TestHistories.
 func TestFencedHistories(t *testing.T) {
 	t.Parallel()
 	first, n := from(seeds())

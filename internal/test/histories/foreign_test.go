@@ -16,11 +16,10 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// foreignTTL is that of the locks of foreign clients.
+// foreignTTL is the TTL of foreign clients' locks.
 const foreignTTL = time.Second
 
-// peer is a connection of a foreign client to a node, which is dialed for each order after
-// it has failed.
+// peer is a connection of a foreign client to a node, dialed for each order after a failure.
 type peer struct {
 	net  *virtual.Network
 	host string
@@ -76,8 +75,8 @@ func (p *peer) close() {
 	}
 }
 
-// foreigner is a client of another library, which polls as redsync does: 32 tries with random
-// pauses, and again.
+// foreigner is a client of another library. It polls as redsync does: 32 tries with random pauses,
+// and again.
 func (h *history) foreigner(id int) {
 	rng, who := h.rng(1, id), fmt.Sprint("foreign", id)
 	peers := newPeers(h.World, who)

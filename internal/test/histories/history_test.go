@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// history is one that runs.
+// history is a running one.
 type history struct {
 	*plan
 	*virtual.World
@@ -35,15 +35,15 @@ type history struct {
 	clientsOn map[*virtual.Machine][]layout // the layouts of the clients on them
 	others    []atomic.Pointer[redlock.Client]
 	forgot    []time.Time    // when a node lost its keys last
-	leftovers map[string]int // where a key has one
+	leftovers map[string]int // a key's node with one
 	failure   string         // the first
 	events    []string
 }
 
-// run has a history happen in a bubble, and returns how it failed, or nothing.
+// run has a history happen in a bubble, and returns its failure, or nothing.
 func run(t *testing.T, p *plan, b bounds) (h *history) {
 	defer func() {
-		if v := recover(); v != nil { // goroutines that wait for ever
+		if v := recover(); v != nil { // goroutines wait for ever
 			panic(fmt.Sprintf("%v\n%s", v, h.report()))
 		}
 	}()
@@ -78,7 +78,7 @@ func (h *history) initialize() {
 	h.began = time.Now()
 }
 
-// live starts all that lives, and returns when it is over.
+// live starts all goroutines, and returns when it is over.
 func (h *history) live() {
 	h.ctx, h.stop = context.WithCancel(h.T.Context())
 	defer h.stop()
@@ -125,7 +125,7 @@ func (h *history) rng(of ...int) random {
 	return newRandom(h.seed, n)
 }
 
-// pause sleeps, but not beyond the end of the work, which it reports.
+// pause sleeps, but not beyond the end of the work, and reports this.
 func (h *history) pause(d time.Duration) (goesOn bool) {
 	if d > 0 {
 		timer := time.NewTimer(d)
@@ -138,7 +138,7 @@ func (h *history) pause(d time.Duration) (goesOn bool) {
 	return h.ctx.Err() == nil
 }
 
-// log notes what happens.
+// log notes an event.
 func (h *history) log(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -175,7 +175,7 @@ func (h *history) failed() bool {
 	return h.failure != ""
 }
 
-// report is what one needs to understand a failure.
+// report is the facts for understanding a failure.
 func (h *history) report() string {
 	if h == nil {
 		return ""
@@ -193,7 +193,7 @@ func (h *history) report() string {
 		h.seed, h.failure, h.plan, strings.Join(h.events[max(0, len(h.events)-120):], "\n"), h.seed, test)
 }
 
-// connect makes a client that runs on a new machine.
+// connect makes a client on a new machine.
 func (h *history) connect(i int, cfg redlock.Config, tracks bool) (*redlock.Client, *virtual.Machine, error) {
 	layouts := h.configure(i, &cfg)
 	h.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// ledger has all who believe to hold a lock.
+// ledger has all believed holders of a lock.
 type ledger struct {
 	history *history
 
@@ -21,8 +21,8 @@ type ledger struct {
 	held   map[string][]*holding
 	fences map[string]uint64 // the largest token of a key
 	grants int
-	turns  map[string]int // how often a key went to another client, in which a lock may pass on as it is
-	turnOf map[string]any // which has it
+	turns  map[string]int // how often a key went to another client; within one a lock may pass on as it is
+	turnOf map[string]any // the present client
 }
 
 // holding is a lock, from its grant until its holder is done with it.
@@ -38,7 +38,7 @@ type holding struct {
 	// Guarded by the ledger.
 	shared bool            // its token was given away
 	kept   context.Context // its context, if it is kept alive
-	late   time.Time       // since when that has outlived the validity
+	late   time.Time       // since when the context has outlived the validity
 }
 
 func (l *ledger) init(h *history) {
@@ -73,14 +73,14 @@ func (l *ledger) granted(b *holding) *holding {
 	return b
 }
 
-// count is how many grants there have been.
+// count is the number of grants so far.
 func (l *ledger) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.grants
 }
 
-// client is that of the holder: its machine, or its name where it is a foreign one.
+// client is the holder's client: its machine, or the name of a foreign one.
 func (b *holding) client() any {
 	if b.machine != nil {
 		return b.machine
@@ -95,8 +95,8 @@ func (l *ledger) turnsOf(key string) int {
 	return l.turns[key]
 }
 
-// excused reports whether two holdings may overlap: a foreign client trusts nodes that have
-// just lost their keys.
+// excused reports whether two holdings may overlap: a foreign client trusts nodes right after a
+// loss of their keys.
 func (l *ledger) excused(a, b *holding) bool {
 	if a.machine != nil && b.machine != nil {
 		return false
@@ -118,7 +118,7 @@ func (l *ledger) lock(who string, m *virtual.Machine, lock redlock.Lock) *holdin
 	return b
 }
 
-// fenced notes the token of a lock, which exceeds those of earlier grants on its keys.
+// fenced notes the token of a lock: larger than those of earlier grants on its keys.
 func (l *ledger) fenced(b *holding, token uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,7 +147,7 @@ func (l *ledger) gone(b *holding) {
 	}
 }
 
-// keep notes the context of a lock that is kept alive, or that it is no longer.
+// keep notes the context of a lock kept alive, or its end.
 func (l *ledger) keep(b *holding, ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,10 +161,10 @@ func (l *ledger) share(b *holding) {
 	b.shared = true
 }
 
-// lateAfter is how late the context of a lock that is kept alive may end.
+// lateAfter is how late the context of a lock kept alive may end.
 const lateAfter = 5 * time.Millisecond
 
-// audit looks at all holdings: a quorum of nodes has what is valid, and contexts end.
+// audit looks at all holdings: a quorum of nodes has each valid one, and contexts end.
 func (l *ledger) audit() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -201,9 +201,8 @@ func (l *ledger) auditContext(b *holding, left time.Duration) {
 	}
 }
 
-// auditNodes counts the nodes that have a lock for as long as its validity. Those that have
-// lost their keys since it may have been granted are counted too: that is what quarantines
-// are for.
+// auditNodes counts the nodes with a lock for as long as its validity. It also counts those that
+// may have lost it with their keys since the grant: quarantines take care of these.
 func (l *ledger) auditNodes(key string, b *holding) {
 	h := l.history
 	shown := fmt.Sprint(b.lock) // with the digest of its value; to ask for its token has consequences

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// seeds is how many histories run: a few in the short form, 10,000 with REDLOCK_LONG=1, for which
-// -timeout 1h leaves time, and REDLOCK_SEEDS where that is set.
+// seeds is the number of histories: a few in the short form, 10,000 with REDLOCK_LONG=1 (-timeout
+// 1h leaves time for them), and REDLOCK_SEEDS where it is set.
 func seeds() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("REDLOCK_SEEDS"), 10, 64); err == nil {
 		return n
@@ -55,7 +55,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// TestHistory runs that of REDLOCK_SEED.
+// TestHistory runs the history of REDLOCK_SEED.
 func TestHistory(t *testing.T) {
 	seed, err := strconv.ParseUint(os.Getenv("REDLOCK_SEED"), 10, 64)
 	if err != nil {
@@ -68,7 +68,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// limits are the bounds of waiting. A process asks for a lock every 1.05 s at least, behind
-// a set that keeps its turn for 1.2 s. It leaves the lock free for others every 2.9 s,
-// which another process may take first.
+// limits are the bounds of waiting. A process asks for a lock every 1.05 s at least, behind a set
+// that keeps its turn for 1.2 s. It leaves the lock free for others every 2.9 s, and another
+// process may be the first to take it.
 var limits = bounds{free: 2300 * time.Millisecond, turn: 8 * time.Second, tickets: true}

@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// orphans watches for keys that nodes keep although no holder can have them: of an attempt that failed, or of
-// a lock that was released.
+// orphans watches for keys without a possible holder: of a failed attempt, or of a released lock.
 type orphans struct {
 	history *history
 	seen    map[place]*sight
 }
 
-// place is where a key is.
+// place is the place of a key.
 type place struct {
 	key  string
 	node int
@@ -26,8 +25,8 @@ type sight struct {
 	over  time.Time // when its lock was seen to be over
 }
 
-// orphaned is for how long a node may keep the key of a lock that is over: until its release arrives, or its
-// TTL ends, which is the drift later than validity.
+// orphaned is how long a node may keep the key of a lock that is over: until its release arrives,
+// or its TTL ends, later than validity by the drift.
 const orphaned = 250 * time.Millisecond
 
 // look compares all places with the turns of the clients. A value may be that of the turn before the look, or of

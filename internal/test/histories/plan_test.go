@@ -12,15 +12,15 @@ import (
 // maxTTL bounds the TTLs of all clients, and so their quarantines.
 const maxTTL = 2 * time.Second
 
-// plan is a history as its seed has it.
+// plan is a history, given by its seed.
 type plan struct {
 	seed    uint64
 	nodes   []fakeredis.Options
-	deny    []string // what no node allows
+	deny    []string // forbidden on all nodes
 	keys    []string
 	fenced  bool
 	busy    bool // its clients are
-	permits bool // the keys are those of a semaphore, of which callers want any, or all
+	permits bool // the keys are those of a semaphore, for callers of any, or all
 	clients []clientPlan
 	foreign int      // pollers of a foreign kind
 	polls   int      // pollers by TryAcquire
@@ -28,10 +28,10 @@ type plan struct {
 
 	troubles int           // goroutines that do faults
 	faulty   time.Duration // for how long they do
-	calm     time.Duration // what follows
+	calm     time.Duration // after them
 }
 
-// clientPlan is one client, which may come and go.
+// clientPlan is one client; it may come and go.
 type clientPlan struct {
 	callers  int
 	sessions int
@@ -42,14 +42,14 @@ type clientPlan struct {
 	vain     bool // it cannot win: all nodes are in quarantine for it
 }
 
-// bounds is what waiting is checked against; 0: it is not.
+// bounds is the limits of waiting; 0: none.
 type bounds struct {
 	free    time.Duration // how long a lock may be free on a quorum and wanted
 	turn    time.Duration // how long a caller in no queue waits beside others
-	tickets bool          // a client that is closed leaves no place in a queue
+	tickets bool          // a closed client leaves no place in a queue
 }
 
-// settle is how long nodes may need after the last fault until all have a vote.
+// settle bounds the time from the last fault until all nodes have a vote.
 const settle = maxTTL + 3*time.Second
 
 func newPlan(seed uint64) *plan {
@@ -86,7 +86,7 @@ func newPlan(seed uint64) *plan {
 	}
 	p.calm = 4*time.Second + rng.N(4*time.Second)
 	if p.busy {
-		p.calm += 4 * time.Second // in which others are to have their turn
+		p.calm += 4 * time.Second // others are to have their turn then
 	}
 	if p.troubles > 0 {
 		p.faulty = 3*time.Second + rng.N(5*time.Second)
@@ -99,9 +99,9 @@ func newPlan(seed uint64) *plan {
 	return p
 }
 
-// hasGaps reports whether those in no queue have turns within a bound: all clients want the lock
-// without a break, and stand in one queue. Of several, each takes the lock in the gaps that
-// the others leave; and where it is held for long a turn is a matter of luck.
+// hasGaps reports whether callers outside the queue have turns within a bound: all clients want the
+// lock without a break, and stand in one queue. Of several, each takes the lock in the gaps of the
+// others; and where it is held for long a turn is a matter of luck.
 func (p *plan) hasGaps() bool {
 	for _, c := range p.clients {
 		if !c.busy || c.noPushes || c.blocks || c.settings.Retry.Attempts > 0 {
@@ -111,7 +111,7 @@ func (p *plan) hasGaps() bool {
 	return len(p.deny) == 0
 }
 
-// settings are the options of a client that change how it waits.
+// settings are the options of a client's waiting.
 func settings(rng random) (c redlock.Config) {
 	c.MaxTTL = maxTTL
 	c.NoHandOver = rng.IntN(3) == 0

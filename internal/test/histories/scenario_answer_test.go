@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 )
 
-// answers are scenarios of what a caller hears: what was seen, and no belief.
+// answers are scenarios of what a caller hears: a fact that was seen, and no belief.
 var answers = []scenario{
 	// A lock that no quorum can grant has no holder, and no caller hears of one.
 	{"an outage beside a line", 3, func(s *stage) {
@@ -83,7 +83,7 @@ var answers = []scenario{
 			require.ErrorIs(s.T, err, redlock.ErrTaken)
 		}
 	}},
-	// A call that does not wait costs nothing while a recent vote speaks for it, and one attempt else.
+	// A call without a wait costs nothing while a recent vote speaks for it, and one attempt else.
 	{"tried beside a line", 3, func(s *stage) {
 		held, c := s.take(s.Client(), "k", longTTL), s.Client()
 		attempts := func() int64 { return s.Servers[0].Count("SET") }

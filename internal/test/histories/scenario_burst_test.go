@@ -13,8 +13,8 @@ import (
 )
 
 // bursts are scenarios of more operations at once than the nodes answer within NodeTimeout. All
-// succeed. The nodes work a quarter of the timeout, if there is as much, and then wait for a round trip
-// at most.
+// succeed. The nodes work a quarter of the timeout, if there is as much, and then wait for a round
+// trip at most.
 var bursts = []scenario{
 	{"a burst at slow nodes", 3, func(s *stage) {
 		newPaced(s, 200*time.Microsecond, 40*time.Microsecond).burst(2000)
@@ -25,7 +25,8 @@ var bursts = []scenario{
 	{"a burst over a slow network at slow nodes", 3, func(s *stage) {
 		newPaced(s, 20*time.Millisecond, 200*time.Microsecond).burst(3000)
 	}},
-	// Nodes that the burst starves are silent. The pause is taken for the round trip, and then the nodes become slower.
+	// Nodes starved by the burst are silent. The pause is taken for the round trip, and then the
+	// nodes become slower.
 	{"a burst in a pause", 3, func(s *stage) {
 		p := newPaced(s, 200*time.Microsecond, 10*time.Microsecond)
 		for _, node := range s.Nodes {
@@ -50,7 +51,7 @@ var bursts = []scenario{
 
 const pause = 150 * time.Millisecond // three timeouts
 
-// paced is nodes that need a time for each key, and a client of them.
+// paced is nodes with a time for each key, and a client of them.
 type paced struct {
 	*stage
 	client  *redlock.Client

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// deaths are scenarios of processes that die, and of what idle ones cost.
+// deaths are scenarios of processes that die, and of the cost of idle ones.
 var deaths = []scenario{
 	// The next process has the lock when the ticket of the dead one has expired.
 	{"the first in the queue dies", 5, func(s *stage) {
@@ -22,7 +22,7 @@ var deaths = []scenario{
 		s.release(held)
 		s.inTurn(1200*time.Millisecond, next, last)
 	}},
-	// The next process has the lock when it has expired on a quorum of the nodes.
+	// The next process has the lock after its expiry on a quorum of the nodes.
 	{"a holder that keeps its lock alive dies", 5, func(s *stage) {
 		const ttl = time.Second
 		c, m := s.ClientOn(s.Machine())
@@ -65,7 +65,7 @@ func (s *stage) kill(m *virtual.Machine) {
 	}
 }
 
-// commands is how many the nodes have executed.
+// commands is the number of commands executed by the nodes.
 func (s *stage) commands() (sum int64) {
 	for _, node := range s.Servers {
 		for _, n := range node.Commands() {

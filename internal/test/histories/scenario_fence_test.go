@@ -19,7 +19,7 @@ import (
 // fenceSet is the key with a node's tokens.
 const fenceSet = "redlock:fence"
 
-// fencedAt makes a client fenced, by a clock that is off by what off is at the moment.
+// fencedAt makes a client fenced, by a clock off by the present off.
 func fencedAt(off *atomic.Int64) func(*redlock.Config) {
 	return func(c *redlock.Config) {
 		c.Fenced, c.MaxTTL, knobs.Of(c).TrustRestarts = true, maxTTL, true
@@ -38,9 +38,9 @@ func (s *stage) lockOnce(c *redlock.Client, key string) uint64 {
 
 // fences are scenarios of fenced clients.
 var fences = []scenario{
-	// Clocks that are a day off, that step by seconds and swing, and then no
-	// node knows any token. An operator with the right clock gives the largest that the resources
-	// have seen: all that follow are larger, also those of a client with a slow clock.
+	// Clocks are a day off, step by seconds and swing, and then no node knows any token. An
+	// operator with the right clock gives the largest token seen by the resources: all later ones
+	// are larger, also those of a client with a slow clock.
 	{"total loss of tokens", 3, func(s *stage) {
 		var swings atomic.Int64
 		var behind atomic.Int64
@@ -65,8 +65,8 @@ var fences = []scenario{
 		}
 		require.Greater(s.T, s.lockOnce(clients[1], "another"), seen)
 	}},
-	// A token that is a day ahead, on one key, then nodes that learn it as their
-	// floor, and one that goes away. Every key can be locked at the second attempt.
+	// A token is a day ahead, on one key; then nodes learn it as their floor, and one goes away.
+	// Every key can be locked at the second attempt.
 	{"token of a clock that is a day ahead", 3, func(s *stage) {
 		var day atomic.Int64
 		day.Store(int64(24 * time.Hour))
@@ -90,8 +90,8 @@ var fences = []scenario{
 			require.LessOrEqual(s.T, attempts, 2)
 		}
 	}},
-	// The nodes know tokens of different sizes, for keys that are free, and
-	// a minority is down. No kind of acquire of a new client finds a key taken.
+	// The nodes know tokens of different sizes, for free keys, and a minority is down. No kind of
+	// acquire of a new client finds a key taken.
 	{"first attempts of a fenced client", 5, func(s *stage) {
 		require.NoError(s.T, s.Client(fencedRight()).InitFencing(s.ctx))
 		for i, node := range s.Servers {
@@ -117,15 +117,15 @@ var fences = []scenario{
 				require.NoError(s.T, c.Submit(op))
 				require.NoError(s.T, <-done, i)
 				require.NotZero(s.T, op.Fence())
-				op.Kind = redlock.OpRelease // with the token of the attempt that has won
+				op.Kind = redlock.OpRelease // with the token of the successful attempt
 				require.NoError(s.T, c.Submit(op))
 				require.NoError(s.T, <-done, i)
 			}
 			require.NoError(s.T, c.Close())
 		}
 	}},
-	// A node that another client has brought back is known to vote, though this
-	// one cannot read the others that it would have to learn from.
+	// A node brought back by another client is known to vote, though this one cannot read the
+	// others to learn from.
 	{"node that another client has brought back", 3, func(s *stage) {
 		c, m := s.ClientOn(s.Machine(), fencedRight())
 		other := s.Client(fencedRight())
@@ -146,8 +146,8 @@ var fences = []scenario{
 		require.NoError(s.T, cluster.IsReady(c))
 		s.lockOnce(c, "k")
 	}},
-	// Clients that lock nothing learn that nodes have lost their tokens one after
-	// another, within the longest TTL and a second, and bring each back before the next.
+	// Clients without locks learn that nodes have lost their tokens one after another, within the
+	// longest TTL and a second, and bring each back before the next.
 	{"idle fenced clients", 3, func(s *stage) {
 		c := s.Client(fencedRight())
 		require.NoError(s.T, c.InitFencing(s.ctx))
@@ -163,8 +163,9 @@ var fences = []scenario{
 		}
 		require.Greater(s.T, s.lockOnce(c, "k"), token)
 	}},
-	// Two operators have the same number. One's call returns, and a lock is granted by a clock that is a day ahead. Then all nodes
-	// forget again, while the other's call, from a machine that stood still, is under way: its number does not cover that lock.
+	// Two operators have the same number. One's call returns, and a lock is granted by a clock a
+	// day ahead. Then all nodes forget again, while the other's call, from a machine that stood
+	// still, is under way: its number does not cover this lock.
 	{"number that does not cover a later loss", 3, func(s *stage) {
 		var ahead atomic.Int64
 		ahead.Store(int64(24 * time.Hour))
@@ -195,7 +196,7 @@ var fences = []scenario{
 		require.NoError(s.T, late.RecoverFencing(s.ctx, seen))
 		require.Greater(s.T, s.lockOnce(first, "k"), seen)
 	}},
-	// What clients that wait for an operator ask each node.
+	// The questions of clients that wait for an operator, at each node.
 	{"fencing is not initialized yet", 3, func(s *stage) {
 		for range 20 {
 			s.Client(fencedRight())
@@ -208,8 +209,8 @@ var fences = []scenario{
 		require.NoError(s.T, late.InitFencing(s.ctx))
 		s.lockOnce(late, "k")
 	}},
-	// Nodes that forget nothing in a restart need no quarantine and no
-	// operator, one right after another; one of them that has lost its tokens all the same does.
+	// Nodes that forget nothing in a restart need no quarantine and no operator, one right after
+	// another; one of them without its tokens does all the same.
 	{"persistent nodes", 3, func(s *stage) {
 		for i, node := range s.Nodes {
 			s.Nodes[i] = "redis://" + node + "?persistent=yes"
@@ -232,9 +233,9 @@ var fences = []scenario{
 		_, err := c.TryAcquire(s.ctx, "k", maxTTL)
 		require.ErrorIs(s.T, err, redlock.ErrForgotten)
 	}},
-	// The machine is suspended while an acquire is under way, for longer than
-	// its TTL, and no clock that stands still then may call it won: another client has had the
-	// lock, with a larger token. So it is for locks without tokens.
+	// The machine is suspended during an acquire, for longer than its TTL, and no clock that stands
+	// still then may call it won: another client has had the lock, with a larger token. So it is
+	// for locks without tokens.
 	{"suspended acquire", 3, func(s *stage) { s.suspendedAcquire(func(*redlock.Config) {}) }},
 	{"suspended fenced acquire", 3, func(s *stage) { s.suspendedAcquire(fencedRight()) }},
 }
@@ -270,7 +271,7 @@ func (s *stage) suspendedAcquire(settings func(*redlock.Config)) {
 		require.Equal(s.T, 3, s.Holders("k"))
 		m.Suspend()
 		for _, node := range s.Nodes {
-			m.Link(node).Release() // what the nodes have answered is there when it wakes
+			m.Link(node).Release() // the nodes' answers are there when it wakes
 		}
 		time.Sleep(maxTTL + time.Millisecond)
 		_, err := other.TryAcquire(s.ctx, "k", maxTTL)

@@ -11,12 +11,12 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// gaps are scenarios of when a lock is left free for those in no queue, and when not.
+// gaps are scenarios of when a lock is left free for clients outside the queue, and when not.
 var gaps = []scenario{
 	{"gaps of one process", 3, func(s *stage) { s.leavesGaps(section, s.Client()) }},
 	{"gaps of long holds", 3, func(s *stage) { s.leavesGaps(30*time.Millisecond, s.Client()) }},
 	{"gaps of three processes", 3, func(s *stage) { s.leavesGaps(section, s.Client(), s.Client(), s.Client()) }},
-	// A lock that was free a moment ago is not left free again.
+	// A lock free a moment ago is not left free again.
 	{"no gap behind a rest", 3, func(s *stage) {
 		c := s.Client()
 		for range 20 {
@@ -58,8 +58,8 @@ func (s *stage) polls(c *redlock.Client, hold time.Duration, busy ...*redlock.Cl
 	}, hold, busy...)
 }
 
-// leavesGaps requires that processes which want a lock without a break leave it free often
-// enough, and no more often than that.
+// leavesGaps requires that processes in constant demand of a lock leave it free often enough, and
+// no more often than that.
 func (s *stage) leavesGaps(hold time.Duration, clients ...*redlock.Client) {
 	const long = 12 * time.Second
 	ctx, cancel := context.WithTimeout(s.ctx, long)

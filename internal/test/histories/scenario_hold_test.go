@@ -11,9 +11,9 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// holds are scenarios of locks that are held.
+// holds are scenarios of held locks.
 var holds = []scenario{
-	// A release that is refused for want of room is refused for all keys, or for none.
+	// A release refused for want of room is refused for all keys, or for none.
 	{"release of several keys, busy", 3, func(s *stage) {
 		c := s.Client(func(c *redlock.Config) { c.MaxWaiting = 2 })
 		l, err := c.AcquireAll(s.ctx, longTTL, "a", "b")
@@ -39,7 +39,7 @@ var holds = []scenario{
 			}
 		}
 	}},
-	// Where the nodes do not show their run_id, no restart is noticed. That must not be silent.
+	// Where the nodes do not show their run_id, no restart is noticed. This must not be silent.
 	{"no INFO, no word of it", 3, func(s *stage) {
 		for _, node := range s.Servers {
 			node.Deny("INFO")
@@ -49,7 +49,7 @@ var holds = []scenario{
 		time.Sleep(time.Second)
 		require.Regexp(s.T, "(?i)info|run_id|restart", log.String())
 	}},
-	// A lock that is kept alive outlives restarts that are far enough apart.
+	// A lock kept alive outlives restarts far enough apart.
 	{"kept alive in a rolling restart", 5, func(s *stage) {
 		time.Sleep(2 * maxTTL)
 		c := s.Client(func(c *redlock.Config) { c.MaxTTL = maxTTL })
@@ -63,7 +63,7 @@ var holds = []scenario{
 		}
 		s.release(l)
 	}},
-	// A lock that was found to be lost is another's, and is not passed on.
+	// A lock found to be lost is another's, and is not passed on.
 	{"lost, and released beside a line", 3, func(s *stage) {
 		c := s.Client()
 		held, w := s.take(c, "k", longTTL), s.wait(c, "k", longTTL)

@@ -15,7 +15,7 @@ import (
 
 // many are scenarios of a client that waits for more keys than it asks a quorum about each second.
 var many = []scenario{
-	// A release that one node has missed delays no caller for long, whichever node its process watches.
+	// A release missed by one node delays no caller for long, whichever node its process watches.
 	{"leftover on one node, of many keys", 3, func(s *stage) { s.leftovers(1000, 1500*time.Millisecond) }},
 	{"leftover on one node, of very many keys", 3, func(s *stage) {
 		if testkit.Long() {
@@ -26,14 +26,15 @@ var many = []scenario{
 	{"processes that poll", 3, (*stage).shared},
 }
 
-// pollers is how many processes share a lock without being woken, and pollersWait what none of them
-// exceeds: they get it by chance, so it is more than the three seconds that one in a hundred exceeds.
+// pollers is how many processes share a lock without being woken, and pollersWait bounds the wait
+// of each. They get the lock by chance, so the bound is above three seconds, exceeded by one in a
+// hundred.
 const (
 	pollers     = 8
 	pollersWait = 5 * time.Second
 )
 
-// shared has processes that poll take turns.
+// shared has polling processes take turns.
 func (s *stage) shared() {
 	for _, server := range s.Servers {
 		server.Deny("client|tracking")
@@ -86,13 +87,13 @@ func (s *stage) flushes() {
 		commands += count - before[name]
 	}
 	require.Less(s.T, commands, int64(1000*long/time.Second))
-	for _, server := range s.Servers { // what is free is found all the same
+	for _, server := range s.Servers { // free locks are found all the same
 		server.Del("k7")
 	}
 	s.returns(s.begin(s.ctx, s.Client(), "k7", longTTL))
 }
 
-// leftovers has another process release n locks that a client waits for, of which one node keeps the keys.
+// leftovers has another process release n locks that a client waits for; one node keeps the keys.
 func (s *stage) leftovers(n int, bound time.Duration) {
 	c, key := s.Client(), func(i int) string { return fmt.Sprint("k", i) }
 	var all []*waiting
@@ -102,7 +103,7 @@ func (s *stage) leftovers(n int, bound time.Duration) {
 		}
 		all = append(all, s.begin(s.ctx, c, key(i), longTTL))
 	}
-	for i := range n / 50 { // that stay
+	for i := range n / 50 { // these stay
 		for _, server := range s.Servers {
 			server.Set(fmt.Sprint("other", i), "another's", 0)
 		}

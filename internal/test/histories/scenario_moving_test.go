@@ -16,7 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// contend has processes of two callers each lock and release, and returns how often they had the lock once then is over.
+// contend has processes of two callers each lock and release, and returns how often they had the
+// lock once then is over.
 func (s *stage) contend(processes int, section time.Duration, configure func(*redlock.Config), lock func(c *redlock.Client) (redlock.Lock, error), then func()) int64 {
 	var all sync.WaitGroup
 	var n atomic.Int64
@@ -43,8 +44,8 @@ func (s *stage) contend(processes int, section time.Duration, configure func(*re
 	return n.Load()
 }
 
-// TestContendedMovingKey: a key that moves from one group to another has at least half of the grants of a set of
-// two keys, which is what it is to the nodes.
+// TestContendedMovingKey: a key that moves from one group to another has at least half of the
+// grants of a set of two keys: to the nodes it is such a set.
 func TestContendedMovingKey(t *testing.T) {
 	moves, stays := "", ""
 	for i := 0; moves == "" || stays == ""; i++ {

@@ -34,7 +34,7 @@ var orders = []scenario{
 		require.EqualValues(s.T, len(all), stats.HandedOver)
 		require.EqualValues(s.T, 1, stats.Acquire.Won, "no round trip for any of them")
 	}},
-	// What is passed on is worth most of what was asked for.
+	// A lock passed on has most of the requested TTL left.
 	{"passed on with enough left", 3, func(s *stage) {
 		c := s.Client()
 		held := s.take(c, "k", time.Second)
@@ -43,7 +43,7 @@ var orders = []scenario{
 		s.release(held)
 		require.Greater(s.T, s.granted(w).Remaining(), 850*time.Millisecond)
 	}},
-	// What was passed on to a caller that was asking the nodes meanwhile has expired since.
+	// A lock passed on to a caller that was asking the nodes meanwhile has expired since.
 	{"passed on and expired", 3, func(s *stage) {
 		m := s.Machine()
 		m.Wrap = func(c net.Conn) net.Conn { return noPushes{c} }
@@ -79,7 +79,7 @@ var orders = []scenario{
 		require.Greater(s.T, few.Load(), many.Load()/16)
 		require.Greater(s.T, many.Load(), few.Load())
 	}},
-	// A set that waits for its second key leaves the first to others.
+	// A set waiting for its second key leaves the first to others.
 	{"set that waits", 3, func(s *stage) {
 		c, other := s.Client(), s.Client()
 		a, b := s.take(other, "a", longTTL), s.take(other, "b", longTTL)
@@ -91,7 +91,7 @@ var orders = []scenario{
 		s.release(b)
 		s.inTurn(soon, set)
 	}},
-	// All sets that stand before a caller keep its key free together as long as one may.
+	// All sets in line before a caller keep its key free together as long as one may.
 	{"sets that wait", 3, func(s *stage) {
 		c, other := s.Client(), s.Client()
 		a, b := s.take(other, "a", longTTL), s.take(other, "b", longTTL)
@@ -106,7 +106,8 @@ var orders = []scenario{
 		s.release(b)
 		s.inTurn(soon, sets...)
 	}},
-	// A set whose context ends leaves the first key to others at once, though it keeps its turn for that.
+	// A set whose context ends leaves the first key to others at once, though it keeps its turn for
+	// it.
 	{"set that gives up", 3, func(s *stage) {
 		other, c := s.Client(), s.Client()
 		a, b := s.take(other, "a", longTTL), s.take(other, "b", longTTL)
@@ -121,7 +122,7 @@ var orders = []scenario{
 		s.inTurn(promptly, next)
 		s.release(b)
 	}},
-	// The hook of a set that blocks has its goroutine, and not the turn of others.
+	// A blocking hook of a set has its goroutine, and not the turn of others.
 	{"set with a hook that blocks", 3, func(s *stage) {
 		other, blocks := s.Client(), make(chan struct{})
 		var called atomic.Bool
@@ -164,7 +165,7 @@ var orders = []scenario{
 		s.release(b)
 		s.inTurn(soon, set)
 	}},
-	// A set does not overtake those who wait.
+	// A set does not overtake earlier waiters.
 	{"beside sets", 3, func(s *stage) {
 		ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
 		defer cancel()
@@ -186,7 +187,7 @@ var orders = []scenario{
 		}
 		time.Sleep(time.Second)
 	}},
-	// Sets that name their keys in different orders do not wait for each other.
+	// Sets with different orders of their keys do not wait for each other.
 	{"sets in two orders", 3, func(s *stage) {
 		c, d, other := s.Client(), s.Client(), s.Client()
 		for i := range 10 {

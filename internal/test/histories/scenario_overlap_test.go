@@ -15,7 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// TestOverlappingSets: many sets of some keys that overlap at random share them, and none waits for long.
+// TestOverlappingSets: many random sets of some keys overlap and share them, and none waits for
+// long.
 func TestOverlappingSets(t *testing.T) {
 	const processes, keys, d = 10, 10, 20 * time.Second
 	for _, n := range []int{3, 2} {

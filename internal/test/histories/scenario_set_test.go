@@ -15,13 +15,13 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// service is what some callers got: how often a lock, and how long one waited for it at most.
+// service is some callers' share: the number of locks, and the longest wait of one.
 type service struct {
 	grants  int
 	longest time.Duration
 }
 
-// add adds what another caller got.
+// add adds another caller's share.
 func (s *service) add(mu *sync.Mutex, got service) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -29,7 +29,7 @@ func (s *service) add(mu *sync.Mutex, got service) {
 	s.longest = max(s.longest, got.longest)
 }
 
-// serve has one caller lock keys again and again until ctx ends, and returns what it got.
+// serve has one caller lock keys again and again until ctx ends, and returns its share.
 func serve(ctx context.Context, c *redlock.Client, section time.Duration, keys ...string) service {
 	return serveBy(ctx, section, func() (redlock.Lock, error) { return c.AcquireAll(ctx, longTTL, keys...) })
 }
@@ -50,7 +50,7 @@ func serveBy(ctx context.Context, section time.Duration, acquire func() (redlock
 	return s
 }
 
-// TestSetsBesideHotKeys: a set gets its turn beside keys that others want all the time, and they get theirs.
+// TestSetsBesideHotKeys: a set gets its turn beside keys in constant demand, and these get theirs.
 func TestSetsBesideHotKeys(t *testing.T) {
 	d, sections := 30*time.Second, []time.Duration{50 * time.Millisecond, 150 * time.Millisecond}
 	if testkit.Long() {
@@ -68,7 +68,7 @@ func TestSetsBesideHotKeys(t *testing.T) {
 				for i := range n {
 					keys = append(keys, fmt.Sprint("k", i))
 				}
-				var set, one service   // what the set got, and a caller of one key beside it
+				var set, one service   // of the set, and of a caller of one key beside it
 				var callers [2]service // of single keys: without the set, and beside it
 				for beside := range 2 {
 					virtual.Run(t, 3, func(w *virtual.World) {
@@ -98,7 +98,7 @@ func TestSetsBesideHotKeys(t *testing.T) {
 					n, section, d, set.grants, set.longest, one.grants, one.longest,
 					callers[0].grants, callers[1].grants, float64(callers[1].grants)/float64(callers[0].grants))
 				share := 0.5
-				if n > 2 && section > 100*time.Millisecond { // waiters ask once a second, also for keys that a set keeps free
+				if n > 2 && section > 100*time.Millisecond { // waiters ask once a second, also for keys kept free by a set
 					share = 0.4
 				}
 				assert.Greater(t, float64(set.grants), share*float64(one.grants))
@@ -109,8 +109,8 @@ func TestSetsBesideHotKeys(t *testing.T) {
 	}
 }
 
-// TestSetBesideHeldKey: a set that waits for a key that is held for long keeps its turn for another one once, not
-// again and again.
+// TestSetBesideHeldKey: a set waiting for a key held for long keeps its turn for another one once,
+// not again and again.
 func TestSetBesideHeldKey(t *testing.T) {
 	sections := []time.Duration{50 * time.Millisecond}
 	if testkit.Long() {

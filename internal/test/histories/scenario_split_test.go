@@ -27,8 +27,8 @@ type zones struct {
 	keys             int // of a lock; more than one are tried by TryAcquireAll
 }
 
-// fired is what became of the fires: in how many no process had the lock, in how many two had it at
-// once, and how long it took until the first had it, in order.
+// fired is the results of the fires: in how many no process had the lock, in how many two had it at
+// once, and how long the first took to have it, in order.
 type fired struct {
 	fires, none, two int
 	attempts         uint64
@@ -48,8 +48,8 @@ func (f fired) at(percent int) time.Duration {
 	return f.until[(len(f.until)-1)*percent/100]
 }
 
-// fire has all processes try a lock at once, so many times, each time another. A process holds what
-// it gets for some round trips.
+// fire has all processes try a lock at once, so many times, each time another. A process holds its
+// lock for some round trips.
 func (z zones) fire(w *virtual.World, random *rand.Rand, fires int) (f fired) {
 	var clients []*redlock.Client
 	for p := range z.processes {

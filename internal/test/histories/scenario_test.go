@@ -20,19 +20,19 @@ type scenario struct {
 	run   func(s *stage)
 }
 
-// stage is where a scenario happens.
+// stage is the place of a scenario.
 type stage struct {
 	*virtual.World
 	ctx context.Context
 }
 
-// soon bounds what must not wait for a TTL, or for ever.
+// soon bounds calls that must not wait for a TTL, or for ever.
 const soon = 2 * time.Second
 
-// promptly bounds what waits for nothing but some round trips.
+// promptly bounds calls that wait for some round trips alone.
 const promptly = 20 * time.Millisecond
 
-// longTTL is that of locks that do not end meanwhile.
+// longTTL is the TTL of locks that do not end meanwhile.
 const longTTL = 20 * time.Second
 
 // TestScenarios runs all scenarios.
@@ -55,7 +55,7 @@ type waiting struct {
 	done         chan struct{}
 }
 
-// wait begins an Acquire, which has joined the queue when it returns.
+// wait begins an Acquire. It has joined the queue when wait returns.
 func (s *stage) wait(c *redlock.Client, key string, ttl time.Duration) *waiting {
 	return s.waitWith(s.ctx, c, key, ttl)
 }
@@ -89,8 +89,8 @@ func (w *waiting) waits() bool {
 	}
 }
 
-// inTurn requires that calls have the lock one after the other, each within a bound of the
-// end of the last, which they give back at once.
+// inTurn requires that calls have the lock one after the other, each within a bound of the end of
+// the last. Each releases it at once.
 func (s *stage) inTurn(bound time.Duration, all ...*waiting) {
 	s.T.Helper()
 	for from := time.Now(); len(all) > 0; from = time.Now() {
@@ -123,7 +123,7 @@ func (s *stage) granted(w *waiting) redlock.Lock {
 	return w.lock
 }
 
-// take is an Acquire that must not wait long.
+// take is an Acquire without a long wait.
 func (s *stage) take(c *redlock.Client, key string, ttl time.Duration) redlock.Lock {
 	s.T.Helper()
 	l, err := c.TryAcquire(s.ctx, key, ttl)

@@ -15,8 +15,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// turns are scenarios of callers that stand in no queue, beside four that want the lock again
-// and again.
+// turns are scenarios of callers outside the queue, beside four in constant demand of the lock.
 var turns = []scenario{
 	{"foreign poller beside a line", 5, func(s *stage) {
 		peers := newPeers(s.World, "foreign")
@@ -63,7 +62,7 @@ var turns = []scenario{
 			return err == nil
 		}, section, c)
 	}},
-	// The queue of a client that names the nodes differently may lie on another node.
+	// The queue of a client with other names for the nodes may lie on another node.
 	{"nodes by other names beside a line", 5, func(s *stage) {
 		dial := s.Net.Dialer("elsewhere")
 		const prefix = "other-"
@@ -100,7 +99,7 @@ var turns = []scenario{
 	}},
 }
 
-// outsideBy is outside for a client that waits.
+// outsideBy is outside for a waiting client.
 func (s *stage) outsideBy(c *redlock.Client) {
 	s.outside(func(ctx context.Context, _ int) bool {
 		l, err := c.Acquire(ctx, "k", longTTL)
@@ -111,22 +110,20 @@ func (s *stage) outsideBy(c *redlock.Client) {
 	})
 }
 
-// turn is how long a caller in no queue waits at most: two intervals and a gap, since another
-// may take the lock in the first.
+// turn bounds the wait of a caller outside the queue: two intervals and a gap, since another may
+// take the lock in the first.
 const turn = 6500 * time.Millisecond
 
-// section is what a line holds a lock for.
+// section is how long a line holds a lock.
 const section = 10 * time.Millisecond
 
-// outside requires that try, which is called again and again beside a busy line, succeeds
-// often enough.
+// outside requires that try, called again and again beside a busy line, succeeds often enough.
 func (s *stage) outside(try func(ctx context.Context, turn int) bool) {
 	s.T.Helper()
 	s.outsideOf(try, section, s.Client())
 }
 
-// outsideOf is outside for several clients of four goroutines each, which hold the lock for
-// so long.
+// outsideOf is outside for several clients of four goroutines each that hold the lock for so long.
 func (s *stage) outsideOf(try func(ctx context.Context, turn int) bool, hold time.Duration, clients ...*redlock.Client) {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(s.ctx, turn+time.Second)

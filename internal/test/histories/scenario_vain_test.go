@@ -18,7 +18,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// vain is waiters that cannot win, for reasons of their own. Each begins beside two processes that can.
+// vain is waiters that cannot win, for reasons of their own. Each begins beside two processes that
+// can.
 var vain = map[string]struct {
 	nodes int
 	begin func(s *stage)
@@ -77,7 +78,7 @@ var vain = map[string]struct {
 	"a set with a group that has restarted": setWith(func(n *fakeredis.Server) { _ = n.Restart(true) }),
 }
 
-// setWith is a set of "k" and a key of a group that harm makes useless.
+// setWith is a set of "k" and a key of a group made useless by harm.
 func setWith(harm func(*fakeredis.Server)) (of struct {
 	nodes int
 	begin func(s *stage)
@@ -90,7 +91,7 @@ func setWith(harm func(*fakeredis.Server)) (of struct {
 	return of
 }
 
-// deadGroup is a client with two groups, of which that of "k" is well and that of the other key is harmed.
+// deadGroup is a client with two groups: that of "k" is well and that of the other key is harmed.
 func (s *stage) deadGroup(harm func(*fakeredis.Server)) (c *redlock.Client, other string) {
 	groups := [][]string{s.Nodes[:3], s.Nodes[3:]}
 	c = s.Client(func(c *redlock.Config) { c.Nodes, c.Groups = nil, groups })
@@ -115,7 +116,7 @@ func (s *stage) deadGroup(harm func(*fakeredis.Server)) (c *redlock.Client, othe
 	return c, other
 }
 
-// queueNode is the node that has the queue for a key.
+// queueNode is the node with the queue for a key.
 func (s *stage) queueNode(c *redlock.Client, key string) int {
 	held := s.take(c, "probe:"+key, longTTL)
 	defer s.release(held)
@@ -129,7 +130,7 @@ func (s *stage) queueNode(c *redlock.Client, key string) int {
 	return 0
 }
 
-// TestVainWaiters: one that cannot win costs those who can next to nothing.
+// TestVainWaiters: a waiter that cannot win costs the others next to nothing.
 func TestVainWaiters(t *testing.T) {
 	d, section, least := 6*time.Second, 5*time.Millisecond, 0.7 // its first attempts cost the others up to 1.3 s, once
 	if testkit.Long() {
@@ -146,7 +147,8 @@ func TestVainWaiters(t *testing.T) {
 	}
 }
 
-// grantsBeside is how often two processes get a lock in d, beside another that begins a little later.
+// grantsBeside is how often two processes get a lock in d, beside another that begins a little
+// later.
 func grantsBeside(t *testing.T, d, section time.Duration, nodes int, begin func(*stage)) int64 {
 	const before = 200 * time.Millisecond
 	var n int64
@@ -166,7 +168,7 @@ func grantsBeside(t *testing.T, d, section time.Duration, nodes int, begin func(
 	return n
 }
 
-// unfit is nodes that are up, and do not keep the queue. The first is one that is down.
+// unfit is running nodes that do not keep the queue. The first is one that is down.
 var unfit = []struct {
 	name string
 	make func(n *fakeredis.Server)
@@ -191,7 +193,7 @@ func failing(text string) func(n *fakeredis.Server) {
 // TestUnfitQueueNode: a node that cannot keep the queue costs order no more than one that is down.
 func TestUnfitQueueNode(t *testing.T) {
 	d, sections, nodes := 5*time.Second, []time.Duration{10 * time.Millisecond}, unfit[:5]
-	if testkit.Long() { // also with other words of the same
+	if testkit.Long() { // also with other words for the same
 		d, sections, nodes = time.Minute, append(sections, time.Millisecond), unfit
 	}
 	const processes = 8

@@ -12,9 +12,9 @@ import (
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 )
 
-// waits are scenarios of callers that wait.
+// waits are scenarios of waiting callers.
 var waits = []scenario{
-	// A node with a key that the release does not touch is one vote less, and delays no caller.
+	// A node whose key the release does not touch is one vote less, and delays no caller.
 	{"leftover on one node", 5, func(s *stage) {
 		a, b := s.Client(), s.Client()
 		for i := range 20 {
@@ -65,7 +65,7 @@ var waits = []scenario{
 			require.ErrorIs(s.T, l.Extend(s.ctx, longTTL), redlock.ErrNotHeld)
 		})
 	}},
-	// Attempts that are limited end a wait, also where nodes push.
+	// Limited attempts end a wait, also where nodes push.
 	{"attempts are limited", 3, func(s *stage) {
 		s.take(s.Client(), "k", longTTL)
 		c := s.Client(func(c *redlock.Config) {
@@ -77,7 +77,7 @@ var waits = []scenario{
 			require.ErrorIs(s.T, w.err, redlock.ErrTaken)
 		}
 	}},
-	// One slow node does not slow down what the others decide.
+	// One slow node does not slow down the others' decisions.
 	{"slow node", 5, func(s *stage) {
 		quick := s.grants(time.Second)
 		for i, node := range s.Servers {
@@ -86,7 +86,7 @@ var waits = []scenario{
 			require.NoError(s.T, node.Heal())
 		}
 	}},
-	// A hook that blocks delays its own caller.
+	// A blocking hook delays its own caller.
 	{"hook that blocks", 3, func(s *stage) {
 		type slow struct{}
 		var attempts atomic.Int32
@@ -113,12 +113,12 @@ var waits = []scenario{
 	}},
 }
 
-// endOtherwise has a lock that was won in the queue end otherwise than by its handle, beside
-// another process that waits for it. Each of two callers has it within a bound.
+// endOtherwise has a lock won in the queue end otherwise than by its handle, beside another process
+// waiting for it. Each of two callers has it within a bound.
 func (s *stage) endOtherwise(bound time.Duration, end func(*redlock.Client, redlock.Lock)) {
 	held, a := s.take(s.Client(), "k", longTTL), s.Client()
 	first := s.wait(a, "k", longTTL)
-	behind := s.wait(a, "k", longTTL) // so that the process stays in the queue
+	behind := s.wait(a, "k", longTTL) // the process then stays in the queue
 	other := s.wait(s.Client(), "k", longTTL)
 	s.release(held)
 	end(a, s.granted(first))
@@ -134,7 +134,7 @@ func (s *stage) releaseBy(c *redlock.Client, l redlock.Lock) {
 	require.NoError(s.T, <-done)
 }
 
-// grants is how many locks two clients of two goroutines each get on one key.
+// grants is the number of locks on one key for two clients of two goroutines each.
 func (s *stage) grants(long time.Duration) int64 {
 	ctx, cancel := context.WithTimeout(s.ctx, long)
 	defer cancel()

@@ -12,13 +12,13 @@ import (
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 )
 
-// moments are those at which something may come between the steps of a waiter.
+// Moments at which something may come between the steps of a waiter.
 const (
 	moments      = 3 * time.Millisecond
 	betweenSteps = 50 * time.Microsecond
 )
 
-// wakes are scenarios of what wakes a waiter at once.
+// wakes are scenarios of immediate wake-ups.
 var wakes = []scenario{
 	// A release is not missed at any step of getting in line.
 	{"released at any moment", 3, func(s *stage) {
@@ -42,7 +42,7 @@ var wakes = []scenario{
 			}
 		}
 	}},
-	// A caller that gives up leaves no place that others wait for.
+	// A caller that gives up leaves no place for others to wait for.
 	{"given up at any moment", 3, func(s *stage) {
 		a, b, c := s.Client(), s.Client(), s.Client()
 		for d := time.Duration(0); d < moments; d += betweenSteps {
@@ -80,7 +80,7 @@ var wakes = []scenario{
 			s.inTurn(promptly, next)
 		}
 	}},
-	// Each process leaves the queue, or its place in front, when it has had its turn.
+	// Each process leaves the queue, or its place in front, after its turn.
 	{"one process after the other", 5, func(s *stage) {
 		held := s.take(s.Client(), "k", longTTL)
 		var all []*waiting
@@ -101,7 +101,7 @@ var wakes = []scenario{
 		s.release(held)
 		s.inTurn(promptly, next)
 	}},
-	// A client that is closed leaves no key in the queue, at any step of its waiter.
+	// A closed client leaves no key in the queue, at any step of its waiter.
 	{"closed at any moment", 3, func(s *stage) {
 		a := s.Client()
 		for d := time.Duration(0); d < moments; d += betweenSteps {
@@ -119,7 +119,7 @@ var wakes = []scenario{
 			s.release(held)
 		}
 	}},
-	// A node does not push what a client deletes by itself, here the key of a set that was refused.
+	// A node does not push a client's own deletions, here of the key of a refused set.
 	{"refused beside a line", 3, func(s *stage) {
 		m := s.Machine()
 		c, _ := s.ClientOn(m, func(c *redlock.Config) { c.NodeTimeout = time.Second })
@@ -145,7 +145,7 @@ var wakes = []scenario{
 			}
 		}
 	}},
-	// The nodes are asked now and then, if a push was lost; and that costs a waiter nothing.
+	// The nodes are asked now and then, in case a push was lost; and this costs a waiter nothing.
 	{"pushes are lost", 3, func(s *stage) {
 		held := s.take(s.Client(), "k", longTTL)
 		w := s.wait(s.Client(), "k", longTTL)
@@ -167,7 +167,7 @@ var wakes = []scenario{
 		}
 		s.inTurn(1600*time.Millisecond, w)
 	}},
-	// An attempt sets and deletes the key of a node that is watched, which ends tracking.
+	// An attempt sets and deletes the key of a watched node, and so ends tracking.
 	{"asked where it watches", 5, func(s *stage) {
 		a, b := s.Client(), s.Client()
 		for i, node := range s.Servers {
@@ -193,9 +193,9 @@ var wakes = []scenario{
 			s.inTurn(promptly, w)
 		}
 	}},
-	// A node that has the key of no holder is not watched, as far as is known.
+	// A node with the key of no holder is not watched, as far as is known.
 	{"leftover that is watched", 5, func(s *stage) {
-		for i, node := range s.Servers { // it is the first that would be watched on one of them
+		for i, node := range s.Servers { // one of them would be watched first
 			node.Set("k", "leftover", 0)
 			a, b := s.Client(), s.Client()
 			late, held := 0, s.granted(s.begin(s.ctx, a, "k", longTTL))

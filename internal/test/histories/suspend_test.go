@@ -14,14 +14,15 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// suspendedTTL is that of the locks of a machine that is suspended, each time for longer.
+// suspendedTTL is the TTL of locks on a suspended machine; each suspension is longer.
 const suspendedTTL = 10 * time.Second
 
-// shown is what a call has shown of a lock: its validity.
+// shown is the validity of a lock as shown by a call.
 type shown interface{ Remaining() time.Duration }
 
-// steps are calls that return or show validity. Each is prepared, and then run on a machine that is
-// suspended before one of its readings of the clock. A call that ends on another goroutine tells its end.
+// steps are calls that return or show validity. Each is prepared, and then run on a machine
+// suspended before one of its readings of the clock. A call with its end on another goroutine
+// reports this end.
 var steps = map[string]func(s *stage, c *redlock.Client, ended func()) (run func() (shown, error)){
 	"TryAcquire": func(s *stage, c *redlock.Client, _ func()) func() (shown, error) {
 		return func() (shown, error) { return c.TryAcquire(s.ctx, "k", suspendedTTL) }
@@ -106,8 +107,8 @@ func submitted(c *redlock.Client, op *redlock.Op, ended func()) func() (shown, e
 	}
 }
 
-// TestSuspendedAtEachStep: a call on a machine that was suspended beyond a lock's TTL, at any of the
-// call's readings of the clock, neither succeeds nor shows validity that the nodes do not give.
+// TestSuspendedAtEachStep: a call on a machine suspended beyond a lock's TTL, at any of the call's
+// readings of the clock, neither succeeds nor shows validity not given by the nodes.
 func TestSuspendedAtEachStep(t *testing.T) {
 	for name, prepare := range steps {
 		t.Run(name, func(t *testing.T) {
@@ -129,9 +130,9 @@ func TestSuspendedAtEachStep(t *testing.T) {
 	}
 }
 
-// suspendedAt runs a call on a machine that is suspended before a reading of its clock, counted from the
-// call's start, and returns whether the call came as far, and what it has shown without being so. The
-// readings behind its last look at validity can only have that shown as 0.
+// suspendedAt runs a call on a machine suspended before a reading of its clock, counted from the
+// call's start. It returns whether the call came as far, and any validity shown without being so.
+// The readings behind its last look at validity can only have it shown as 0.
 func suspendedAt(t *testing.T, reading, behind int64, prepare func(*stage, *redlock.Client, func()) func() (shown, error)) (reached bool, belief string) {
 	const never = 1 << 32
 	virtual.Run(t, 3, func(w *virtual.World) {

@@ -101,7 +101,7 @@ func (u *caller) choose() {
 	switch u.IntN(8) {
 	case 0:
 		err = u.client.DoAny(ctx, ttl, u.keys, func(ctx context.Context) error {
-			u.work(ctx, ttl) // which key it is does not show
+			u.work(ctx, ttl) // its key does not show
 			return nil
 		})
 		u.check("do any", began, err)
@@ -218,7 +218,7 @@ func (u *caller) extend() {
 	u.finish(l, b)
 }
 
-// attach gives the lock to another client, which releases it, or extends it first.
+// attach gives the lock to another client, for a release, or an extension before it.
 func (u *caller) attach() {
 	ttl := u.ttl()
 	l, b := u.acquire(ttl, false)

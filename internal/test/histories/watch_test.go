@@ -8,34 +8,34 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// watch looks at what waits.
+// watch looks at waiting callers.
 type watch struct {
 	history *history
 
 	mu        sync.Mutex
-	calm      time.Time // from when on all nodes have a vote; zero: not yet
+	calm      time.Time // all nodes have a vote from then on; zero: not yet
 	wanted    map[string]int
 	free      map[string]time.Time // since when a lock is free and wanted
-	open      map[string]time.Time // since when it is free, whether it is wanted or not
+	open      map[string]time.Time // since when it is free, wanted or not
 	choosers  map[*want]time.Time  // of any of all keys, since when they wait
 	outsiders map[*outsider]struct{}
 	longest   [2]time.Duration // free and wanted; an outsider's wait
 }
 
-// outsider is a caller that stands in no queue.
+// outsider is a caller outside the queue.
 type outsider struct {
 	who, key string
 	since    time.Time
 	grants   int       // of all, before
 	turns    int       // of the key
-	turned   time.Time // when it had the last of them
+	turned   time.Time // of the last of them
 }
 
-// longTurn is the least length of a turn that an outsider is not charged for: it delays all others alike.
+// longTurn is the least length of a turn not charged to an outsider: it delays all others alike.
 const longTurn = 300 * time.Millisecond
 
-// turnsBefore is how many turns others may have, for each of their clients, where locks are
-// held for long: a client leaves a lock free after some of its turns, and not in vain each time.
+// turnsBefore bounds the turns of others, for each of their clients, where locks are held for long:
+// a client leaves a lock free after some of its turns, and not in vain each time.
 const turnsBefore = 60
 
 // looks is how often.
@@ -64,12 +64,12 @@ func (w *watch) calmSince(t time.Time) bool {
 // want is a caller of Acquire.
 type want struct {
 	watch *watch
-	keys  []string // any of which is wanted
+	keys  []string // any of them is wanted
 	on    bool     // guarded by watch.mu
 	over  bool
 }
 
-// wantOf is where its context has it.
+// wantOf is its key in its context.
 type wantOf struct{}
 
 // wants notes a caller of Acquire, or of AcquireAny, until it is called back.
@@ -114,7 +114,7 @@ func (w *watch) add(key string, n int) {
 	}
 }
 
-// tries notes a caller in no queue, until it is called back.
+// tries notes a caller outside the queue, until it is called back.
 func (w *watch) tries(who, key string) (done func()) {
 	o := &outsider{who: who, key: key, since: time.Now(), grants: w.history.ledger.count()}
 	w.mu.Lock()
@@ -197,7 +197,7 @@ func (w *watch) look(now time.Time) {
 	}
 }
 
-// granted notes that a lock has a new holder, perhaps for less than it is between two looks.
+// granted notes a lock's new holder, perhaps for less than the time between two looks.
 func (w *watch) granted(key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -205,7 +205,7 @@ func (w *watch) granted(key string) {
 	delete(w.open, key)
 }
 
-// isFree reports whether a quorum of nodes has a key not, of all clients there are.
+// isFree reports whether a quorum of nodes lacks a key, of all clients there are.
 func (h *history) isFree(key string) bool {
 	lacking := quorum.Set(0)
 	for i, s := range h.Servers {
