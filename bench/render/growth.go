@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,14 +21,66 @@ func growth(w io.Writer, runs []*result.Run) {
 			}
 		}
 	}
-	if len(lines) == 0 {
+	series := noteSlopes(runs)
+	if len(lines)+len(series) == 0 {
 		return
 	}
 	fmt.Fprint(w, "## How it grows\n\n"+
 		"The slope is the exponent of the line through the measured points, on logarithmic axes: 1 is in proportion, 0 does\n"+
-		"not grow, and 0.3 is twice as much for ten times. Where the points do not lie on a line, the tables above count.\n\n"+
-		"| what grows | driver | from | to | slope of pairs/s | of CPU per pair | of p50 |\n|---|---|---|---|---|---|---|\n"+
-		strings.Join(lines, "\n")+"\n\n")
+		"not grow, and 0.3 is twice as much for ten times. Where the points do not lie on a line, the tables above count.\n\n")
+	if len(lines) > 0 {
+		fmt.Fprintf(w, "| what grows | driver | from | to | slope of pairs/s | of CPU per pair | of p50 |\n|---|---|---|---|---|---|---|\n%s\n\n", strings.Join(lines, "\n"))
+	}
+	if len(series) > 0 {
+		fmt.Fprintf(w, "| what grows, of one client | from | to | figure | slope |\n|---|---|---|---|---|\n%s\n\n", strings.Join(series, "\n"))
+	}
+}
+
+// noteSlopes are lines of figures whose notes differ in one number, at the beginning of the part or of what was measured.
+func noteSlopes(runs []*result.Run) (lines []string) {
+	type points struct {
+		what, unit string
+		x, y       []float64
+	}
+	var all []*points
+	for _, run := range runs {
+		for _, n := range run.Found {
+			x, rest := counted(n.Part)
+			what := rest + ", " + n.What
+			if x == 0 {
+				x, rest = counted(n.What)
+				what = n.Part + rest
+			}
+			if x == 0 {
+				continue
+			}
+			for _, f := range n.Figures {
+				i := slices.IndexFunc(all, func(p *points) bool { return p.what == what && p.unit == f.Unit })
+				if i < 0 {
+					i, all = len(all), append(all, &points{what: what, unit: f.Unit})
+				}
+				if f.Value > 0 {
+					all[i].x, all[i].y = append(all[i].x, x), append(all[i].y, f.Value)
+				}
+			}
+		}
+	}
+	for _, p := range all {
+		if len(p.x) > 1 {
+			lines = append(lines, fmt.Sprintf("| %s | %s | %s | %s | %s |", p.what, digits(p.x[0]), digits(p.x[len(p.x)-1]), p.unit, slope(p.x, p.y)))
+		}
+	}
+	return lines
+}
+
+// counted is the number that a text begins with, or 0, and the rest.
+func counted(text string) (n float64, rest string) {
+	number, rest, _ := strings.Cut(text, " ")
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0, text
+	}
+	return n, rest
 }
 
 // slopes are the lines of our drivers.
@@ -49,7 +102,7 @@ func slopes(run *result.Run, groups []*result.Group, axis dimension) (lines []st
 			var x, y []float64
 			for i, g := range groups {
 				if v := named(name).of(&g.Row(row.Driver).Figures); v > 0 {
-					x, y = append(x, math.Log(at[i])), append(y, math.Log(v))
+					x, y = append(x, at[i]), append(y, v)
 				}
 			}
 			line += " " + slope(x, y) + " |"
@@ -59,15 +112,16 @@ func slopes(run *result.Run, groups []*result.Group, axis dimension) (lines []st
 	return lines
 }
 
-// slope is that of the line with the least squares.
-func slope(x, y []float64) string {
-	if len(x) < 2 {
+// slope is that of the line with the least squares through the logarithms.
+func slope(xs, ys []float64) string {
+	if len(xs) < 2 {
 		return "–"
 	}
-	n := float64(len(x))
+	n := float64(len(xs))
 	var sx, sy, sxx, sxy float64
-	for i := range x {
-		sx, sy, sxx, sxy = sx+x[i], sy+y[i], sxx+x[i]*x[i], sxy+x[i]*y[i]
+	for i := range xs {
+		x, y := math.Log(xs[i]), math.Log(ys[i])
+		sx, sy, sxx, sxy = sx+x, sy+y, sxx+x*x, sxy+x*y
 	}
 	return fmt.Sprintf("%.2f", math.Round(100*(n*sxy-sx*sy)/(n*sxx-sx*sx))/100+0) // no -0.00
 }

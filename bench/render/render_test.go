@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -126,10 +127,16 @@ func TestScale(t *testing.T) {
 		lines = append(lines, result.Line{Result: &result.Result{Driver: "redlock", Cell: cell,
 			Figures: result.Figures{Pairs: 1, PairsPerSec: float64(c), CPUPerPair: 7, ServerCPU: 35, P50: 100}}})
 	}
+	for _, n := range []int{1_000, 100_000} {
+		lines = append(lines, result.Line{Note: &result.Note{Part: fmt.Sprint(n, " locks kept alive"), What: "each lock",
+			Figures: []result.Figure{{Value: float64(n), Unit: "bytes"}, {Value: 0, Unit: "lost"}}}})
+	}
 	var out bytes.Buffer
 	summarize(&out, result.Collect(lines))
 	for _, want := range []string{
 		"| goroutines | redlock | 64 | 4096 | 1.00 | 0.00 | 0.00 |\n",
+		"\n100,000 locks kept alive:\n",
+		"| locks kept alive, each lock | 1,000 | 100,000 | bytes | 1.00 |\n",
 		"each of 5 servers 7.00 µs",
 		"| 1,000,000 | 10 | 50 | 10 | – |\n| 10,000,000 | 100 | 500 | 100 | – |\n",
 		"a group serves 100,000 locks a second with its servers at 70 % of a core",

@@ -240,7 +240,11 @@ func found(w io.Writer, notes []result.Note) {
 		if n < 0 {
 			n = len(notes)
 		}
-		fmt.Fprintf(w, "%s:\n\n", notes[0].Part)
+		part := notes[0].Part
+		if x, rest := counted(part); x > 0 {
+			part = digits(x) + " " + rest
+		}
+		fmt.Fprintf(w, "%s:\n\n", part)
 		for _, note := range notes[:n] {
 			fmt.Fprintf(w, "* %s: %s\n", note.What, figuresOf(note))
 		}
