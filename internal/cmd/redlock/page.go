@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -42,12 +43,14 @@ type sample struct {
 	granted, taken, failed, commands, wait float64
 }
 
-// trouble is an error, and how often it came in a row.
+// trouble is an error, and how often it came in a row. Errors that differ in durations alone are one.
 type trouble struct {
 	At                time.Time
 	What, Key, Reason string
 	Times             int
 }
+
+var durations = regexp.MustCompile(`\b[0-9.]+(h|m|s|ms|µs)[0-9hms.]*\b`)
 
 // hooks are the client's hooks: they record troubles for the operator.
 func (p *page) hooks() redlock.Hooks {
@@ -67,7 +70,8 @@ func (p *page) record(what, key string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := trouble{At: time.Now(), What: what, Key: key, Reason: fmt.Sprint(err), Times: 1}
-	if n := len(p.troubles); n > 0 && p.troubles[n-1].What == what && p.troubles[n-1].Reason == t.Reason {
+	alike := func(t trouble) string { return t.What + durations.ReplaceAllString(t.Reason, "") }
+	if n := len(p.troubles); n > 0 && alike(p.troubles[n-1]) == alike(t) {
 		t.Times += p.troubles[n-1].Times
 		p.troubles = p.troubles[:n-1]
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -61,6 +62,10 @@ func TestPage(t *testing.T) {
 	}
 	require.Len(t, p.troubles, maxTroubles)
 	p.record("node down", "", context.DeadlineExceeded)
+	for range 3 {
+		p.record("acquire", "", fmt.Errorf("no vote for %v", time.Since(began)))
+	}
+	require.Equal(t, 3, p.troubles[maxTroubles-1].Times)
 	_, err = client.TryAcquire(t.Context(), "secret-customer", time.Hour)
 	require.Error(t, err)
 
@@ -71,5 +76,5 @@ func TestPage(t *testing.T) {
 	for _, never := range []string{"secret-customer", "http://", "https://", "<script", "<img", "NaN", "<no value>"} {
 		require.NotContains(t, down, never)
 	}
-	require.Contains(t, show("/?keys"), "acquire secret-customer")
+	require.Contains(t, show("/?keys"), "acquire</span> secret-customer")
 }
