@@ -46,7 +46,7 @@ type Contender struct {
 	failed failing // nodes not asked for a while
 
 	refused  quorum.Set // nodes that denied the last attempt
-	deaf     quorum.Set // nodes outvoted by the last grant: their key is no holder's
+	outvoted quorum.Set // nodes outvoted by the last grant: their key is no holder's
 	attempts int        // in a row without the lock, each right after the key was free
 
 	ask  time.Duration // an attempt then, despite the advice of the fields above
@@ -217,9 +217,9 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 		if recently, _ := c.failed.at(s.Now - failedMost); among.Usable&^recently != 0 {
 			among.Usable &^= recently
 		}
-		preferred := c.refused &^ c.deaf
+		preferred := c.refused &^ c.outvoted
 		if preferred == 0 { // it has not asked in this turn
-			preferred = ^c.deaf
+			preferred = ^c.outvoted
 		}
 		return Step{Action: Watch, Node: c.home(&among, preferred)}
 	}
@@ -390,7 +390,7 @@ const freeRings = 8
 func (c *Contender) Won(s *Surroundings, denied quorum.Set) {
 	c.again = !c.first || c.others > 0 || c.rung || c.seat != none && c.seat != c.home(s, quorum.Everything)
 	c.due, c.watched, c.refused, c.attempts, c.rings, c.pause, c.poll = false, none, 0, 0, 0, 0, 0
-	c.asks, c.aside, c.deaf, c.ask = false, false, denied, s.Now+s.Ask
+	c.asks, c.aside, c.outvoted, c.ask = false, false, denied, s.Now+s.Ask
 	c.gap.granted(s.Now)
 }
 
