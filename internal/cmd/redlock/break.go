@@ -61,7 +61,6 @@ func breakLock(ctx context.Context, env *environment, args []string) error {
 	return nil
 }
 
-// ask asks a question on standard input.
 func ask(env *environment, question string) bool {
 	fmt.Fprintf(env.out, "%s [y/N] ", question)
 	answer, _ := bufio.NewReader(env.in).ReadString('\n')

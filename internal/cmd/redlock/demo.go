@@ -210,7 +210,6 @@ to play with from any language.
 `)
 }
 
-// end ends the workers.
 func (d *stage) end() {
 	for i := range d.workers {
 		if w := &d.workers[i]; w.process != nil {

@@ -19,7 +19,6 @@ func newFleet() fleet {
 	return fleet{now: nodeList{flag: "nodes"}, next: nodeList{flag: "next-nodes"}}
 }
 
-// addTo adds the settings.
 func (f *fleet) addTo(s *settings) {
 	s.Func(f.now.flag, "the masters: a `list` of host:port or URLs, with commas between. Several groups of masters, which share the keys,\n"+
 		"have a semicolon between: 'a,b,c;d,e,f', in the order of all clients. Passwords only in REDLOCK_NODES or the -config file", f.now.set)

@@ -153,7 +153,6 @@ func short(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// serve writes the page.
 func (p *page) serve(w http.ResponseWriter, r *http.Request, client *redlock.Client) {
 	stats := client.Stats()
 	ended, cancel := context.WithCancel(r.Context())

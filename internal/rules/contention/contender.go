@@ -9,13 +9,13 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Contender is what a process does, for all its waiters together, to get a lock in demand elsewhere
+// Contender is what a process does, for all its waiters together, to get a lock that others want
 // too.
 //
-// The processes wanting a lock queue up on one node, the first usable one in the lock's own order
-// of nodes. Only the first in the queue asks the nodes for the lock. Before, it tracks the key on
-// one node, and waits for a push of that node or for the key's expiry there. So a released lock is
-// asked for once, by one process, at once.
+// Processes that want a lock queue up on one node: the first usable one in the lock's own order.
+// Only the first in the queue asks the nodes for the lock. Before that it tracks the key on one
+// node, and waits for this node's push, or for the key's expiry there. So a released lock is asked
+// for once, by one process, at once.
 //
 // All of this is advice. A push is a hint, and so is a place in the queue: loss or forgery costs
 // time, and votes decide which client has the lock.

@@ -30,19 +30,18 @@ const (
 type gap struct {
 	grants int           // in a row since the last gap, hand-overs without a round trip included
 	idle   time.Duration // since when the lock is free and no caller waits; 0: not free
-	next   time.Duration // earliest begin of the next gap
+	next   time.Duration // the next gap begins no earlier
 	open   time.Duration // end of the present gap
 	apart  time.Duration // how much earlier the first gap comes
 	later  bool          // the first gap is over
 
 	// Of a polling process. All that poll leave gaps, each after a short turn.
 	polls  bool
-	rivals time.Duration // how long others are known to want the lock
+	rivals time.Duration // until then others are known to want the lock
 	turn   time.Duration // doubled after each turn without rivals
 	waited time.Duration // for its turn, on average
 }
 
-// granted counts a grant.
 func (g *gap) granted(now time.Duration) {
 	if g.idle != 0 && now-g.idle >= GapLength {
 		g.grants, g.later = 0, false // polling clients have had their turn
@@ -68,7 +67,6 @@ func (g *gap) isDue(now time.Duration) bool {
 	return now >= g.next && (g.grants >= gapGrants || g.grants > 0 && g.polls && now < g.rivals)
 }
 
-// polled notes whether the process polls.
 func (g *gap) polled(now time.Duration, is bool) {
 	if is && !g.polls {
 		g.next = min(g.next, now+pollTurn)
@@ -87,7 +85,6 @@ func (g *gap) refused(now time.Duration) {
 // isOpen reports whether the lock is left free now.
 func (g *gap) isOpen(now time.Duration) bool { return now < g.open }
 
-// begin begins a gap.
 func (g *gap) begin(now time.Duration) {
 	long := GapLength
 	if g.polls && now < g.rivals { // the more rivals, the longer: all have a turn

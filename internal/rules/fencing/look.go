@@ -75,7 +75,6 @@ func (f *Fleet) IsOther(nonce string) bool {
 // Verdict is whether an act may write, or why not.
 type Verdict uint8
 
-// The verdicts.
 const (
 	Acts      Verdict = iota
 	Known             // there is nothing to give: the nodes remember

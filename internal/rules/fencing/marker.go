@@ -8,7 +8,6 @@ import (
 // Phase is where a node is between forgetting and voting.
 type Phase uint8
 
-// The phases.
 const (
 	Absent      Phase = iota // it has forgotten
 	Provisional              // it has a nonce, and no vote

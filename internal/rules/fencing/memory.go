@@ -64,7 +64,6 @@ func (m Memory) IsSplit(f *Fleet) bool { return f.Next.Knows(m.Next) && f.Now.Kn
 // Stage is how far a change has come, by the markers seen. A later one counts.
 type Stage uint8
 
-// The stages.
 const (
 	Begun  Stage = iota // clients of the present configuration may be served
 	Sealed              // they are refused

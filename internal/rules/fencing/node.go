@@ -127,8 +127,8 @@ func (n *Node) Read(me Me) Answer {
 	return n.Show(me)
 }
 
-// Show is Read of a node that may have no vote. Its token was accepted once, no more: larger ones
-// may be forgotten.
+// Show is Read of a node that may have no vote. It shows only that a token was accepted once: others
+// may have been, and are forgotten.
 func (n *Node) Show(me Me) Answer {
 	if state := n.Marker.read(me); state.Code == Foreign {
 		return state

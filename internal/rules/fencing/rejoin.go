@@ -9,10 +9,9 @@ import (
 // Step is the next thing to do for a node that has forgotten.
 type Step uint8
 
-// The steps, in their order.
 const (
 	SendNotice Step = iota // then Noticed, when its reply is received
-	WaitUntil              // then the quarantine ends: Due
+	WaitUntil              // Due, the end of the quarantine
 	SendReads              // to active others, then Learned for each reply
 	SendRejoin             // with Nonce and Floor, once; then Rejoined, or Drop without a reply
 	Finished               // the node has a vote again
@@ -37,8 +36,8 @@ type Rejoin struct {
 func BeginRejoin(f Fleet, node int) Rejoin { return Rejoin{fleet: f, node: node} }
 
 // BeginInit is for a node that gets its vote from an operator: at the first start of a fleet, and
-// where too many nodes have forgotten. Its marker is to name names. The steps are the same, the
-// quarantine included, but for the reads: the floor is [InitFloor].
+// where too many nodes have forgotten. names is what its marker is to name. The steps are the same,
+// the quarantine included, but for the reads: the floor is [InitFloor].
 func BeginInit(f Fleet, node int, names string) Rejoin {
 	return Rejoin{fleet: f, node: node, Given: names}
 }

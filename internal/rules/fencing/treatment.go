@@ -9,7 +9,6 @@ import (
 // Verb is the verb of a request to the member script.
 type Verb string
 
-// The verbs.
 const (
 	NoticeVerb  Verb = "notice"
 	ResumeVerb  Verb = "resume"

@@ -44,7 +44,6 @@ func (c *conn) parse(text string) (*luascript.Script, error) {
 	return script, err
 }
 
-// refused notes that a script was refused.
 func (c *conn) refused(err error, text string) {
 	c.server.stats.RefusedScripts.Add(1)
 	c.server.cfg.Logger.Debug("redlock: a script was refused", "reason", err, "text", text)
@@ -124,7 +123,6 @@ func (l *call) classify(script *luascript.Script, args []string, n int) (err err
 	return nil
 }
 
-// call is one call of a script.
 type call struct {
 	conn   *conn
 	prefix string // of the calling user

@@ -30,7 +30,6 @@ type scripts struct {
 	calls uint64
 }
 
-// stored is one script.
 type stored struct {
 	*luascript.Script
 	size int    // of the text

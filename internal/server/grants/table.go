@@ -31,7 +31,6 @@ func (s *Store) put(key string, g *Grant) {
 	}
 }
 
-// remove forgets a grant.
 func (s *Store) remove(key string, g *Grant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,7 +28,6 @@ var (
 	symbols  = strings.Fields("... .. == ~= <= >= + - * / % # < > = ( ) { } [ ] ; : , .") // longer ones before their beginnings
 )
 
-// lexer takes the text apart.
 type lexer struct {
 	rest string
 	next lexeme

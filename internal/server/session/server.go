@@ -112,7 +112,6 @@ func (s *Server) begin(conn net.Conn) bool {
 	return true
 }
 
-// end forgets an ended session.
 func (s *Server) end(n *session) {
 	s.mu.Lock()
 	delete(s.sessions, n)
@@ -144,7 +143,6 @@ func (s *Server) Stop(ctx context.Context) {
 	s.gate.end()
 }
 
-// buffers are the buffers of writes.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // maxWrite is the size of one write, at which it takes no more replies.

@@ -122,7 +122,6 @@ func (h *fencedHistory) granted(who, key string, token uint64, began int) {
 	h.counts.Granted++
 }
 
-// trouble does one thing after another.
 func (h *fencedHistory) trouble() {
 	rng := newRandom(h.seed, 1000)
 	for time.Now().Before(h.end) {

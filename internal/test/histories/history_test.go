@@ -138,7 +138,6 @@ func (h *history) pause(d time.Duration) (goesOn bool) {
 	return h.ctx.Err() == nil
 }
 
-// log notes an event.
 func (h *history) log(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

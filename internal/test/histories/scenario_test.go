@@ -35,7 +35,6 @@ const promptly = 20 * time.Millisecond
 // longTTL is the TTL of locks that do not end meanwhile.
 const longTTL = 20 * time.Second
 
-// TestScenarios runs all scenarios.
 func TestScenarios(t *testing.T) {
 	for _, list := range [][]scenario{waits, wakes, turns, gaps, orders, holds, deaths, fences, bursts, answers, choices, many} {
 		for _, s := range list {
@@ -66,7 +65,6 @@ func (s *stage) waitWith(ctx context.Context, c *redlock.Client, key string, ttl
 	return w
 }
 
-// begin begins an Acquire.
 func (s *stage) begin(ctx context.Context, c *redlock.Client, key string, ttl time.Duration) *waiting {
 	w := &waiting{began: time.Now(), done: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(ctx, longTTL)

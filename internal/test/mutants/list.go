@@ -48,7 +48,6 @@ const defaultLimit = time.Minute
 //go:embed defects.txt
 var theList string
 
-// parse reads the list.
 func parse(text string) (defects []defect, err error) {
 	var d *defect
 	inHunk := false

@@ -23,7 +23,6 @@ import (
 // printed: for a run of the tests whose output is searched afterwards.
 const PasswordEnv = "REDLOCK_MARKED_PASSWORD"
 
-// Start starts masters.
 func Start(t testing.TB, n int, opts ...fakeredis.Options) []*fakeredis.Server {
 	t.Helper()
 	if len(opts) == 0 {

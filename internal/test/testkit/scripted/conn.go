@@ -103,7 +103,6 @@ func (w *Conn) Half() {
 	_ = w.Conn.(interface{ CloseWrite() error }).CloseWrite()
 }
 
-// Send writes s.
 func (w *Conn) Send(s string) {
 	w.T.Helper()
 	_, err := w.Write([]byte(s))

@@ -195,7 +195,6 @@ func (s *stream) vanish() {
 	s.ends[writing].ring()
 }
 
-// stop ends an end.
 func (s *stream) stop(i int, err error) {
 	if e := &s.ends[i]; e.err == nil {
 		e.err = err
@@ -221,7 +220,6 @@ func (s *stream) orphan(late time.Duration) {
 	s.stop(writing, syscall.ECONNRESET)
 }
 
-// reset ends both ends.
 func (s *stream) reset() {
 	s.vanish()
 	s.stop(writing, syscall.ECONNRESET)

@@ -60,7 +60,6 @@ func (w *World) Client(change ...func(*redlock.Config)) *redlock.Client {
 	return c
 }
 
-// Machine makes a machine.
 func (w *World) Machine() *Machine {
 	w.machines++
 	return NewMachine(w.Net, fmt.Sprintf("client%d", w.machines))
