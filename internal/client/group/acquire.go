@@ -15,49 +15,63 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// TryAcquire makes one attempt, and none beside waiters of this process whose last one, at most a second
-// ago, was denied.
-func (g *Group) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
+// Acquire makes attempts to acquire the lock on a key, in line with the others that want it, until one wins, one
+// fails for a reason that stays, they are used up, or ctx ends. With once it makes one attempt, and none beside waiters of
+// this process whose last one, at most a second ago, was denied.
+func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration, once bool) (Handle, error) {
 	ctx = orBackground(ctx)
-	if err := ctx.Err(); err != nil {
-		return Handle{}, err
+	if ctx.Err() != nil || !g.isPlain() || token.TailFrom(ctx) != "" {
+		return g.acquire(ctx, key, nil, ttl, once, nil)
 	}
-	s := holding.State{Key: key}
-	c, err := g.acquisition(ctx, &s, ttl)
-	if err != nil {
-		return Handle{}, err
+	h, ended, err := g.plainly(ctx, key, ttl)
+	if ended == nil {
+		return h, err
 	}
-	defer c.Free()
-	if _, taken := g.lines.Look(key); taken {
-		g.reportUnsent(ctx, engine.Acquire, key, engine.ErrTaken)
-		return Handle{}, engine.ErrTaken
-	}
-	h, r, err := g.attempt(ctx, &c, &s, false)
-	g.report(ctx, h, r)
-	return h, err
+	return g.acquire(ctx, key, nil, ttl, once, ended)
 }
 
-// Acquire makes attempts, in line with the others that want the key, until one wins, one fails
-// for a reason that stays, they are used up, or ctx ends.
-func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration) (Handle, error) {
-	ctx = orBackground(ctx)
+// acquire is Acquire where something is rare. The first attempt may have been made: then it has ended without a lock.
+func (g *Group) acquire(ctx context.Context, key string, more *holding.More, ttl time.Duration, once bool, ended *engine.Call) (Handle, error) {
 	t := g.lines.NewTries(key)
-	if ctx.Err() != nil {
-		return Handle{}, g.cutOff(ctx, &t) // it is not reported: there was no attempt
+	switch err := ctx.Err(); { // it is not reported: there was no attempt
+	case ended != nil:
+		t.Began -= ended.Took(t.Began)
+	case err != nil && once:
+		return Handle{}, err
+	case err != nil:
+		return Handle{}, g.cutOff(ctx, &t)
 	}
-	s := holding.State{Key: key}
-	c, err := g.acquisition(ctx, &s, ttl)
+	s := holding.State{Key: key, More: more}
+	c, err := g.acquisition(ctx, &s, ttl, ended)
 	if err != nil {
 		return Handle{}, err
 	}
 	defer c.Free()
-	h, err := g.inLine(ctx, &t, &c, &s)
+	if once {
+		if _, taken := g.lines.Look(key); taken && ended == nil && more == nil {
+			g.reportUnsent(ctx, engine.Acquire, key, engine.ErrTaken)
+			return Handle{}, engine.ErrTaken
+		}
+		h, r, err := g.attempt(ctx, &c, &s, ended != nil)
+		g.report(ctx, h, r)
+		return h, err
+	}
+	var h Handle
+	if more != nil {
+		h, err = g.inLines(ctx, &t, &c, &s)
+	} else {
+		h, err = g.inLine(ctx, &t, &c, &s, ended != nil)
+	}
 	return g.acquired(ctx, &t, h, err)
 }
 
 // acquisition returns the calls for the attempts of one caller to get the lock of s, to be
-// freed by it.
-func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Duration) (c Calls, err error) {
+// freed by it. The first may have ended already.
+func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Duration, ended *engine.Call) (c Calls, err error) {
+	if ended != nil {
+		s.TTL = ended.TTL
+		return Calls{home: g, one: ended}, nil
+	}
 	if tail := token.TailFrom(ctx); tail != "" {
 		if s.More == nil {
 			s.More = new(holding.More)
@@ -73,12 +87,12 @@ func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Dura
 }
 
 // inLine is Acquire for one key: after the callers that wait for it already, and after the
-// processes that do.
-func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holding.State) (Handle, error) {
+// processes that do. The first attempt may have ended already.
+func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holding.State, ended bool) (Handle, error) {
 	var denied quorum.Set
-	if !g.lines.IsContended(s.Key) {
+	if ended || !g.lines.IsContended(s.Key) {
 		t.Attempts++
-		h, r, err := g.attempt(ctx, c, s, false)
+		h, r, err := g.attempt(ctx, c, s, ended)
 		g.report(ctx, h, r)
 		if err == nil || !t.ShouldRetry(err) {
 			return h, g.gaveUp(ctx, t, err)

@@ -204,7 +204,7 @@ func (x *choice) ask(ctx context.Context, without func(*Option) bool) (Handle, e
 // attempt asks for one key, in a turn if it is that of a caller in line.
 func (x *choice) attempt(ctx context.Context, at int, turn *waiting.Chooser) (Handle, error) {
 	g, s := x.options[at].Group, x.options[at].state()
-	c, err := g.acquisition(ctx, &s, x.ttl)
+	c, err := g.acquisition(ctx, &s, x.ttl, nil)
 	if err != nil {
 		return Handle{}, err
 	}

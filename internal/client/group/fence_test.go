@@ -49,7 +49,7 @@ func TestCollectTrustsNoClient(t *testing.T) {
 		return why == nil
 	})
 	require.NoError(t, testkit.Outcome(t, "Recover", call))
-	_, err = g.Acquire(t.Context(), "k", 20*time.Millisecond)
+	_, err = g.Acquire(t.Context(), "k", 20*time.Millisecond, false)
 	require.NoError(t, err)
 	before, _ := s.Fence(fence.DefaultSet)
 	broken.Store(true)

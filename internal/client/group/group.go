@@ -37,6 +37,7 @@ type Group struct {
 	clock  *clock.System
 	ending <-chan struct{} // closed when the client begins to close
 	turn   atomic.Uint32   // where the next choice begins
+	plain  bool            // no hook of attempts, and no fencing
 	engine *engine.Engine
 	keeper *holding.Keeper
 	lines  *waiting.Lines
@@ -52,6 +53,7 @@ func New(cfg Config) (*Group, error) {
 	}
 	g := &Group{clock: cfg.Clock, ending: cfg.Ending, cfg: cfg}
 	g.turn.Store(anyTurn())
+	g.plain = cfg.OnAttempt == nil && cfg.OnAcquire == nil && !cfg.Fenced
 	g.cfg.Nodes, g.cfg.NextNodes, g.cfg.Conn = nil, nil, fleet.Config{} // they hold passwords, and a Client can be printed
 	g.Nodes = newNodes(&g.cfg, cfg.Conn.Addresses)
 	if cfg.Fenced {

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -24,7 +25,7 @@ type Handle struct {
 
 // begin begins to hold the lock of s. The nodes of absent do not have its key.
 func (g *Group) begin(s *holding.State, absent quorum.Set, fence uint64) Handle {
-	h := Handle{group: g, hold: g.keeper.Begin(*s, absent, fence), key: s.Key}
+	h := Handle{group: g, hold: g.keeper.Begin(s, absent, fence), key: s.Key}
 	if s.More != nil && s.More.Keys != nil {
 		h.more = s.More
 	}
@@ -152,12 +153,22 @@ func (h Handle) mayExtend(s *holding.State) error {
 // ends before they are asked: they may apply the release even if its caller gets an error.
 // The lease is free for another lock once it is certain that they have.
 func (h Handle) Release(ctx context.Context) error {
+	ctx = orBackground(ctx)
+	if h.group != nil && h.group.isPlain() {
+		if done, err := h.releasePlainly(ctx); done {
+			return err
+		}
+	}
+	return h.release(ctx)
+}
+
+// release is Release where something is rare.
+func (h Handle) release(ctx context.Context) error {
 	s, ok := h.hold.State()
 	if !ok {
 		return engine.ErrNotHeld
 	}
 	g := h.group
-	ctx = orBackground(ctx)
 	if s.Kept {
 		if !h.hasRoom(ctx, &s) { // before it is kept alive no more
 			return engine.ErrBusy
@@ -186,21 +197,32 @@ func (h Handle) Release(ctx context.Context) error {
 	}
 	c.Watch(ctx)
 	c.About(s.Token, fencing.Block{}, absent)
-	op, unsent, err := h.release(ctx, &c, ended != nil, &s, along)
+	op, unsent, err := h.send(ctx, &c, ended != nil, &s, along)
+	return h.released(ctx, &c, op, unsent, cmp.Or(err, ended))
+}
+
+// notReleased judges a plain release that has not won.
+func (h Handle) notReleased(ctx context.Context, one *engine.Call, err error) error {
+	c := Calls{home: h.group, one: one}
+	defer c.Free()
+	op, unsent, err := c.outcome(err)
+	return h.released(ctx, &c, op, unsent, err)
+}
+
+// released ends the hold of a lock that was released, and reports how that went.
+func (h Handle) released(ctx context.Context, c *Calls, op *engine.Op, unsent bool, err error) error {
+	g := h.group
 	if unsent {
 		g.keeper.Unreleased(h.hold) // no node has heard of it
-	}
-	if err == nil {
-		err = ended
 	}
 	// The loss is noted before the life ends: after that the lease may be another lock's.
 	lost := err == engine.ErrNotHeld && h.hold.ReportLoss()
 	if err == nil || err == engine.ErrNotHeld {
 		h.hold.End()
 	}
-	err = g.reportEnd(ctx, &c, op, err)
+	err = g.reportEnd(ctx, c, op, err)
 	if f := g.cfg.OnLockLost; f != nil && lost {
-		f(s.Key, err)
+		f(h.key, err)
 	}
 	return err
 }
@@ -223,10 +245,10 @@ func (h Handle) hasRoom(ctx context.Context, s *holding.State) bool {
 	return false
 }
 
-// release sends a release, or leaves it to be sent, all of it or nothing. With something fresh
+// send sends a release, or leaves it to be sent, all of it or nothing. With something fresh
 // the acquire of the first that waits for the lock is sent along, if there is room for both. The
 // line learns of it on every path, and before a hook is called, which may block.
-func (h Handle) release(ctx context.Context, c *Calls, leaves bool, s *holding.State, along fresh) (op *engine.Op, unsent bool, err error) {
+func (h Handle) send(ctx context.Context, c *Calls, leaves bool, s *holding.State, along fresh) (op *engine.Op, unsent bool, err error) {
 	if next := h.next(s, along); next != nil {
 		if op, unsent, err = c.DoWith(ctx, next); err != engine.ErrBusy {
 			return op, unsent, err

@@ -47,7 +47,6 @@ func unique(keys []string) (once []string) {
 // The parts are in the order of their groups, and the keys of each in their canonical order. The
 // first group counts the lock, and keeps it alive. With once there is one attempt.
 func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool) (Handle, error) {
-	ctx = orBackground(ctx)
 	g, more := parts[0].Group, &holding.More{Keys: parts[0].Keys}
 	if len(parts) > 1 {
 		more.Keys = nil
@@ -60,36 +59,14 @@ func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool)
 	}
 	keys := more.Keys
 	if len(keys) == 1 {
-		if once {
-			return g.TryAcquire(ctx, keys[0], ttl)
-		}
-		return g.Acquire(ctx, keys[0], ttl)
+		return g.Acquire(ctx, keys[0], ttl, once)
 	}
 	for _, p := range parts {
 		if n, most := len(p.Keys), g.cfg.Engine.MaxWaiting; n > most {
 			return Handle{}, engine.WrongArgument("AcquireAll was given %d keys, and MaxWaiting is %d for each group: raise that", n, most)
 		}
 	}
-	t := g.lines.NewTries(keys[0])
-	if err := ctx.Err(); err != nil {
-		if once {
-			return Handle{}, err
-		}
-		return Handle{}, g.cutOff(ctx, &t)
-	}
-	s := holding.State{Key: keys[0], More: more}
-	c, err := g.acquisition(ctx, &s, ttl)
-	if err != nil {
-		return Handle{}, err
-	}
-	defer c.Free()
-	if once {
-		h, r, err := g.attempt(ctx, &c, &s, false)
-		g.report(ctx, h, r)
-		return h, err
-	}
-	h, err := g.inLines(ctx, &t, &c, &s)
-	return g.acquired(ctx, &t, h, err)
+	return g.acquire(orBackground(ctx), keys[0], more, ttl, once, nil)
 }
 
 // fairFor is for how long a set asks for its keys only when it has a turn in each of its lines. Of 20 callers for three of

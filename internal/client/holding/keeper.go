@@ -180,11 +180,19 @@ func (k *Keeper) Releasing(h Hold) (absent quorum.Set, ok bool) {
 	return absent, ok
 }
 
+// ReleasingPlain is Releasing for a lock of one key that is not kept alive, has no value of its own, and was not released
+// before. It makes op the release of it; of any other lock it notes nothing.
+func (k *Keeper) ReleasingPlain(h Hold, op *engine.Op) (ok bool) {
+	until, ok := h.releasingPlain(op)
+	k.held.add(until, -1)
+	return ok
+}
+
 // Unreleased takes a release back that was never sent.
 func (k *Keeper) Unreleased(h Hold) { k.held.add(h.unreleased(), 1) }
 
 // Begin begins to hold a lock. The nodes of absent do not have its key.
-func (k *Keeper) Begin(s State, absent quorum.Set, fence uint64) Hold {
+func (k *Keeper) Begin(s *State, absent quorum.Set, fence uint64) Hold {
 	k.held.add(s.Until, 1)
 	return begin(s, absent, fence)
 }

@@ -111,21 +111,21 @@ func (s *State) Tail(ofClient string) string {
 var leases = sync.Pool{New: func() any { return new(lease) }}
 
 // begin begins to hold a lock. The nodes of absent do not have its key.
-func begin(s State, absent quorum.Set, fence uint64) Hold {
+func begin(s *State, absent quorum.Set, fence uint64) Hold {
 	l := leases.Get().(*lease)
 	return Hold{l, l.begin(s, absent), fence}
 }
 
 // begin starts a life with a state and returns its number, never 0. The lease must not
 // be in use.
-func (l *lease) begin(s State, absent quorum.Set) (life uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.life = (l.life | (MaxPasses - 1)) + 1
-	l.key, l.token, l.more, l.absent = s.Key, veil(s.Token), s.More, absent
+func (l *lease) begin(s *State, absent quorum.Set) (life uint64) {
+	l.mu.Lock() // a Hold of an earlier life may look
+	life = (l.life | (MaxPasses - 1)) + 1
+	l.life, l.key, l.token, l.more, l.absent = life, s.Key, veil(s.Token), s.More, absent
 	l.validity, l.kept = renewal.Begin(s.TTL, s.Until), nil
 	l.releases, l.notes = 0, 0
-	return l.life
+	l.mu.Unlock()
+	return life
 }
 
 // is reports whether a life has not ended. l.mu is held.
@@ -260,6 +260,20 @@ func (h Hold) releasing() (until time.Duration, absent quorum.Set, kept *entry, 
 		l.releases++
 	}
 	return until, l.absent, l.kept, true
+}
+
+// releasingPlain is releasing for a lock about which nothing is rare; op becomes its release.
+func (h Hold) releasingPlain(op *engine.Op) (until time.Duration, ok bool) {
+	if !h.lock() {
+		return 0, false
+	}
+	l := h.lease
+	if ok = l.releases == 0 && l.kept == nil && l.more == nil; ok {
+		until, l.releases = l.validity.Until(), 1
+		op.Token, op.Absent = l.token.unveil(), l.absent
+	}
+	l.mu.Unlock()
+	return until, ok
 }
 
 // unreleased takes a release back that was never sent, and returns when validity ends again, or 0.

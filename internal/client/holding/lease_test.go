@@ -32,7 +32,7 @@ func TestALifeIsWhatItWasGiven(t *testing.T) {
 	var l lease
 	_, ok := until(&l, 0)
 	require.False(t, ok, "the zero handle")
-	life := l.begin(State{Key: "key", Token: tokenOf(1), Until: time.Second}, 0b101)
+	life := l.begin(&State{Key: "key", Token: tokenOf(1), Until: time.Second}, 0b101)
 	require.NotZero(t, life)
 	s, ok := l.of(life).State()
 	require.True(t, ok)
@@ -44,7 +44,7 @@ func TestALifeIsWhatItWasGiven(t *testing.T) {
 // TestHandlesOfAnotherLifeAreDead: they see nothing, and change nothing.
 func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 	var l lease
-	old := l.begin(State{Key: "old", Token: tokenOf(1), Until: time.Second}, 0)
+	old := l.begin(&State{Key: "old", Token: tokenOf(1), Until: time.Second}, 0)
 	require.True(t, l.of(old).end())
 	require.False(t, l.of(old).end(), "twice")
 	check := func() {
@@ -61,7 +61,7 @@ func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 		require.False(t, l.of(old).end())
 	}
 	check()
-	life := l.begin(State{Key: "new", Token: tokenOf(2), Until: 2 * time.Second}, 0b10)
+	life := l.begin(&State{Key: "new", Token: tokenOf(2), Until: 2 * time.Second}, 0b10)
 	require.NotEqual(t, old, life)
 	check()
 	s, ok := l.of(life).State()
@@ -77,7 +77,7 @@ func TestExtensions(t *testing.T) {
 		want   time.Duration
 	}
 	var l lease
-	life := l.begin(State{Key: "key", Token: tokenOf(1), Until: 5}, 0)
+	life := l.begin(&State{Key: "key", Token: tokenOf(1), Until: 5}, 0)
 	for i, s := range []step{
 		{9, renewal.Unknown, 5}, {3, renewal.Unknown, 5}, {3, renewal.Won, 5}, {9, renewal.Won, 9}, {7, renewal.Won, 9},
 		{0, renewal.Lost, 0}, {20, renewal.Won, 0},
@@ -93,7 +93,7 @@ func TestExtensions(t *testing.T) {
 // back. One that was never sent does.
 func TestAReleaseEndsValidity(t *testing.T) {
 	var l lease
-	life := l.begin(State{Key: "key", Token: tokenOf(1), Until: 5}, 0)
+	life := l.begin(&State{Key: "key", Token: tokenOf(1), Until: 5}, 0)
 	for range 2 {
 		l.of(life).releasing()
 		s, ok := l.of(life).State()
@@ -115,7 +115,7 @@ func TestALossIsReportedOnce(t *testing.T) {
 	var l lease
 	require.False(t, l.of(0).ReportLoss(), "never begun")
 	for range 2 {
-		life := l.begin(State{Key: "key", Token: tokenOf(1), Until: time.Second}, 0)
+		life := l.begin(&State{Key: "key", Token: tokenOf(1), Until: time.Second}, 0)
 		l.of(life).releasing()
 		l.of(life).unreleased()
 		l.of(life).releasing()
@@ -123,7 +123,7 @@ func TestALossIsReportedOnce(t *testing.T) {
 		require.False(t, l.of(life).ReportLoss())
 		require.True(t, l.of(life).end())
 		require.False(t, l.of(life).ReportLoss())
-		life = l.begin(State{Key: "key", Token: tokenOf(1), Until: time.Second}, 0)
+		life = l.begin(&State{Key: "key", Token: tokenOf(1), Until: time.Second}, 0)
 		l.of(life).releasing()
 		l.of(life).releasing()
 		require.False(t, l.of(life).ReportLoss(), "the other may have deleted it")
@@ -137,7 +137,7 @@ func TestOneEndsIt(t *testing.T) {
 	var l lease
 	var ends atomic.Int64
 	for i := range 500 {
-		life := l.begin(State{Key: "key", Token: tokenOf(byte(i)), Until: time.Duration(i)}, 0)
+		life := l.begin(&State{Key: "key", Token: tokenOf(byte(i)), Until: time.Duration(i)}, 0)
 		var all sync.WaitGroup
 		for range 4 {
 			all.Add(1)
@@ -163,7 +163,7 @@ func TestOneEndsIt(t *testing.T) {
 func TestPassedOnTTL(t *testing.T) {
 	var l lease
 	for _, asked := range []time.Duration{9 * time.Second, 10 * time.Second} {
-		life := l.begin(State{Key: "key", Token: tokenOf(1), TTL: time.Hour, Until: 9 * time.Second}, 0)
+		life := l.begin(&State{Key: "key", Token: tokenOf(1), TTL: time.Hour, Until: 9 * time.Second}, 0)
 		next, until, ok := l.of(life).Pass(0, asked)
 		require.True(t, ok)
 		require.Equal(t, 9*time.Second, until)

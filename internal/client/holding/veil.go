@@ -2,6 +2,7 @@ package holding
 
 import (
 	"crypto/rand"
+	"crypto/subtle"
 
 	"github.com/redlock-go/redlock/internal/wire/token"
 )
@@ -18,9 +19,7 @@ var veilOfProcess = func() (v veiled) {
 }()
 
 func veil(t token.Token) (v veiled) {
-	for i, b := range veilOfProcess {
-		v[i] = t[i] ^ b
-	}
+	subtle.XORBytes(v[:], t[:], veilOfProcess[:])
 	return v
 }
 

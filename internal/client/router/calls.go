@@ -32,14 +32,16 @@ func (r *Router) of(key string) (first, second *group.Group) {
 // both groups or in none.
 func (r *Router) Acquire(ctx context.Context, key string, ttl time.Duration, once bool) (group.Handle, error) {
 	first, second := r.of(key)
-	switch {
-	case second != nil:
-		keys := []string{key}
-		return group.AcquireAll(ctx, ttl, []group.Part{{Group: first, Keys: keys}, {Group: second, Keys: keys}}, once)
-	case once:
-		return first.TryAcquire(ctx, key, ttl)
+	if second != nil {
+		return acquireBoth(ctx, key, ttl, first, second, once)
 	}
-	return first.Acquire(ctx, key, ttl)
+	return first.Acquire(ctx, key, ttl, once)
+}
+
+// acquireBoth is apart from Acquire for the stacks of its callers, which wait with what it holds there.
+func acquireBoth(ctx context.Context, key string, ttl time.Duration, first, second *group.Group, once bool) (group.Handle, error) {
+	keys := []string{key}
+	return group.AcquireAll(ctx, ttl, []group.Part{{Group: first, Keys: keys}, {Group: second, Keys: keys}}, once)
 }
 
 // Do calls f while the lock on a key is held.

@@ -101,25 +101,27 @@ func TestWhatIsNotPassedOn(t *testing.T) {
 // TestReleaseBesideRelease: of two releases of a lock one passes it on. The other must not delete
 // the key of the next holder: it has the same token.
 func TestReleaseBesideRelease(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		held := cluster.MustAcquire(t, r.Client, "k", ttl)
-		var next <-chan testkit.Result[redlock.Lock]
-		var once sync.Once
-		ctx := callingContext{t.Context(), func() {
-			once.Do(func() {
-				next = testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
-				testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
-				held.ReleaseAsync()
-			})
-		}}
-		require.Equal(t, redlock.ErrNotHeld, held.Release(ctx))
-		got := testkit.Get(t, next)
-		require.NoError(t, got.Err)
-		require.EqualValues(t, 1, r.Stats().HandedOver)
-		require.Equal(t, 3, r.Holders("k"))
-		require.NoError(t, got.Value.Release(t.Context()))
-	})
+	for _, hook := range []func(redlock.Attempt){nil, func(redlock.Attempt) {}} { // without hooks a release has a path of its own
+		cluster.Virtually(t, func(t *testing.T) {
+			r := cluster.New(t, 3, func(c *redlock.Config) { c.Hooks.Attempt = hook })
+			held := cluster.MustAcquire(t, r.Client, "k", ttl)
+			var next <-chan testkit.Result[redlock.Lock]
+			var once sync.Once
+			ctx := callingContext{t.Context(), func() {
+				once.Do(func() {
+					next = testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
+					testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+					held.ReleaseAsync()
+				})
+			}}
+			require.Equal(t, redlock.ErrNotHeld, held.Release(ctx))
+			got := testkit.Get(t, next)
+			require.NoError(t, got.Err)
+			require.EqualValues(t, 1, r.Stats().HandedOver)
+			require.Equal(t, 3, r.Holders("k"))
+			require.NoError(t, got.Value.Release(t.Context()))
+		})
+	}
 }
 
 // TestNextIsWoken although a hook blocks the Release of the holder, known to the line.

@@ -1,6 +1,9 @@
 package token
 
-import "context"
+import (
+	"context"
+	"sync/atomic"
+)
 
 // Marks between a token and a value sent by a client of a front end, in the value at a key. They
 // differ from NameMark: the value is a secret and a name is shown.
@@ -10,6 +13,9 @@ const (
 )
 
 type tailKey struct{}
+
+// tails is set once a context has a tail: a process without a front end searches none.
+var tails atomic.Bool
 
 // valued is a context with a tail: cheaper than one of context.WithValue, since each acquire of a
 // front end makes one.
@@ -30,12 +36,17 @@ func (c *valued) Value(key any) any {
 // fresh for each attempt: clients reuse values, and the late release of an earlier attempt must not
 // free a later lock.
 func WithValue(ctx context.Context, value string) context.Context {
-	return &valued{ctx, valueMark + value}
+	return withTail(ctx, valueMark+value)
 }
 
 // WithKeptValue is WithValue for a lock kept alive by its front end. Others see this by the value.
 func WithKeptValue(ctx context.Context, value string) context.Context {
-	return &valued{ctx, keptMark + value}
+	return withTail(ctx, keptMark+value)
+}
+
+func withTail(ctx context.Context, tail string) context.Context {
+	tails.Store(true)
+	return &valued{ctx, tail}
 }
 
 // IsKept reports whether WithKeptValue has put stored at a key.
@@ -43,6 +54,9 @@ func IsKept(stored string) bool { return ValueIn(stored) != stored && stored[Siz
 
 // TailFrom returns the text after the token by WithValue, or "".
 func TailFrom(ctx context.Context) string {
+	if !tails.Load() {
+		return ""
+	}
 	tail, _ := ctx.Value(tailKey{}).(string)
 	return tail
 }

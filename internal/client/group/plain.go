@@ -1,0 +1,64 @@
+package group
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/holding"
+)
+
+// This page is the whole path of a lock where nothing is rare: one key in one group, no hook, no fencing, no value of a front
+// end, and no line for any key. What has been granted, or released, is done here. Any other end is judged beside it, by attempt
+// and by released, which are given the call as it has ended; so nothing is decided twice.
+
+// isPlain reports whether a call has nothing but its own key to look after.
+func (g *Group) isPlain() bool { return g.plain && !g.lines.Known() }
+
+// plainly makes an attempt to acquire. A call without an error is one that has not won. Rand and ctx are user code: if it
+// panics no node was asked, and the pool is short of a call.
+func (g *Group) plainly(ctx context.Context, key string, ttl time.Duration) (h Handle, ended *engine.Call, err error) {
+	c, err := g.engine.Call(engine.Acquire, key, ttl)
+	if err != nil {
+		return h, nil, err
+	}
+	if err := c.Token.Fill(g.cfg.Rand); err != nil {
+		return h, nil, fmt.Errorf("redlock: %w", err)
+	}
+	c.Watch(ctx)
+	c.Tail = g.cfg.tail
+	if g.engine.Do(ctx, c) != nil || c.Err != nil || g.clock.Now() >= c.Until { // this goroutine may have waited long to run again
+		return h, c, nil
+	}
+	s := holding.State{Key: key, Token: c.Token, Until: c.Until, TTL: c.TTL}
+	h = Handle{group: g, hold: g.keeper.Begin(&s, c.Absent, 0), key: key}
+	g.engine.Free(c)
+	return h, nil, nil
+}
+
+// releasePlainly is Release. It is not done where something is rare about the lock, and has changed nothing then.
+func (h Handle) releasePlainly(ctx context.Context) (done bool, err error) {
+	g := h.group
+	if ctx.Err() != nil || !g.engine.HasRoom(1) {
+		return false, nil
+	}
+	c, err := g.engine.Call(engine.Release, h.key, 0)
+	if err != nil {
+		return false, nil
+	}
+	c.Watch(ctx)
+	c.Tail = g.cfg.tail
+	if !g.keeper.ReleasingPlain(h.hold, &c.Op) {
+		g.engine.Free(c)
+		return false, nil
+	}
+	err = g.engine.Do(ctx, c)
+	g.lines.Freed(h.key)
+	if err != nil || c.Err != nil {
+		return true, h.notReleased(ctx, c, err)
+	}
+	h.hold.End()
+	g.engine.Free(c)
+	return true, nil
+}
