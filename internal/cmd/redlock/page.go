@@ -43,7 +43,8 @@ type sample struct {
 	granted, taken, failed, commands, wait float64
 }
 
-// trouble is an error, and how often it came in a row. Errors that differ in durations alone are one.
+// trouble is an error, and how often it came in a row. Errors with different durations alone are
+// one.
 type trouble struct {
 	At                time.Time
 	What, Key, Reason string

@@ -125,7 +125,8 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// TestOutvotedNode: a node that refused a granted attempt has the key of no holder, and is not watched.
+// TestOutvotedNode: a node that refused a granted attempt has the key of no holder, and is not
+// watched.
 func TestOutvotedNode(t *testing.T) {
 	c, s := contend()
 	c.Entered(s, 0, contention.Entry{First: true, Lease: time.Hour})

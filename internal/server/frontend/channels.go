@@ -19,7 +19,8 @@ type channels struct {
 	bytes int                           // of the names, once for each subscription
 }
 
-// maxChannels bounds the channels of a connection, and maxChannelBytes the names of all subscriptions.
+// maxChannels bounds the channels of a connection, and maxChannelBytes the names of all
+// subscriptions.
 const (
 	maxChannels     = 128
 	maxChannelBytes = 8 << 20

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// unary are the operators of one operand, binary those of two; "and" and "or" may need the first alone.
+// unary are the operators of one operand, binary those of two; "and" and "or" may need the first
+// alone.
 var (
 	unary = map[string]func(v value) value{
 		"not": func(v value) value { return truth(!v.isTrue()) }, "-": negation, "#": length,

@@ -83,7 +83,8 @@ func TestEarlyClientsChangeNothing(t *testing.T) {
 	})
 }
 
-// TestInitBesideASilentNode: each node of a new fleet must have answered. Nothing is written to the others.
+// TestInitBesideASilentNode: each node of a new fleet must have answered. Nothing is written to the
+// others.
 func TestInitBesideASilentNode(t *testing.T) {
 	for name, fall := range map[string]func(s *fakeredis.Server){
 		"down":   func(s *fakeredis.Server) { s.Down() },
@@ -166,8 +167,8 @@ func TestRecoverFencing(t *testing.T) {
 	})
 }
 
-// TestChangeBesideALoss: one node was flushed, one cannot be reached, a clock was ahead. A change is no recovery: it
-// waits until a quorum remembers, and tokens grow.
+// TestChangeBesideALoss: one node was flushed, one cannot be reached, a clock was ahead. A change
+// is no recovery: it waits until a quorum remembers, and tokens grow.
 func TestChangeBesideALoss(t *testing.T) {
 	changes(t, func(c *changing) {
 		c.grows(c.client(three, nil, time.Minute), "k")
@@ -292,8 +293,8 @@ func TestActsBesideASickNode(t *testing.T) {
 	}
 }
 
-// TestTwoActsAtOnce: the later one begins at any time of the first, or after it. From the first nil on, clients of the next
-// list are not refused.
+// TestTwoActsAtOnce: the later one begins at any time of the first, or after it. From the first nil
+// on, clients of the next list are not refused.
 func TestTwoActsAtOnce(t *testing.T) {
 	for _, later := range []time.Duration{0, fenceTTL / 4, fenceTTL / 2, fenceTTL * 9 / 10, fenceTTL * 11 / 10, 2 * fenceTTL} {
 		cluster.Run(t, later.String(), func(t *testing.T) {

@@ -17,7 +17,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// groupsFromTo has a client change from so many groups of three nodes to so many; next 0 is no change.
+// groupsFromTo has a client change from so many groups of three nodes to so many; next 0 is no
+// change.
 func groupsFromTo(servers []*fakeredis.Server, now, next int) func(*redlock.Config) {
 	nodes := fakeredis.Addrs(servers)
 	return func(c *redlock.Config) {

@@ -103,7 +103,8 @@ func TestRealWokenPrivileges(t *testing.T) {
 			clients, sinks := rivals(t, lockers(servers), change)
 			idle := alternate(t, clients, 3)
 			requireBrief(t, "without "+privilege, idle)
-			// A process that leaves does not wait for the refusal; the next one waits for its ticket to end.
+			// A process that leaves does not wait for the refusal; the next one waits for its
+			// ticket to end.
 			isSlow := privilege == "+zrem" && idle[len(idle)-1] > 250*time.Millisecond
 			require.True(t, count(sinks, text) > 0 || isSlow, "%s is not needed", privilege)
 			require.LessOrEqual(t, count(sinks, text), 3, "%s: once for a node", privilege)

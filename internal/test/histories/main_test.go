@@ -24,7 +24,8 @@ func seeds() uint64 {
 	return 20
 }
 
-// from is the first of n histories, and their number: REDLOCK_SEED names one, or the first of REDLOCK_SEEDS.
+// from is the first of n histories, and their number: REDLOCK_SEED names one, or the first of
+// REDLOCK_SEEDS.
 func from(n uint64) (first, count uint64) {
 	seed, err := strconv.ParseUint(os.Getenv("REDLOCK_SEED"), 10, 64)
 	switch {

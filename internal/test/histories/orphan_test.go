@@ -29,8 +29,9 @@ type sight struct {
 // or its TTL ends, later than validity by the drift.
 const orphaned = 250 * time.Millisecond
 
-// look compares all places with the turns of the clients. A value may be that of the turn before the look, or of
-// the next. After two more its lock is over. A hook that blocks has a turn noted late, so these are no clock then.
+// look compares all places with the turns of the clients. A value may be that of the turn before
+// the look, or of the next. After two more its lock is over. A blocking hook has a turn noted late,
+// so these are no clock then.
 func (o *orphans) look(now time.Time) {
 	h := o.history
 	if h.changes != nil || !h.watch.calmSince(now) || slices.ContainsFunc(h.clients, func(c clientPlan) bool { return c.blocks }) {
