@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/redlock-go/redlock/bench/result"
 )
@@ -52,32 +53,58 @@ func summarize(w io.Writer, runs []*result.Run) {
 			fmt.Fprintf(w, "* %s was down: %s\n", s.Addr, oneLine(s.Down))
 		}
 	}
-	fmt.Fprintln(w)
+	var body bytes.Buffer
 	for _, run := range runs {
-		section(w, run, first)
+		section(&body, run, first)
 	}
-	growth(w, runs)
-	scale(w, runs)
+	growth(&body, runs)
+	scale(&body, runs)
 	if all := notes(runs); len(all) > 0 {
-		fmt.Fprintf(w, "## Before you compare\n\n* %s\n", strings.Join(all, "\n* "))
+		fmt.Fprintf(&body, "## Before you compare\n\n* %s\n", strings.Join(all, "\n* "))
 	}
+	var contents []string
+	for line := range strings.Lines(body.String()) {
+		if title, ok := strings.CutPrefix(strings.TrimSpace(line), "## "); ok {
+			contents = append(contents, fmt.Sprintf("[%s](#%s)", title, anchor(title)))
+		}
+	}
+	if len(contents) > 1 {
+		fmt.Fprintf(w, "\n%s\n", strings.Join(contents, " ·\n"))
+	}
+	fmt.Fprintf(w, "\n%s", body.Bytes())
+}
+
+// anchor is how code hosts name a heading.
+func anchor(title string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r):
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, title)
 }
 
 // section writes the tables of one run.
 func section(w io.Writer, run, first *result.Run) {
 	fmt.Fprintf(w, "## %s\n\n", cmp.Or(run.Title, "Side by side"))
+	var how []string
 	if run.Args != "" {
-		fmt.Fprintf(w, "`%s`", run.Args)
-		if s := servers(run.Head); s != "" && s != servers(first.Head) {
-			fmt.Fprintf(w, " on %s", s)
-		}
-		if run.Commit != first.Commit || run.Date.Format(time.DateOnly) != first.Date.Format(time.DateOnly) {
-			fmt.Fprintf(w, "; commit %s, %s", run.Commit, run.Date.Format(time.DateOnly))
-		}
-		if method(run.Head) != method(first.Head) && len(run.Groups) > 0 {
-			fmt.Fprintf(w, "; %s", method(run.Head))
-		}
-		fmt.Fprint(w, "\n\n")
+		how = append(how, "`"+run.Args+"`")
+	}
+	if s := servers(run.Head); s != "" && s != servers(first.Head) {
+		how = append(how, s)
+	}
+	if run.Commit != first.Commit || run.Date.Format(time.DateOnly) != first.Date.Format(time.DateOnly) {
+		how = append(how, fmt.Sprintf("commit %s, %s", run.Commit, run.Date.Format(time.DateOnly)))
+	}
+	if method(run.Head) != method(first.Head) && len(run.Groups) > 0 {
+		how = append(how, method(run.Head))
+	}
+	if len(how) > 0 {
+		fmt.Fprintf(w, "%s\n\n", strings.Join(how, "; "))
 	}
 	for _, why := range run.Failed {
 		fmt.Fprintf(w, "Not complete: %s\n\n", oneLine(why))
