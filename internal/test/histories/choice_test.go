@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +28,19 @@ func (s *stage) choose(c *redlock.Client, keys ...string) *waiting {
 	}()
 	time.Sleep(100 * time.Millisecond)
 	return w
+}
+
+// mined is a context that panics when it is asked for its end, once it is armed.
+type mined struct {
+	context.Context
+	armed atomic.Bool
+}
+
+func (m *mined) Err() error {
+	if m.armed.Load() {
+		panic("mine")
+	}
+	return m.Context.Err()
 }
 
 // choices are scenarios of callers for any of some keys.
@@ -86,6 +100,69 @@ var choices = []scenario{
 		require.Equal(s.T, keys[1], m.Key())
 		s.release(l)
 		s.release(m)
+	}},
+	// After each grant the choice stands behind those who wait for that key alone.
+	{"any of several, beside one of them", 3, func(s *stage) {
+		c, other, keys := s.Client(), s.Client(), redlock.Permits("s", 2)
+		a, b := s.take(other, keys[0], longTTL), s.take(other, keys[1], longTTL)
+		var any []*waiting
+		for range 4 {
+			any = append(any, s.choose(c, keys...))
+		}
+		one := s.wait(c, keys[0], longTTL)
+		s.release(a)
+		for _, w := range any[:2] { // to the first by a vote, then passed on each time
+			l := s.granted(w)
+			s.release(l)
+			l = s.granted(one)
+			one = s.wait(c, keys[0], longTTL)
+			s.release(l)
+		}
+		s.release(s.granted(any[2]))
+		s.release(s.granted(one))
+		s.release(b)
+	}},
+	// While each caller acts, or its hook blocks, the next in line does.
+	{"any of several, with a hook that blocks", 3, func(s *stage) {
+		var attempts atomic.Int32
+		c := s.Client(func(c *redlock.Config) {
+			c.Hooks.Attempt = func(redlock.Attempt) {
+				if attempts.Add(1) == 3 { // it has asked for both
+					time.Sleep(10 * time.Second)
+				}
+			}
+		})
+		other, keys := s.Client(), redlock.Permits("s", 2)
+		a, b := s.take(other, keys[0], longTTL), s.take(other, keys[1], longTTL)
+		any1 := s.choose(c, keys...)
+		for attempts.Load() < 3 { // it asks once a second, in line
+			time.Sleep(10 * time.Millisecond)
+		}
+		one := s.wait(c, keys[0], longTTL)
+		s.release(a)
+		s.inTurn(promptly, one)
+		s.release(b)
+		<-any1.done
+		s.release(any1.lock)
+	}},
+	// A caller whose context panics when its turn has come, or a lock was passed on to it, leaves that to the next.
+	{"any of several, ended at its turn", 3, func(s *stage) {
+		for _, noHandOver := range []bool{false, true} {
+			c := s.Client(func(c *redlock.Config) { c.NoHandOver = noHandOver })
+			a, b := s.take(c, "a", longTTL), s.take(c, "b", longTTL)
+			ctx := &mined{Context: s.ctx}
+			done := make(chan any)
+			go func() {
+				defer func() { done <- recover() }()
+				_, _ = c.AcquireAny(ctx, longTTL, "a", "b")
+			}()
+			time.Sleep(100 * time.Millisecond)
+			ctx.armed.Store(true)
+			s.release(a)
+			require.Equal(s.T, "mine", <-done)
+			s.release(s.granted(s.wait(c, "a", longTTL)))
+			s.release(b)
+		}
 	}},
 	{"any of several, of a holder that has died", 3, func(s *stage) {
 		c, keys := s.Client(), redlock.Permits("s", 2)
