@@ -48,7 +48,7 @@ func TestRun(t *testing.T) {
 	status, _, errs := redlockOn(t, servers, shell("echo not run", flags(5)...)...)
 	require.Equal(t, exitTaken, status)
 	require.Contains(t, errs, "taken")
-	status, _, _ = redlockOn(t, servers, shell("echo not run", flags(5, "-wait", "30ms")...)...)
+	status, _, _ = redlockOn(t, servers, shell("echo not run", flags(5, "-wait", "300ms")...)...)
 	require.Equal(t, exitTaken, status)
 	require.NoError(t, lock.Release(t.Context()))
 	status, _, _ = redlockOn(t, servers, append([]string{"run"}, append(flags(5), "job", "--", "/none/such")...)...)
@@ -59,10 +59,10 @@ func TestRun(t *testing.T) {
 	require.Equal(t, 128+9, status)
 }
 
-// flags is the settings of a lock with a TTL in seconds.
+// flags is the settings of a lock with a TTL in seconds, for a machine that may be busy.
 func flags(ttl int, more ...string) []string {
 	seconds := strconv.Itoa(ttl) + "s"
-	return append([]string{"-ttl", seconds}, more...)
+	return append([]string{"-ttl", seconds, "-node-timeout", "10s"}, more...)
 }
 
 // TestRunLoses: where the lock cannot be kept the program ends before it does, also one that
@@ -143,7 +143,8 @@ func TestRunIsBroken(t *testing.T) {
 	require.Equal(t, exitLost, testkit.Get(t, status))
 }
 
-// TestRunKilled: when redlock is killed, all processes of the program end before the lock does.
+// TestRunKilled: when redlock is killed, all processes of the program end before the lock does. The supervisor
+// has seconds for that, on a busy machine too.
 func TestRunKilled(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -161,7 +162,7 @@ func TestRunKilled(t *testing.T) {
 			defer func() { <-room }()
 			name := "killed" + strconv.Itoa(i)
 			file := filepath.Join(dir, name)
-			cmd := exec.Command(binary, shell(`trap "" TERM; (trap "" TERM HUP; while :; do sleep 0.05; done) & echo $! >`+file+`; wait`, flags(2, "-node-timeout", "1s", "-wait", "10s")...)...)
+			cmd := exec.Command(binary, shell(`trap "" TERM; (trap "" TERM HUP; while :; do sleep 0.05; done) & echo $! >`+file+`; wait`, flags(8, "-wait", "30s")...)...)
 			cmd.Args[len(cmd.Args)-5] = name
 			cmd.Env = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers))
 			if !assert.NoError(t, cmd.Start()) {
