@@ -110,7 +110,7 @@ type Config struct {
 	// run_id, or are older than Redis 5.
 	//
 	// A restarted node, or one without its tokens, has no vote for MaxTTL, and until running clients have restored
-	// its tokens: restart no other node before. Ready and the Logger report how long this takes. A node with
+	// its tokens: until then restart no other node. Ready and the Logger report how long this takes. A node with
 	// ?persistent=yes votes at once if it has its tokens.
 	Fenced     bool
 	NextMaxTTL time.Duration // of Fenced clients, after a change, in the steps of NextNodes
@@ -250,13 +250,15 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // notified when the lock is released, and asks when the lock's TTL ends. Package conn lists the necessary
 // permissions; without them processes ask after the pauses of Retry.
 //
-// A released lock passes to the next caller in line of this client without a round trip: at most 63 times in a row,
-// while 7/8 of that caller's ttl are left, and if other processes wait, once for each caller in line when the nodes
-// granted the lock. It does not pass after a call of [Lock.Token], or with Config.NoHandOver.
+// A released lock passes to the next caller in line of this client without a round trip, unless
+//   - it has passed on 63 times in a row;
+//   - less than 7/8 of that caller's ttl is left;
+//   - other processes wait, and it has passed on once for each caller in line when the nodes granted it;
+//   - [Lock.Token] was called, or Config.NoHandOver is set.
 //
-// A waiting process also asks a quorum about once a second, or one node where it waits for more than 250 keys, so a
-// free lock is granted. A lock in constant demand is left free for 255 ms every 2.9 s, for polling clients: other
-// libraries, TryAcquire, and clients that write the nodes otherwise. Queues decide when each asks; votes decide which
+// A waiting process also asks a quorum about once a second, so a free lock is granted; a process waiting for more than
+// 250 keys asks one node. A lock in constant demand is left free for 255 ms every 2.9 s, for polling clients: other
+// libraries, TryAcquire, and clients that write the nodes otherwise. Queues decide who asks when; votes decide who
 // holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	h, err := c.router.Acquire(ctx, key, ttl, false)
@@ -266,8 +268,8 @@ func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lo
 // AcquireAll is Acquire for 1 to 64 keys, all or nothing, in one round trip, or one for each of the Groups in turn.
 // They become one lock with one token and one fencing token, extended, kept alive and released as one. An attempt
 // refused by one key leaves nothing. AcquireAll stands in line for all taken keys at once. While it waits for one key
-// it keeps its turn for another for as long as it has waited for this other key, 10 ms at least and 1.2 s at most. It
-// gets no hand-over. It allocates.
+// it keeps its turns for the others, each for as long as it has waited for that key (10 ms to 1.2 s). It is never
+// handed over inside the process. It allocates.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	h, err := c.router.AcquireAll(ctx, ttl, keys, false)
 	return Lock{h}, err
@@ -449,11 +451,11 @@ func (l Lock) MarshalText() ([]byte, error) { return []byte(l.handle.Text()), ni
 // from one; the innermost lock counts. It returns false without a lock or a token.
 func FenceFrom(ctx context.Context) (token uint64, ok bool) { return group.FenceFrom(ctx) }
 
-// The results of an operation, for errors.Is. An error is one of them at most, but an [AcquireError] is also the
-// context's error. Other calls return a context's error as it is.
+// The results of an operation, for errors.Is. An error is one of them at most. Calls that wait and give up return an
+// [AcquireError], which is also the context's error; all other calls return the context's error as it is.
 var (
-	// ErrTaken: too many nodes denied the lock: they have granted it to another. No node granted it, or the votes
-	// were split four times over.
+	// ErrTaken: too many nodes denied the lock: they have granted it to another. Split votes were tried again before,
+	// four times.
 	ErrTaken = engine.ErrTaken
 	// ErrSplit, of an [Op] and a [Hooks] attempt alone: some nodes granted the lock, and too many others denied it.
 	// Callers may have split the votes of a free lock: try again after a random pause of about a round trip.
@@ -461,7 +463,7 @@ var (
 	// ErrNoQuorum: too few nodes answered. After Extend the lock is held for what Remaining returns.
 	ErrNoQuorum  = engine.ErrNoQuorum
 	ErrExpired   = engine.ErrExpired  // no validity was left when the votes came, or to extend
-	ErrNotHeld   = engine.ErrNotHeld  // released, expired on the nodes, or another holder's
+	ErrNotHeld   = engine.ErrNotHeld  // to extend or release: released, expired on the nodes, or another holder's
 	ErrClosed    = engine.ErrClosed   // the client is closed
 	ErrBusy      = engine.ErrBusy     // Config.MaxWaiting operations wait already
 	ErrStopped   = engine.ErrStopped  // no longer kept alive, as asked: a cause of Lock.KeepAlive
@@ -478,7 +480,7 @@ type AcquireError struct {
 	Key      string // the first of several
 	Attempts int
 	Waited   time.Duration // in all
-	Last     error         // of the last complete attempt, its own or its line's: ErrTaken, a *QuorumError, ErrExpired, ErrBusy; or nil
+	Last     error         // of the last complete attempt, of this call or of the first in its line: ErrTaken, a *QuorumError, ErrExpired, ErrBusy; or nil
 	Ctx      error         // of the context, with its cause; nil if Retry.Attempts were used up
 }
 
@@ -573,8 +575,9 @@ type Op struct {
 	Key   []byte           // 1 to MaxKey bytes
 	TTL   time.Duration    // of OpAcquire and OpExtend
 	Token [token.Size]byte // set by Submit for OpAcquire, by the caller for the others
-	// Done is called once, by a goroutine of the client. It may use the client, and Submit this Op again. One of a
-	// group runs at a time; after 20 ms others go on beside it. A panic is recovered and logged.
+	// Done is called once, by a goroutine of the client. It may use the client, and Submit this Op again. Those of
+	// one group of nodes run one at a time; beside one that takes longer than 20 ms the others go on. A panic is
+	// recovered and logged.
 	Done func(*Op)
 
 	op group.Op
@@ -675,7 +678,7 @@ func (s Stats) WriteMetrics(w io.Writer) error {
 
 // Node is the state of a node at one moment.
 type Node struct {
-	Index                int    // its place, from 0: in Nodes, then NextNodes where not in Nodes; or so in all groups
+	Index                int    // its number, from 0: Nodes, then those of NextNodes alone; through all groups
 	Addr                 string // without credentials
 	InNodes, InNextNodes bool   // its lists: of Nodes, or of Groups
 	Up                   bool   // it has a connection

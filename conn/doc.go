@@ -1,4 +1,4 @@
-// Package conn is what users of package redlock meet of the connections to nodes: the errors of a node, and the
+// Package conn has what users of package redlock see of the connections to nodes: the errors of a node, and the
 // addresses in a Config. You need it to tell by errors.Is why a node is down; an [Error] is in Stats().Nodes and in a
 // QuorumError.
 //

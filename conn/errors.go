@@ -10,16 +10,15 @@ import (
 )
 
 var (
-	// ErrClosed is the failure of every batch once the fleet is closed.
+	// ErrClosed is the failure of all commands once the client is closed.
 	ErrClosed = errors.New("conn: closed")
 	// ErrNotSent marks failures before the first byte of a command was written.
 	ErrNotSent = errors.New("not sent")
 	// ErrDown is the failure of commands for a node without a connection.
 	ErrDown = errors.New("conn: node is down")
-	// ErrStalled ends a connection that owes replies, after a silence longer than the stall bound.
+	// ErrStalled ends a connection that owes replies, after a silence longer than Config.StallTimeout.
 	ErrStalled = errors.New("conn: node is silent")
-	// ErrFull ends a connection that owes more replies than its bound, or for
-	// more bytes.
+	// ErrFull ends a connection that owes too many replies, or replies to too many bytes.
 	ErrFull = errors.New("conn: node owes too many replies")
 	// ErrUnsolicited ends a connection after a reply to no command.
 	ErrUnsolicited = errors.New("conn: reply to no command")
@@ -35,7 +34,7 @@ var (
 	// ErrOversized ends a connection if a reply does not fit the read buffer.
 	ErrOversized = errors.New("conn: reply is too large")
 
-	// ErrSentinel refuses a node that keeps no keys.
+	// ErrSentinel refuses a sentinel: it keeps no keys.
 	ErrSentinel = errors.New("conn: node is a sentinel: name the masters that it watches, without their failover")
 
 	// ErrNotRESP refuses a server that answers first in another protocol.

@@ -13,10 +13,10 @@ type Set uint64
 // Everything has every number.
 const Everything = ^Set(0)
 
-// Only is the set of one node.
+// Only returns the set of one node.
 func Only(node int) Set { return 1 << uint(node) }
 
-// First is the set of the first n nodes.
+// First returns the set of the first n nodes.
 func First(n int) Set { return 1<<uint(n) - 1 }
 
 // Has reports whether a node is in the set.
@@ -28,13 +28,13 @@ func (s *Set) Add(node int) { *s |= Only(node) }
 // Remove takes a node out of the set.
 func (s *Set) Remove(node int) { *s &^= Only(node) }
 
-// Len is the number of nodes in the set.
+// Len returns the number of nodes in the set.
 func (s Set) Len() int { return bits.OnesCount64(uint64(s)) }
 
-// Least is the lowest number in the set, or MaxNodes.
+// Least returns the lowest number in the set, or MaxNodes.
 func (s Set) Least() int { return bits.TrailingZeros64(uint64(s)) }
 
-// All is the numbers in the set, the lowest first.
+// All returns the numbers in the set, the lowest first.
 func (s Set) All() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for ; s != 0 && yield(s.Least()); s &= s - 1 {
@@ -45,7 +45,7 @@ func (s Set) All() iter.Seq[int] {
 // SharedSet is a Set that several goroutines change. The zero SharedSet is empty.
 type SharedSet struct{ word atomic.Uint64 }
 
-// Load is the nodes in the set now.
+// Load returns the nodes in the set now.
 func (s *SharedSet) Load() Set { return Set(s.word.Load()) }
 
 // Has reports whether a node is in the set now.
@@ -57,5 +57,5 @@ func (s *SharedSet) Add(node int) bool { return !Set(s.word.Or(uint64(Only(node)
 // Remove takes a node out of the set, and reports whether it was there.
 func (s *SharedSet) Remove(node int) bool { return Set(s.word.And(^uint64(Only(node)))).Has(node) }
 
-// Swap replaces the set by to, and returns what it was.
+// Swap replaces the set by another, and returns the old one.
 func (s *SharedSet) Swap(to Set) Set { return Set(s.word.Swap(uint64(to))) }

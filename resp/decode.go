@@ -35,7 +35,7 @@ const (
 // has to pass the same bytes with more of them appended. They may have been
 // moved to another slice meanwhile. To give the frame up instead, call Reset.
 //
-// If the frame is malformed or beyond the Limits, err is a [*ProtocolError], and stays it until Reset. The fault is
+// If the frame is malformed or beyond the Limits, err is a [*ProtocolError], as of all calls until Reset. The fault is
 // found at the first wrong byte or shortly after, however the frame arrived in pieces.
 //
 // Decode allocates nothing but the ProtocolError.

@@ -8,7 +8,7 @@ package resp
 // [ErrIncomplete], the next call has to pass the rest of buf with more bytes appended. This rest is part of a line,
 // so it has fewer than DefaultLine+3 bytes.
 //
-// If the frame is malformed, err is a [*ProtocolError], and stays it until Reset. The
+// If the frame is malformed, err is a [*ProtocolError], as of all calls until Reset. The
 // rules are those of Decode, with DefaultLine and MaxBulk as the only limits.
 //
 // Skip allocates nothing but the ProtocolError.
