@@ -15,40 +15,38 @@ type batches struct {
 	window  window
 	hints   hints
 	repairs repairs
-	fence   *command.Fence // what fenced acquires and extends need, or nil
+	fence   *command.Fence // for fenced acquires and extends, or nil
 	reader  command.Reader
 	script  command.Answers
 	free    []*batch
 	kept    int // bytes of their buffers
 }
 
-// batch is the operations of one write, in wire order, and their votes. It
-// outlives its operations: an operation leaves when it is decided, the batch
-// stays until the last node has answered.
+// batch is the operations of one write, in wire order, and their votes. It outlives its operations: an operation
+// leaves once it is decided, the batch stays until the last node has answered.
 type batch struct {
 	votes
 	batches *batches
 	groups  []group // of rounds
 	first   wire
 	others  []*wire // where the nodes want several forms; more than are in use
-	owed    int     // wires and errands in use that a node has yet to answer
+	owed    int     // wires and errands in use, still to be answered by a node
 
 	done   quorum.Set    // nodes that have answered all of it or failed
 	gone   quorum.Set    // nodes that have failed, also before they are done
-	open   []uint16      // by node: its wire and errands that have not ended
+	open   []uint16      // by node: its wire and errands still open
 	passed bool          // it has left the window
-	listed bool          // in rounds.inFlight, where a batch that is used again may still be
+	listed bool          // in rounds.inFlight, perhaps since an earlier use
 	latest time.Duration // when the time of its last round is up
 }
 
-// group is rounds of one kind that follow each other and may be merged.
+// group is successive rounds of one kind, to be merged.
 type group struct {
 	kind         Kind
 	first, count int
 }
 
-// write encodes the commands, once in each form, and links the wires to
-// the list that goes to the fleet.
+// write encodes the commands, once in each form, and links the wires to the list for the fleet.
 func (b *batch) write(operands []command.Operand, forms []fleet.Form) {
 	var f fleet.Form // for when no node is up
 	if len(forms) > 0 {
@@ -68,14 +66,12 @@ func (b *batch) write(operands []command.Operand, forms []fleet.Form) {
 	b.owed = max(1, len(forms))
 }
 
-// pass lets the batch leave the in-flight window, if it is time. This is the only
-// place where it does.
+// pass lets the batch leave the in-flight window, if it is time. It does so nowhere else.
 //
-// It leaves when a quorum of nodes is done with it, or when all its rounds are
-// decided. But a batch that fails at once on nodes that are down must not make
-// room for the next at once: the others would be sent more than they can answer,
-// and be cut off for it. So one of them must have replied, which it does in order,
-// or time must be up.
+// It leaves when a quorum of nodes is done with it, or when all its rounds are decided. But a batch that fails at
+// once on nodes that are down must not make room for the next at once: the others would be sent more than they can
+// answer, and be cut off for it. So one of the others must have replied, and nodes reply in order, or time must be
+// up.
 func (b *batch) pass() {
 	switch {
 	case b.passed:
@@ -97,7 +93,7 @@ func (b *batch) leave() {
 	b.batches.window.leave(&b.stay, b.nodes.clock.Now(), b.nodes.quorum.IsQuorum(b.done&^b.gone))
 }
 
-// expire fails the nodes that have not answered a round in time.
+// expire fails the nodes without an answer to a round in time.
 func (b *batch) expire(now time.Duration, underWay int64) {
 	b.votes.expire(now, underWay)
 	if b.pass(); !b.passed && b.undecided == 0 && now >= b.latest {
@@ -105,18 +101,17 @@ func (b *batch) expire(now time.Duration, underWay int64) {
 	}
 }
 
-// wire is the commands of a batch in one form, and which rounds each reply
-// answers. Rounds have the same order in all forms. An errand is a wire for
-// one node alone.
+// wire is the commands of a batch in one form, and the rounds of each reply. Rounds have the same order in all forms.
+// An errand is a wire for one node alone.
 type wire struct {
 	fleet.Batch
 	batch  *batch
 	spans  []span
 	errand bool
-	loads  bool // it begins with SCRIPT LOAD, which has the first reply
+	loads  bool // it begins with SCRIPT LOAD, answered by the first reply
 }
 
-// span is the rounds that one reply answers, and the command's place in Buf.
+// span is the rounds answered by one reply, and the command's place in Buf.
 type span struct {
 	kind         Kind
 	first, count int
@@ -151,8 +146,7 @@ func (w *wire) write(groups []group, operands []command.Operand, f fleet.Form) {
 	}
 }
 
-// append writes commands for the rounds from first on, of which a script call takes
-// at most merge.
+// append writes commands for the rounds from first on. A script call takes at most merge of them.
 func (w *wire) append(kind Kind, first int, operands []command.Operand, merge int) {
 	for len(operands) > 0 {
 		n := command.Merge(kind, w.form(), operands, merge)
@@ -165,13 +159,12 @@ func (w *wire) append(kind Kind, first int, operands []command.Operand, merge in
 
 func (w *wire) form() command.Form { return command.Form(w.Form) }
 
-// An errand is commands for one node alone: the repeat of a command that the node has
-// refused. Its replies vote in the rounds of a batch, as those of the
-// batch's own wires do.
+// An errand is commands for one node alone: the repeat of a refused command. Its replies vote in the rounds of a
+// batch, like the replies to the batch's own wires.
 //
-// An errand reaches the node after later batches. A release acts on its own attempt's token alone, and
-// an extend shortens nothing, so both are harmless. An acquire, which is one of package fencing, is not
-// repeated when its attempt is over: its release may have been sent, and would come first.
+// An errand reaches the node after later batches. A release acts on its own attempt's token alone, and an extend
+// shortens nothing, so both are harmless. A fenced acquire is not repeated once its attempt is over: its release may
+// have been sent, and would come first.
 
 // again sends the rounds of a refused command once more, by script calls of at most
 // merge keys, with the script in front where the node may not know it.
@@ -223,7 +216,7 @@ func (w *wire) sendTo(node int) {
 }
 
 const (
-	keepBuffers = 2 << 20 // bytes of buffers kept for batches to come
+	keepBuffers = 2 << 20 // bytes of buffers kept for later batches
 
 	slabBytes  = 512 // of commands, in each batch of a slab
 	slabRounds = 4   // in each
@@ -245,9 +238,9 @@ func (l *batches) batch() *batch {
 	return l.batch()
 }
 
-// makeBatches adds to the free batches, a slab at a time. A batch is in use until the
-// slowest node has answered, and with little load it carries one operation. If batches
-// were made one by one, each new peak of that node's delay would show as allocations.
+// makeBatches adds to the free batches, a slab at a time. A batch is in use until the slowest node has answered, and
+// with little load it carries one operation. If batches were made one by one, each new peak of this node's delay
+// would show as allocations.
 func (l *batches) makeBatches() {
 	batches := make([]batch, slab)
 	bytes := make([]byte, slab*slabBytes)
@@ -277,7 +270,7 @@ func (l *batches) keep(b *batch) {
 	l.free = append(l.free, b)
 }
 
-// recycle takes back a batch that every node has answered, or failed.
+// recycle takes back a batch once every node has answered, or failed.
 func (l *batches) recycle(b *batch) {
 	l.nodes.answered()
 	if l.kept+b.size() > keepBuffers {

@@ -9,31 +9,27 @@ import (
 )
 
 const (
-	// maxVotes bounds the votes that wait for OnVote. While it blocks, votes
-	// beyond that are not reported.
+	// maxVotes bounds the votes waiting for OnVote. While it blocks, further votes are not reported.
 	maxVotes = 64 << 10
-	// slowCall is how long a callback holds up the others. After that another
-	// goroutine calls them.
+	// slowCall is how long a callback holds up the others. Then another goroutine calls them.
 	slowCall = 20 * time.Millisecond
-	// collectFor is how long submitters leave it to another goroutine to drive, so
-	// that what they submit travels in one batch: see driver.submitted.
+	// collectFor is how long submitters leave the driving to another goroutine, so their operations travel in one
+	// batch: see driver.submitted.
 	collectFor  = 200 * time.Microsecond
-	collectEach = 2 * time.Microsecond // more for each of those that are to submit
-	// maxReadOwn is for how many operations the goroutine of callbacks reads the replies: with more,
-	// it is better that another goroutine reads while this one calls.
+	collectEach = 2 * time.Microsecond // more for each expected submitter
+	// maxReadOwn is the most operations whose replies the goroutine of callbacks reads: with more, another goroutine
+	// had better read while this one calls.
 	maxReadOwn = 128
 )
 
 func collectTime(n int) time.Duration { return collectFor + time.Duration(n)*collectEach }
 
-// callbacks is the user code that is to be called: completions of operations,
-// votes, and news of nodes.
+// callbacks is the user code to be called: completions of operations, votes, and news of nodes.
 //
-// A separate goroutine calls it, one at a time and without a lock, so that a
-// callback may do anything: submit, make blocking calls, ask for statistics, close
-// the client, block or panic. A panic is recovered and reported. A callback that
-// blocks costs its goroutine: the watchdog notices and starts another; the old one
-// ends when its callback returns. A number distinguishes the two.
+// A separate goroutine calls it, one at a time and without a lock. So a callback may do anything: submit, make
+// blocking calls, ask for statistics, close the client, block or panic. A panic is recovered and reported. A blocking
+// callback costs its goroutine: the watchdog notices and starts another; the old one ends when its callback returns.
+// A number distinguishes the two.
 type callbacks struct {
 	waiting atomic.Int64 // not yet begun
 	onVote  func(node int, kind Kind, o quorum.Outcome, err error)
@@ -72,7 +68,7 @@ type vote struct {
 	err     error
 }
 
-// complete adds operations that are complete.
+// complete adds complete operations.
 func (c *callbacks) complete(ops *list) {
 	if ops.first == nil {
 		return
@@ -99,9 +95,8 @@ func (c *callbacks) notify(f func()) {
 	c.mu.Unlock()
 }
 
-// next begins the next call of a caller, and ends its last one. Votes and news
-// come before the completions that follow from them. It returns false if nothing
-// waits, or if the caller was replaced.
+// next begins the next call of a caller, and ends its last one. Votes and news come before the completions caused by
+// them. It returns false if nothing waits, or if the caller was replaced.
 func (c *callbacks) next(caller uint64, j *job) (ok bool) {
 	c.mu.Lock()
 	if c.caller == caller {
@@ -159,8 +154,8 @@ func (c *callbacks) idle() bool {
 	return c.waiting.Load() == 0 && !c.calling
 }
 
-// slow looks after the caller at each tick of the watchdog. It returns true if a call
-// has lasted for too long, and the number of the goroutine that goes on.
+// slow looks after the caller at each tick of the watchdog. It returns true if a call has lasted too long, and the
+// number of the goroutine to go on.
 func (c *callbacks) slow(now time.Duration) (slow bool, number uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

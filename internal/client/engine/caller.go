@@ -23,13 +23,12 @@ func (d *driver) endCaller(number uint64) {
 	}
 }
 
-// callTurn makes the calls that wait, as caller number, and sends what they have
-// submitted. It returns false if the caller was replaced meanwhile.
+// callTurn makes the waiting calls, as caller number, and sends what they have submitted. It returns false if the
+// caller was replaced meanwhile.
 //
-// If as many operations are under way then as were completed, and not too many, the callbacks
-// have submitted again and no other caller waits. So this goroutine reads the replies, as a lone
-// caller does: the Call that stands for it has no operation, and is done when there are calls
-// to make.
+// If as many operations are under way then as were completed, and not too many, the callbacks have submitted again
+// and no other caller waits. So this goroutine reads the replies, as a lone caller does: its Call has no operation,
+// and is done when there are calls to make.
 func (d *driver) callTurn(number uint64) bool {
 	completed := 0
 	if d.callbacks.waiting.Load() > 0 {
@@ -83,7 +82,7 @@ func (d *driver) callUntilPanic(number uint64, completed *int) (done bool) {
 	return true
 }
 
-// report reports a panic of user code. What it calls is user code too.
+// report reports a panic of user code. It calls user code itself.
 func (d *driver) report(v any) {
 	defer func() { _ = recover() }()
 	if d.onPanic != nil {
@@ -91,15 +90,15 @@ func (d *driver) report(v any) {
 	}
 }
 
-// lookAfterCaller starts another goroutine where a callback lasts for too long. The
-// watchdog calls it without the driver lock.
+// lookAfterCaller starts another goroutine where a callback lasts too long. The watchdog calls it without the driver
+// lock.
 func (d *driver) lookAfterCaller() {
 	if slow, number := d.callbacks.slow(d.nodes.clock.Now()); slow {
 		go d.makeCalls(number)
 	}
 }
 
-// replaceCaller starts a goroutine in the place of one that ends.
+// replaceCaller starts a goroutine in place of an ending one.
 func (d *driver) replaceCaller(number uint64) {
 	c := &d.callbacks
 	c.mu.Lock()

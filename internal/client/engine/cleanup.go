@@ -2,8 +2,7 @@ package engine
 
 import "sync"
 
-// cleanup is the release that follows an acquire which failed, came too late or
-// was cancelled. No caller waits for it.
+// cleanup is the release after a failed, late or cancelled acquire. No caller waits for it.
 type cleanup struct {
 	Op
 	pool     *sync.Pool
@@ -37,8 +36,8 @@ func (l *cleanups) of(op *Op) *cleanup {
 	return c
 }
 
-// cleanUp queues the release that undoes an acquire, on all nodes, unless no node can have
-// the key. Each node gets it after the acquire.
+// cleanUp queues the release to undo an acquire, on all nodes, unless no node can have the key. Each node gets it
+// after the acquire.
 func (l *cleanups) cleanUp(op *Op) {
 	if l.nodes.quorum.Nodes()&^op.Absent != 0 {
 		_ = l.queue.push(&l.of(op).Op, cleanUp) // cleanups are never refused

@@ -8,9 +8,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// complete hands every operation that has a verdict back to its caller. It returns how many calls there
-// were among them, and the operations that callbacks are to complete. The clock is read here, after the
-// deciding votes, so validity can only come out too short.
+// complete hands every operation with a verdict back to its caller. It returns the number of calls among them, and
+// the operations for callbacks to complete. The clock is read here, after the deciding votes, so validity can only
+// come out too short.
 func (l *rounds) complete() (calls int, ops list, now time.Duration) {
 	l.repairs.send() // before the driver lock is given up, and before any release
 	if len(l.decided) == 0 {
@@ -57,8 +57,7 @@ func (l *rounds) complete() (calls int, ops list, now time.Duration) {
 	return calls, ops, now
 }
 
-// judge turns the votes on op into its result, and sends the release after an
-// acquire that did not become a lock.
+// judge turns the votes on op into its result, and sends the release after an acquire without a lock.
 func (l *rounds) judge(op *Op, v *votes, round int, now time.Duration) {
 	r := &v.rounds[round]
 	op.Tally = r.tally
@@ -97,7 +96,7 @@ func (v *votes) explain(op *Op, round int) {
 	}
 }
 
-// giveValues gives a Call that reads the answers of the nodes.
+// giveValues gives a reading Call the answers of the nodes.
 func (v *votes) giveValues(op *Op, round int) {
 	v.explain(op, round)
 	if c, ok := op.Done.(*Call); ok {
@@ -109,9 +108,8 @@ func (v *votes) giveValues(op *Op, round int) {
 	}
 }
 
-// lossOf names the reason of a lost round. An extend or a release is "not held"
-// only if the denials alone rule a quorum out; with fewer of them the nodes
-// that failed may still hold the key.
+// lossOf names the reason of a lost round. An extend or a release is "not held" only if the denials alone rule a
+// quorum out; with fewer denials the failed nodes may still hold the key.
 func (l *rounds) lossOf(op *Op) error {
 	switch {
 	case (op.Kind == Acquire || op.Kind == Look) && op.Tally.Verdict() == quorum.Lost && !l.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Failed)):
@@ -125,9 +123,8 @@ func (l *rounds) lossOf(op *Op) error {
 	return ErrNoQuorum
 }
 
-// Joint is the error of several operations that are one: of those before, and of the next.
-// They have won if all have. A denial decides: the others cannot make up for it. Split votes
-// decide last: only they are worth another round.
+// Joint is the error of several operations in one: of the earlier ones, and of the next. They have won if all have. A
+// denial decides: the others cannot make up for it. Split votes decide last: only they are worth another round.
 func Joint(before, next error) error {
 	switch {
 	case isDenial(before):

@@ -12,25 +12,25 @@ import (
 type Config struct {
 	Clock      clock.Clock
 	Quorum     *quorum.Config // of the fleet's nodes; nil is a majority of all
-	MaxWaiting int            // operations that may wait to be sent
-	// MaxInFlight is the replies that a node may owe beside those of queries; 0 is no
-	// bound. The window takes half of it: a node that keeps up is not cut off by a burst.
+	MaxWaiting int            // bounds the operations waiting to be sent
+	// MaxInFlight is how many replies a node may owe beside those of queries; 0 is no bound. The window takes half of
+	// it: a node that keeps up is not cut off by a burst.
 	MaxInFlight int
 	MaxTTL      time.Duration // of any operation; 0 is the limit MaxTTL
 	Timeout     time.Duration // for the nodes to answer; 0 means it follows from the TTL
 	// OnVote is called for every vote, as callbacks are; it may be nil. err is set where
 	// the vote failed.
 	OnVote func(node int, kind Kind, o quorum.Outcome, err error)
-	// Observer learns what the driver comes to know beside results; it may be nil.
+	// Observer learns what the driver finds out beside results; it may be nil.
 	Observer Observer
-	// Fence is what fenced acquires and extends need, or nil. The driver lock protects it.
+	// Fence is for fenced acquires and extends, or nil. The driver lock protects it.
 	Fence *command.Fence
-	// OnPanic is called for a callback that has panicked; it may be nil.
+	// OnPanic is called after the panic of a callback; it may be nil.
 	OnPanic func(v any, stack []byte)
 	Peers   *Peers // the engines of the client; nil: there is one
 }
 
-// limits is what the arguments of an engine's operations are checked by.
+// limits checks the arguments of an engine's operations.
 type limits struct {
 	timeout  time.Duration // for the nodes to answer; 0: it follows from the TTL
 	maxTTL   time.Duration
@@ -72,7 +72,7 @@ func (l *limits) check(op *Op) error {
 	return nil
 }
 
-// wrongTTL names the TTL as it was given, before it was rounded.
+// wrongTTL names the TTL as given, before it was rounded.
 func (l *limits) wrongTTL(given time.Duration) error {
 	limit := ""
 	if l.maxTTL < MaxTTL {

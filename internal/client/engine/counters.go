@@ -24,8 +24,7 @@ const (
 	endings
 )
 
-// endingOf is the ending for an operation's error. Errors that are not the engine's
-// are those of contexts.
+// endingOf is the ending for an operation's error. Errors other than the engine's are those of contexts.
 func endingOf(err error) ending {
 	switch err {
 	case nil:
@@ -42,8 +41,8 @@ func endingOf(err error) ending {
 	return cancelled
 }
 
-// counters are the counts that Stats copies. They belong to the driver and are plain.
-// aside is atomic: goroutines that do not drive count there, which is rare.
+// counters are the counts for Stats. They belong to the driver and are plain. aside is atomic: other goroutines count
+// there, rarely.
 type counters struct {
 	ended      [command.Kinds][endings]uint64
 	aside      [command.Kinds][endings]atomic.Uint64
@@ -66,15 +65,14 @@ func (c *counters) addTo(r *metrics.Results, kind Kind) {
 	}
 }
 
-// count counts an operation that has ended. The driver lock is held.
+// count counts an ended operation. The driver lock is held.
 func (c *counters) count(op *Op, how ending) {
 	if !op.Part {
 		c.ended[op.Kind][how]++
 	}
 }
 
-// Note counts an operation that ended with err before it was submitted, or one of several
-// parts.
+// Note counts an operation that ended with err before it was submitted, or one of several parts.
 func (c *counters) Note(kind Kind, err error) { c.aside[kind][endingOf(err)].Add(1) }
 
 // noteOp is count without the driver lock.
@@ -84,7 +82,7 @@ func (c *counters) noteOp(op *Op, err error) {
 	}
 }
 
-// correct counts an operation that was counted as won as ended with err.
+// correct counts an operation as ended with err, after it was counted as won.
 func (c *counters) correct(op *Op, err error) {
 	if !op.Part {
 		c.Note(op.Kind, err)

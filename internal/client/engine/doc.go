@@ -4,31 +4,29 @@
 //   - Flat combining: one goroutine at a time, the driver, does the work of all
 //     callers. It holds the driver lock (driver.lock), and with it the sockets,
 //     batches, votes and the window. Callers only append to a queue.
-//   - Group commit: all that waits becomes one batch, encoded once and written to
-//     all nodes. The in-flight window holds the next batch back until a quorum has
-//     answered the last one, so that batches grow with load and no timer is needed.
-//   - Hinted handoff: a release that a node could not be given is kept as a hint,
-//     and sent first thing on the node's next connection.
+//   - Group commit: all waiting operations become one batch, encoded once and written to all nodes. The in-flight
+//     window holds the next batch back until a quorum has answered the last one, so batches grow with load and no timer
+//     is needed.
+//   - Hinted handoff: a release that a node could not be given is kept as a hint, and sent first thing on the node's
+//     next connection.
 //
 // # The driver
 //
 // These goroutines take the driver lock:
 //
-//   - a caller that has just submitted and finds the window open: it writes all
-//     that waits, its own operation and those of others;
-//   - a lone caller: having written, it keeps the lock and reads its own replies, so
-//     that no goroutine is switched to for them. It waits in the kernel with its processor,
-//     so it is none where the other groups of its client are busy (Peers);
+//   - a caller that has just submitted and finds the window open: it writes all waiting operations, its own and those
+//     of others;
+//   - a lone caller: having written, it keeps the lock and reads its own replies, without a switch of goroutines. It
+//     waits in the kernel with its processor, so there is none where the other groups of its client are busy (Peers);
 //   - the reader goroutine, parked until replies arrive;
 //   - the watchdog, the only timer;
 //   - a dialer, when it starts and after each dial, Stats and Close.
 //
-// The goroutine of callbacks takes it too, to send what callbacks have submitted.
+// The goroutine of callbacks takes it too, to send the operations submitted by callbacks.
 //
-// A submitter never waits for the lock. It appends to the queue. If the lock is taken,
-// its holder sends the operation: after unlocking it looks at the queue once more (see
-// driver.drive). A turn under the lock is bounded by what was queued
-// when it began.
+// A submitter never waits for the lock. It appends to the queue. If the lock is taken, its holder sends the
+// operation: after unlocking it looks at the queue once more (see driver.drive). A turn under the lock is bounded by
+// the queue at its begin.
 //
 // # User code
 //

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// maxTurns is how many turns as the driver a submitter takes: its own, and some for
-// operations that were submitted while it had the lock. Then the reader goes on.
-// Without a bound a submitter might drive for others for ever.
+// maxTurns is how many turns as the driver a submitter takes: its own, and some for operations submitted while it had
+// the lock. Then the reader goes on. Without a bound a submitter might drive for others for ever.
 const maxTurns = 4
 
 // driver is who sends and reads: one goroutine at a time, the holder of its lock.
@@ -22,10 +21,10 @@ type driver struct {
 
 	collectOps   atomic.Int64 // until this instant another goroutine drives for operations without a waiting caller; 0: none does
 	collectCalls atomic.Int64 // the same for all operations
-	listeners    atomic.Int64 // that wait for pushes
+	listeners    atomic.Int64 // callers waiting for pushes
 
 	alone  atomic.Bool // the driver waits in the kernel, or is about to
-	lock   sync.Mutex  // the driver lock; what is below belongs to its holder
+	lock   sync.Mutex  // the driver lock; the fields below belong to its holder
 	armed  bool        // the reader is woken by the next arrival
 	nodes  nodes
 	rounds rounds
@@ -54,9 +53,8 @@ func (d *driver) init(cfg *Config) {
 	l.planner.init()
 }
 
-// drive sends what waits, if the window is open and no other driver is at it. A
-// caller that passes a Call and finds itself alone stays and reads its own
-// replies.
+// drive sends what waits, if the window is open and no other driver is at it. A caller with a Call that finds itself
+// alone stays and reads its own replies.
 //
 // No operation is left waiting:
 //  1. A submitter pushes, and then tries the lock. If that fails, there is a driver.
@@ -92,15 +90,13 @@ func (d *driver) turnOf(c *Call, turn int) bool {
 	return true
 }
 
-// submitted drives for an operation that was just queued, unless another goroutine
-// is about to: the reader, which has woken callers and waits for them to submit, or
-// the goroutine of callbacks, for operations that are not waited for. Were each to
-// drive, the first would send its own operation alone, and the others would wait for
-// that round trip.
+// submitted drives for an operation just queued, unless another goroutine is about to: the reader, waiting for woken
+// callers to submit, or the goroutine of callbacks, for operations without a waiting caller. Were each to drive, the
+// first would send its own operation alone, and the others would wait for its round trip.
 //
-// No operation is left waiting. A submitter pushes and then reads the deadline; the
-// other goroutine clears the deadline and then reads the queue. If it is kept from
-// that, the deadline passes, and the watchdog's tick sends what was left.
+// No operation is left waiting. A submitter pushes and then reads the deadline; the other goroutine clears the
+// deadline and then reads the queue. If it is kept from this, the deadline passes, and the watchdog's tick sends the
+// rest.
 func (d *driver) submitted(kind Kind, now time.Duration, c *Call) {
 	if c != nil || now >= time.Duration(d.collectOps.Load()) {
 		d.submittedNow(kind, now, c)
@@ -118,8 +114,8 @@ func (d *driver) submittedNow(kind Kind, now time.Duration, c *Call) {
 	d.drive(c)
 }
 
-// turn runs f as the driver, with the lock held, sends what waits and unlocks. Then it
-// drives, for operations that were submitted meanwhile.
+// turn runs f as the driver, with the lock held, sends what waits and unlocks. Then it drives, for operations
+// submitted meanwhile.
 func (d *driver) turn(f func()) {
 	f()
 	d.flush()
@@ -127,10 +123,9 @@ func (d *driver) turn(f func()) {
 	d.drive(nil)
 }
 
-// unlock gives the driver lock up. It arms the fleet, so that arrivals wake the reader,
-// while a round is undecided. It does so too while the watchdog sleeps, since an arrival
-// then means that a connection has ended. Otherwise the watchdog reads stragglers. If
-// the reader is to drive, it is woken at once.
+// unlock gives the driver lock up. While a round is undecided it arms the fleet, so arrivals wake the reader. It does
+// so too while the watchdog sleeps: an arrival then means the end of a connection. Otherwise the watchdog reads
+// stragglers. If the reader is to drive, it is woken at once.
 func (d *driver) unlock(handOver bool) {
 	fleet := d.nodes.Fleet // Start sets it with the lock held
 	if fleet != nil && !d.armed && (handOver || d.rounds.undecided > 0 || len(d.queries.asked) > 0 || d.listeners.Load() > 0 || !d.nodes.pulse.awake) {
@@ -146,11 +141,10 @@ func (d *driver) unlock(handOver bool) {
 	}
 }
 
-// flush sends what was queued when it began, while the window is open. What comes
-// later, because operations that fail at once are submitted again for example, is
-// for the next turn: between two turns dialers, the reader and Stats get the lock.
+// flush sends what was queued when it began, while the window is open. Later operations, such as failed ones
+// submitted again at once, are for the next turn: between two turns dialers, the reader and Stats get the lock.
 func (d *driver) flush() {
-	d.complete() // before any batch that they refer to is used again
+	d.complete() // before any of their batches is used again
 	d.queries.ask()
 	left := int(d.queue.size.Load())
 	if left == 0 {
@@ -170,19 +164,16 @@ func (d *driver) flush() {
 	d.complete()
 }
 
-// aloneFor is how long a lone caller waits in the kernel for its own replies before
-// it parks as others do; in that time no other goroutine can be the driver. It is
-// not shorter because a timer that is due before the kernel's next tick has to be
-// programmed into the hardware for each wait, and in a virtual machine that costs
-// microseconds: with 300 us in its place a lone caller's median was 387 us instead
-// of 330 us.
+// aloneFor is how long a lone caller waits in the kernel for its own replies before it parks as others do. In this
+// time no other goroutine can be the driver. It is not shorter because a timer due before the kernel's next tick has
+// to be programmed into the hardware for each wait, which costs microseconds in a virtual machine: with 300 us in its
+// place a lone caller's median was 387 us instead of 330 us.
 const aloneFor = 5 * time.Millisecond
 
-// readAlone lets the caller of c, which holds the driver lock, read its own replies,
-// provided that no other operation is under way. An operation that is submitted
-// meanwhile waits for a closed window as always. Where the window is open, on a slow
-// network, its submitter wakes the caller, which sends what there is and leaves
-// the rest to the reader.
+// readAlone lets the caller of c, the holder of the driver lock, read its own replies, provided no other operation is
+// under way. An operation submitted meanwhile waits for a closed window as always. Where the window is open, on a
+// slow network, its submitter wakes the caller. The caller then sends what there is and leaves the rest to the
+// reader.
 //
 // No newcomer can be missed: it pushes and then reads alone, and here alone is set
 // before the queue is looked at.
@@ -206,8 +197,7 @@ func (d *driver) readAlone(c *Call) {
 	}
 }
 
-// complete hands every operation that has a verdict back, and returns how many calls there were among
-// them.
+// complete hands every operation with a verdict back, and returns the number of calls among them.
 func (d *driver) complete() (calls int) {
 	calls, ops, now := d.rounds.complete()
 	if ops.n > 0 {

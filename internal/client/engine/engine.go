@@ -29,7 +29,7 @@ func New(cfg Config) *Engine {
 	return e
 }
 
-// Start begins the work on a fleet that was made with this engine's DriverLock.
+// Start begins the work on a fleet made with this engine's DriverLock.
 func (e *Engine) Start(fleet Fleet) {
 	e.lock.Lock()
 	e.nodes.start(fleet)
@@ -40,24 +40,22 @@ func (e *Engine) Start(fleet Fleet) {
 	go e.makeCalls(0)
 }
 
-// Note counts an operation that ended with err before it was submitted, or one of several
-// parts.
+// Note counts an operation that ended with err before it was submitted, or one of several parts.
 func (e *Engine) Note(kind Kind, err error) { e.counters.Note(kind, err) }
 
 // Votes returns the votes of a node. The driver lock is held.
 func (e *Engine) Votes(node int) Votes { return e.counters.votes[node] }
 
-// AddStats adds what the engine has counted. It counts in operations, not in calls: an acquire that
-// is tried three times counts three times. The driver lock is held.
+// AddStats adds the engine's counts. They are of operations, not of calls: an acquire of three tries counts three
+// times. The driver lock is held.
 func AddStats[N any](e *Engine, s *metrics.Stats[N]) {
 	addCounts(&e.counters, s)
 	s.Waiting += int(e.queue.size.Load())
 	s.InFlight += e.rounds.undecided
 }
 
-// drainFor is how long Close waits for goroutines to end. Only user code can
-// delay them: a callback that blocks, a Dialer that ignores its context, a connection
-// with a Close that does not end its Read.
+// drainFor is how long Close waits for goroutines to end. Only user code can delay them: a blocking callback, a
+// Dialer that ignores its context, a connection whose Close does not end its Read.
 const drainFor = 500 * time.Millisecond
 
 // Ending refuses acquires from now on, with ErrClosed.

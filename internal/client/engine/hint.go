@@ -10,11 +10,10 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Hinted handoff: a release that a node could not be given is kept as a hint, and
-// handed off on the node's next connection before anything else is sent, so that the
-// node cannot extend a lock that it is about to release. Hints of releases are enough:
-// each acquire that may have set a key without a holder is followed by a release. The
-// release of an absent key does no harm.
+// Hinted handoff: a release that a node could not be given is kept as a hint. Hints are handed off on the node's next
+// connection before anything else is sent, or the node could extend a lock it is about to release. Hints of releases
+// are enough: each acquire that may have set a key without a holder is followed by a release. The release of an
+// absent key does no harm.
 //
 // A node that cannot have the key gets no hint (round.absent). While a quorum is away,
 // such hints would fill the bound.
@@ -23,15 +22,15 @@ const (
 	// hintBytes bounds the hints for a node: as many releases as may be under way
 	// there, with keys of 30 bytes, and the first of them.
 	hintBytes = 1 << 20
-	// handoffOps is how many are handed off at a time, the next when they are
-	// answered: each may have to be sent again by itself.
+	// handoffOps is how many are handed off at a time. The next follow when they are answered: each may have to be
+	// sent again by itself.
 	handoffOps = 1024
 	// handoffPause is the pause after a node has refused hints for now, with BUSY
 	// for example.
 	handoffPause = time.Second
 )
 
-// hints are those for all nodes. The driver lock protects them.
+// hints is the hints for all nodes. The driver lock protects them.
 type hints struct {
 	nodes *nodes
 	of    [quorum.MaxNodes]nodeHints
@@ -63,9 +62,8 @@ func (h *nodeHints) add(key, token []byte) {
 	h.entries = append(h.entries, token...)
 }
 
-// compact leaves one of each entry: while a quorum is away releases fail, and
-// callers try them again and again. If that freed little, the hints
-// count as full: otherwise each new entry would compact them again.
+// compact leaves one of each entry: while a quorum is away releases fail, and callers try them again and again. If
+// this frees little, the hints count as full: otherwise each new entry would compact them again.
 func (h *nodeHints) compact() {
 	seen := make(map[string]bool)
 	kept := h.entries[:0]
@@ -89,28 +87,28 @@ func cutHint(entries []byte) (op command.Operand, rest []byte) {
 	return command.Operand{Key: entries[4:key], Token: entries[key:end]}, entries[end:]
 }
 
-// wanted reports whether a release that fails on a node is to be kept.
+// wanted reports whether a release that failed on a node is to be kept.
 func (l *hints) wanted(node int) bool {
 	h := &l.of[node]
 	return h.met && !h.full && !l.nodes.closing.Load()
 }
 
-// up hands off the hints of a node that has a new connection.
+// up hands off the hints of a node with a new connection.
 func (l *hints) up(node int) {
 	h := &l.of[node]
 	h.met, h.out = true, false
 	l.handOff(node)
 }
 
-// handoff is hints on their way to a node. What the node refuses for another reason than their keys is
-// sent again, with the next hints.
+// handoff is hints on their way to a node. Hints refused for another reason than their keys are sent again, with the
+// next.
 type handoff struct {
 	fleet.Batch
 	hints  *hints
 	node   int
 	left   []byte // entries without an answer
-	counts []int  // by reply that is to come: of how many entries
-	loads  bool   // the first reply is that of SCRIPT LOAD
+	counts []int  // by reply to come: of how many entries
+	loads  bool   // the first reply is to SCRIPT LOAD
 	later  bool   // some were refused for now
 }
 
@@ -176,7 +174,7 @@ func (o *handoff) Reply(_, i int, v *resp.Value) error {
 	return nil
 }
 
-// cut ends the first n entries, which may be kept for the next handoff.
+// cut ends the first n entries. It may keep them for the next handoff.
 func (o *handoff) cut(n int, keep bool) {
 	for ; n > 0 && len(o.left) > 0; n-- {
 		var op command.Operand
@@ -204,8 +202,7 @@ func (o *handoff) Done() {
 	}
 }
 
-// again hands off what nodes have refused for a while, and reports whether there
-// is more to come.
+// again hands off hints refused for a while, and reports whether more is to come.
 func (l *hints) again(now time.Duration) (more bool) {
 	for node := range l.nodes.n {
 		h := &l.of[node]

@@ -8,11 +8,11 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// DriverLock is the lock that the fleet's owner holds.
+// DriverLock is the lock of the fleet's owner.
 func (e *Engine) DriverLock() sync.Locker { return (*driverLock)(&e.driver) }
 
-// driverLock is the driver lock for dialers. Like each holder, they drive after they
-// have unlocked it, for operations that were submitted meanwhile.
+// driverLock is the driver lock for dialers. Like each holder, they drive after they have unlocked it, for operations
+// submitted meanwhile.
 type driverLock driver
 
 func (l *driverLock) Lock() { l.lock.Lock() }
@@ -22,8 +22,8 @@ func (l *driverLock) Unlock() {
 	(*driver)(l).drive(nil)
 }
 
-// NodeUp is called when a node has a new connection, on which nothing was sent. The hints are sent
-// before anything else. The driver lock is held.
+// NodeUp is called when a node has a new connection, before anything is sent on it. The hints go first. The driver
+// lock is held.
 func (e *Engine) NodeUp(node int) {
 	e.rounds.observer.NodeChanged(node, Up, fencing.Answer{}) // it may set the node's form, which hints need
 	e.rounds.hints.up(node)
@@ -33,8 +33,8 @@ func (e *Engine) NodeUp(node int) {
 // held.
 func (e *Engine) NodeDown(node int) { e.rounds.observer.NodeChanged(node, Down, fencing.Answer{}) }
 
-// Pushed is called for each push of a node. One of another kind than that of changed keys has no
-// meaning here. The driver lock is held.
+// Pushed is called for each push of a node. Pushes of another kind than changed keys have no meaning here. The driver
+// lock is held.
 func (e *Engine) Pushed(node int, v *resp.Value) {
 	it := v.Elements()
 	if !it.Next() || string(it.Value().Bytes) != "invalidate" || !it.Next() {
@@ -50,7 +50,7 @@ func (e *Engine) Pushed(node int, v *resp.Value) {
 	}
 }
 
-// Notify has f called as callbacks are. The driver lock is held.
+// Notify has f called like callbacks. The driver lock is held.
 func (e *Engine) Notify(f func()) {
 	e.callbacks.notify(f)
 	e.nodes.pulse.see(maxTimeout)

@@ -10,8 +10,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Fleet has the methods of the nodes that the engine uses; *fleet.Fleet is one. Its
-// contract is that of package fleet.
+// Fleet is the methods of the nodes used by the engine; *fleet.Fleet has them. Its contract is that of package fleet.
 type Fleet interface {
 	Len() int
 	Forms() []fleet.Form
@@ -40,8 +39,8 @@ type nodes struct {
 	n          int
 	quorum     *quorum.Config
 	pulse      pulse
-	unanswered int           // batches that a node still owes replies for
-	longest    time.Duration // TTL that was sent
+	unanswered int           // batches with replies still owed by some node
+	longest    time.Duration // TTL sent
 	lacking    atomic.Bool   // too few of them can vote for an acquire to win
 	closing    atomic.Bool
 	quiet      chan struct{} // rung while closing, when the last batch is answered
@@ -52,7 +51,7 @@ func (n *nodes) init(c clock.Clock, q *quorum.Config) {
 	n.pulse.init()
 }
 
-// start gives the fleet; a quorum that was not configured is a majority of it.
+// start gives the fleet. Without a configured quorum, a majority of it is one.
 func (n *nodes) start(f Fleet) {
 	n.Fleet, n.n = f, f.Len()
 	if n.quorum == nil {
@@ -70,7 +69,7 @@ func (n *nodes) nonvoters() quorum.Set {
 	return nonvoters
 }
 
-// noteTTL notes a TTL that is about to be sent.
+// noteTTL notes a TTL about to be sent.
 func (n *nodes) noteTTL(ttl time.Duration) {
 	if ttl > n.longest {
 		n.longest = ttl
@@ -78,7 +77,7 @@ func (n *nodes) noteTTL(ttl time.Duration) {
 	}
 }
 
-// sendTo sends what one node alone is asked, which it must answer within timeout.
+// sendTo sends commands to one node alone, to be answered within timeout.
 func (n *nodes) sendTo(node int, b *fleet.Batch, timeout time.Duration) {
 	n.unanswered++
 	n.pulse.see(timeout)
@@ -91,7 +90,7 @@ func (n *nodes) rephrase(node int, f command.Form) {
 	n.SetForm(node, fleet.Form(now.Without(f)))
 }
 
-// answered counts a batch as answered by every node that was sent it.
+// answered counts a batch as answered by each of its nodes.
 func (n *nodes) answered() {
 	if n.unanswered--; n.unanswered == 0 && n.closing.Load() {
 		select {

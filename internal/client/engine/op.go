@@ -51,8 +51,8 @@ type Refusal struct {
 	fencing.Answer
 }
 
-// Op is one operation on all nodes. It belongs to the engine from Submit to
-// Complete, or to a Cancel that returned true, and can be used again then.
+// Op is one operation on all nodes. It belongs to the engine from Submit to Complete, or to a successful Cancel, and
+// can be used again then.
 type Op struct {
 	Kind    Kind
 	Prompt  bool   // the driver itself calls Done, under its lock: it must not block or use the engine
@@ -62,23 +62,20 @@ type Op struct {
 	TTL     time.Duration
 	Timeout time.Duration // how long the nodes have to answer once asked; set by Submit
 	Done    Completion
-	Tail    string        // follows the token in the value at the key, or is that value if Token is zero
-	Block   fencing.Block // that an acquire proposes, where acquires are fenced
+	Tail    string        // follows the token in the value at the key, or is the whole value if Token is zero
+	Block   fencing.Block // proposed by a fenced acquire
 
-	// Absent is the nodes that have no key with this token: they
-	// denied the acquire, or were never sent it. The engine sets it for an
-	// acquire. A release with it leaves no hints for these nodes. Zero is always
-	// correct.
+	// Absent is the nodes without a key of this token: they denied the acquire, or were never sent it. The engine
+	// sets it for an acquire. A release with it leaves no hints for these nodes. Zero is always correct.
 	Absent quorum.Set
 
-	// Before is when the validity ends that an extend is about; one that has won later is
-	// ErrExpired. The nodes may have been without the key since, and another client may have
-	// held the lock: a copy of the key that was late on its way, and the extend after it, must
-	// not bring the lock back. Zero: its user looks after that.
+	// Before is when the validity ends that an extend is about; a later win is ErrExpired. The nodes may have been
+	// without the key since, and another client may have held the lock: a late copy of the key, and the extend after
+	// it, must not bring the lock back. Zero: its user looks after this.
 	Before time.Duration
 
-	// Repairer is asked, where an extend has won, whether nodes that lack the key may be
-	// given it again; it may be nil. Life is which of its lives is meant.
+	// Repairer is asked, where an extend has won, whether nodes without the key may be given it again; it may be nil.
+	// Life says which of its lives is meant.
 	Repairer Repairer
 	Life     uint64
 
@@ -101,13 +98,11 @@ type Op struct {
 //
 //	idle → reserved → queued → sending → inFlight → decided → idle
 //
-// idle → reserved is a compare-and-swap, before any field is written: it refuses an
-// Op that is under way. reserved → queued → sending happens under the queue's lock,
-// and so do the way back to idle of a cancelled queued Op, and the one to queued of
-// an Op that is deferred. sending belongs to the driver alone. From inFlight, the
-// driver that decides (to decided) and the caller that cancels (to idle) race with a
-// compare-and-swap; the loser leaves the Op alone. A decided Op becomes idle right
-// before its Done is called.
+// idle → reserved is a compare-and-swap, before any field is written: it refuses an Op under way. reserved → queued →
+// sending happens under the queue's lock, and so do the way back to idle of a cancelled queued Op, and the way to
+// queued of a deferred Op. sending belongs to the driver alone. From inFlight, the deciding driver (to decided) and
+// the cancelling caller (to idle) race with a compare-and-swap; the loser leaves the Op alone. A decided Op becomes
+// idle right before its Done is called.
 const (
 	idle = iota
 	reserved
@@ -120,21 +115,19 @@ const (
 	phaseMask = 1<<phaseBits - 1
 )
 
-// Reserve begins a new generation for Submit. It returns false, and changes nothing,
-// if the Op is under way: only an Op that was reserved, or that has never been
-// submitted, may be written to.
+// Reserve begins a new generation for Submit. It returns false, and changes nothing, if the Op is under way: only a
+// reserved Op, or one never submitted, may be written to.
 func (op *Op) Reserve() bool {
 	s := op.state.Load()
 	return s&phaseMask == idle && op.state.CompareAndSwap(s, (s>>phaseBits+1)<<phaseBits|reserved)
 }
 
-// Unreserve takes Reserve back, for an Op that is not submitted after all.
+// Unreserve undoes Reserve, for an Op not submitted after all.
 func (op *Op) Unreserve() { op.advance(idle) }
 
 func (op *Op) isReserved() bool { return op.state.Load()&phaseMask == reserved }
 
-// begin clears the result. A Cancel that comes before the Op is pushed finds nothing
-// to take out of the queue.
+// begin clears the result. A Cancel before the Op is pushed finds nothing to take out of the queue.
 func (op *Op) begin(now time.Duration) {
 	op.start = now
 	op.Err, op.Until = nil, quorum.Until(now, op.TTL)
@@ -143,7 +136,7 @@ func (op *Op) begin(now time.Duration) {
 	op.Tally = quorum.Tally{}
 }
 
-// advance moves to a phase for which there is no race.
+// advance moves to a phase without a race.
 func (op *Op) advance(phase uint64) uint64 {
 	s := op.state.Load()&^phaseMask | phase
 	op.state.Store(s)
@@ -166,10 +159,10 @@ func (op *Op) awaitSent() uint64 {
 	}
 }
 
-// Took is how long it is from the submission of an operation to an instant.
+// Took is the time from the submission of an operation to an instant.
 func (op *Op) Took(now time.Duration) time.Duration { return now - op.start }
 
-// operand is the operand of an operation's commands. A value that has no token is all in Tail.
+// operand is the operand of an operation's commands. A value without a token is all in Tail.
 func (op *Op) operand() command.Operand {
 	value := op.Token[:]
 	if op.Token == (token.Token{}) {

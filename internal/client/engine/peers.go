@@ -12,7 +12,7 @@ type Peers struct {
 	depths []*atomic.Int64
 }
 
-// NewPeers is Peers without an engine. New adds those that it makes.
+// NewPeers is Peers without an engine. New adds the engine it makes.
 func NewPeers() *Peers { return &Peers{procs: int64(runtime.GOMAXPROCS(0))} }
 
 func (p *Peers) add(depth *atomic.Int64) {
@@ -21,8 +21,8 @@ func (p *Peers) add(depth *atomic.Int64) {
 	}
 }
 
-// crowd reports whether the engines but the one of own have an operation under way for each processor, or more:
-// a caller that waits in the kernel keeps a processor from theirs.
+// crowd reports whether the other engines, all but the one of own, have an operation under way for each processor, or
+// more: a caller that waits in the kernel keeps a processor from theirs.
 func (p *Peers) crowd(own *atomic.Int64) bool {
 	if p == nil || len(p.depths) == 1 {
 		return false

@@ -14,20 +14,17 @@ const (
 	classes  = command.Classes
 )
 
-// planner arranges a list of operations in a batch: in which order they are
-// written, and which may be merged. Releases, and extends, that wait together
-// become one script call each, or stand together where a node has native commands
-// for them.
+// planner arranges a list of operations in a batch: it orders and merges them. Releases that wait together become one
+// script call, and so do extends; or they stand together where a node has native commands for them.
 //
-// Merging moves commands past each other, which must not show. So a list is cut
-// into segments: within one, each key occurs once, or the order of its commands is
-// releases, then extends, then acquires, the order in which a segment is written. Keys
-// are distinguished by hash; two keys with one hash cost a cut and have no other effect.
+// Merging moves commands past each other, and this must not show. So a list is cut into segments. Within one, each
+// key occurs once, or the order of its commands is releases, then extends, then acquires: the order in which a
+// segment is written. Keys are distinguished by hash; two keys with one hash cost a cut and have no other effect.
 type planner struct {
 	seed     maphash.Seed
 	seen     keySet
 	lists    [classes]list
-	operands []command.Operand // of the batch that is being planned
+	operands []command.Operand // of the batch being planned
 	deferrer deferrer
 }
 
@@ -36,10 +33,9 @@ func (p *planner) init() {
 	p.deferrer.init()
 }
 
-// plan puts the n operations from first on into b, and writes it in the given
-// forms. With mayDefer it may defer some of them, which it returns; none of a list in
-// which a key occurs twice, since others would overtake them, or with releases that no
-// caller waits for.
+// plan puts the n operations from first on into b, and writes it in the given forms. With mayDefer it may defer some
+// of them, and returns these. It defers nothing of a list with a key twice, since others would overtake it, or with
+// releases without a waiting caller.
 func (p *planner) plan(b *batch, first *Op, n int, forms []fleet.Form, mayDefer bool) (later list) {
 	p.seen.reset(n)
 	for op := first; op != nil; {
@@ -89,21 +85,18 @@ func (p *planner) cut(b *batch) {
 	p.lists = [classes]list{}
 }
 
-// deferrer defers the minority kind. A call of a script costs a server tens of
-// microseconds before it looks at the first key. Callers that submit again as soon
-// as they are served may fall into two camps: one acquires while the other releases,
-// and each batch has both kinds, so that the servers run one call for half of the
-// releases, and another in the next batch. So where a batch would have both kinds,
-// the smaller kind is deferred to the next batch; by then the other callers want
-// that kind too, and both travel together.
+// deferrer defers the minority kind. A call of a script costs a server tens of microseconds before it looks at the
+// first key. Callers that submit again as soon as they are served may fall into two camps: one acquires while the
+// other releases. Then each batch has both kinds, and the servers run one call for half of the releases, and another
+// in the next batch. So where a batch would have both kinds, the smaller kind is deferred to the next batch. By then
+// the other callers want this kind too, and both travel together.
 //
-// It helps only callers that come back at once. Where the next batch has both kinds
-// again it did not help, and is not tried for a while, twice as long each time: of
-// callers that hold their locks for longer one batch in maxDeferPause is split.
+// It helps only callers that come back at once. Where the next batch has both kinds again it did not help, and is not
+// tried for a while, twice as long each time: of callers with longer holds one batch in maxDeferPause is split.
 //
 // No operation is deferred twice: the deferred ones are in the next batch.
 type deferrer struct {
-	deferred int // the class that was deferred from the last batch, or classes
+	deferred int // the class deferred from the last batch, or classes
 	pause    int // batches until it is tried again
 	next     int // the pause after the next failure
 }
@@ -137,8 +130,8 @@ func (d *deferrer) minority(lists *[classes]list) (later list) {
 	return later
 }
 
-// keySet remembers which hashes a segment has seen, and the highest class of
-// each. Resetting it costs nothing: an entry counts only in its own epoch.
+// keySet remembers the hashes of a segment, and the highest class of each. Resetting it costs nothing: an entry
+// counts only in its own epoch.
 type keySet struct {
 	entries []keyEntry // power of two, at most half full
 	epoch   uint32

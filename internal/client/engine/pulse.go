@@ -22,7 +22,7 @@ func (p *pulse) init() {
 	p.wake, p.stop, p.tick = make(chan struct{}, 1), make(chan struct{}), maxTick
 }
 
-// rest is how long it is to the next tick; 0, to sleep, where nothing is under way and nothing was sent since the last.
+// rest is the time to the next tick; 0, to sleep, where nothing is under way and nothing was sent since the last.
 func (p *pulse) rest(busy bool) (next time.Duration) {
 	if busy = busy || p.busy; !busy {
 		p.awake, p.tick = false, maxTick
@@ -32,7 +32,7 @@ func (p *pulse) rest(busy bool) (next time.Duration) {
 	return p.tick
 }
 
-// see notes that a batch is sent that must be answered within timeout.
+// see notes that a batch is sent, to be answered within timeout.
 func (p *pulse) see(timeout time.Duration) {
 	p.busy = true
 	p.tick = max(minTick, min(p.tick, timeout/4))

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// read is the reader goroutine: it sleeps until replies arrive that a caller
-// waits for, or until a driver hands over to it.
+// read is the reader goroutine: it sleeps until replies for a waiting caller arrive, or until a driver hands over to
+// it.
 func (d *driver) read() {
 	defer d.routines.Done()
 	for d.nodes.Wait() {
@@ -14,9 +14,8 @@ func (d *driver) read() {
 	}
 }
 
-// receive reads what has arrived, completes calls, and sends what their callers have
-// submitted by then. The driver lock is given up while callers run. Operations that
-// callbacks submit are sent by the goroutine of callbacks.
+// receive reads what has arrived, completes calls, and sends what their callers have submitted by then. The driver
+// lock is given up while callers run. Operations of callbacks are sent by the goroutine of callbacks.
 func (d *driver) receive(yield func(calls int)) {
 	d.lock.Lock()
 	d.armed = false
@@ -46,10 +45,9 @@ const (
 	yieldPause = 128 // batches
 )
 
-// yield lets the callers that were just completed run before the next batch is
-// written, since most of them submit again at once. Without it, a batch with only those
-// that already waited would go out, and the callers would split into two camps, each
-// waiting for the other's round trip.
+// yield lets the callers just completed run before the next batch is written, since most of them submit again at
+// once. Without it, a batch with only the earlier operations would go out, and the callers would split into two
+// camps, each waiting for the other's round trip.
 func (d *driver) yield(calls int) {
 	if d.unyielding > 0 {
 		d.unyielding--

@@ -9,39 +9,38 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Repair: a node that has lost the key of a lock is given it again, when an extend of
-// that lock has won. An extend never creates a key. So without repair a lock that is held
-// for long would lose one node at each restart, and end with the last node of a quorum.
+// Repair: a node that has lost the key of a lock is given it again, when an extend of the lock has won. An extend
+// never creates a key. So without repair a lock held for long would lose one node at each restart, and end with the
+// last node of a quorum.
 //
-// It is SET key token NX PX, to that node alone, with the TTL that is left by the holder's
-// clock. Nothing waits for it, and nothing sends it a second time: the next extend finds
-// out whether the key is there.
+// It is SET key token NX PX, to this node alone, with the TTL left by the holder's clock. Nothing waits for it, and
+// nothing sends it a second time: the next extend finds out whether the key is there.
 //
 // Its order with the release of the lock needs no further state:
 //
 //  1. The lock is asked (Repairer), under the driver lock, and refuses once its release was
 //     asked for.
 //  2. What it allows is sent before the driver lock is given up, and before any other batch.
-//  3. So a release that is asked for after 1 is sent after 2, on the same connection.
+//  3. So a release asked for after 1 is sent after 2, on the same connection.
 
-// repairs is those under way. The driver lock protects it.
+// repairs is the repairs under way. The driver lock protects it.
 type repairs struct {
 	nodes   *nodes
-	limit   int                         // of the replies that a node owes
-	waiting bool                        // there is one of the following
+	limit   int                         // of the replies owed by a node
+	waiting bool                        // there is one in next
 	next    [quorum.MaxNodes]*repairing // to be sent
-	owed    [quorum.MaxNodes]int        // replies, to these and to those that were sent
+	owed    [quorum.MaxNodes]int        // replies, to those in next and those already sent
 	free    []*repairing                // for use again
 }
 
-// repairing is repairs that one node is sent together.
+// repairing is repairs sent to one node together.
 type repairing struct {
 	fleet.Batch
 	repairs *repairs
 	node    int
 }
 
-// add notes the repair of a key at a node, with the time to live that is left.
+// add notes the repair of a key at a node, with the remaining time to live.
 func (l *repairs) add(node int, operand []command.Operand, ttl time.Duration) {
 	if ttl < time.Millisecond {
 		return
@@ -56,8 +55,8 @@ func (l *repairs) add(node int, operand []command.Operand, ttl time.Duration) {
 	next.Replies++
 }
 
-// to is the next repairs for a node, or nil: a node that owes many replies is not asked for
-// more, since one that owes too much is cut off. The next extend tries again.
+// to is the next repairs for a node, or nil: a node that owes many replies is not asked for more, since it would be
+// cut off. The next extend tries again.
 func (l *repairs) to(node int) *repairing {
 	if l.owed[node] >= l.limit {
 		return nil
@@ -80,8 +79,7 @@ func (l *repairs) make(node int) (r *repairing) {
 	return r
 }
 
-// send sends what has been noted. It is called whenever replies were read, before
-// the driver lock is given up.
+// send sends the noted repairs. It is called whenever replies were read, before the driver lock is given up.
 func (l *repairs) send() {
 	if !l.waiting {
 		return
@@ -123,5 +121,5 @@ func (r *repairing) Done() {
 	l.nodes.answered()
 }
 
-// keepRepair bounds the buffers that are kept for repairs to come, in bytes each.
+// keepRepair bounds the buffers kept for later repairs, in bytes each.
 const keepRepair = 64 << 10

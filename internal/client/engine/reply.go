@@ -30,7 +30,7 @@ func (w *wire) Reply(node, i int, v *resp.Value) (err error) {
 	return err
 }
 
-// AsUsual implements the Counter of fleet.Batch: a node has done all that the commands from i on ask for.
+// AsUsual implements the Counter of fleet.Batch: a node has done everything asked by n commands from i on.
 func (w *wire) AsUsual(node, i, n int) {
 	b := w.batch
 	b.replied = true
@@ -73,8 +73,7 @@ func (w *wire) Done() {
 	}
 }
 
-// count turns one reply into votes. An error means that the reply does not fit
-// and the stream can no longer be trusted.
+// count turns one reply into votes. An error means: the reply does not fit, and the stream can no longer be trusted.
 func (w *wire) count(node int, s *span, v *resp.Value) error {
 	if v.IsError() {
 		return w.refused(node, s, v)
@@ -106,8 +105,8 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 	return err
 }
 
-// countFenced is count for the reply of a script of package fencing. It returns the first
-// round that the reply does not fit.
+// countFenced is count for the reply of a script of package fencing. It returns the first round without a fitting
+// reply.
 func (w *wire) countFenced(node int, s *span, v *resp.Value) (i int) {
 	if i = s.first; v.Kind != resp.Array || v.Null || v.Int != int64(s.count) {
 		return i
@@ -122,11 +121,11 @@ func (w *wire) countFenced(node int, s *span, v *resp.Value) (i int) {
 	return i
 }
 
-// refused handles an error reply. Most fail the vote and leave the connection
-// as it is; an error that is returned ends it. Some are answered by an errand.
+// refused handles an error reply. Most fail the vote and leave the connection as it is; a returned error ends it.
+// Some are answered by an errand.
 //
-// One caller's key must not decide the result of another. So a merged call that is
-// refused, perhaps for one of its keys, is sent again in smaller calls.
+// One caller's key must not decide the result of another. So a merged call, refused perhaps for one of its keys, is
+// sent again in smaller calls.
 func (w *wire) refused(node int, s *span, v *resp.Value) error {
 	b := w.batch
 	r := command.Refused(s.kind, w.form(), s.count, v.Bytes, w.loads)
@@ -153,7 +152,7 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 	return nil
 }
 
-// hint keeps a release that has failed on a node, unless the node cannot have its key.
+// hint keeps a release after its failure on a node, unless the node cannot have its key.
 func (w *wire) hint(node int, s *span) {
 	b := w.batch
 	if s.kind != Release || !b.batches.hints.wanted(node) {
@@ -161,7 +160,7 @@ func (w *wire) hint(node int, s *span) {
 	}
 	rounds := b.rounds[s.first : s.first+s.count]
 	if !slices.ContainsFunc(rounds, func(r round) bool { return !r.absent.Has(node) }) {
-		return // as for most releases that a node misses while it is away
+		return // as for most releases missed by a node while it is away
 	}
 	for i, op := range b.batches.reader.Read(s.kind, w.Buf[s.from:s.to]) {
 		if !rounds[i].absent.Has(node) {
@@ -170,7 +169,7 @@ func (w *wire) hint(node int, s *span) {
 	}
 }
 
-// repair has the nodes repaired that lack a key of s.
+// repair has the nodes without a key of s repaired.
 func (w *wire) repair(s *span) {
 	b := w.batch
 	if s.kind != Extend || !b.lacking {

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// ledger is what the votes of all batches have in common. The driver lock protects it.
+// ledger is what the votes of all batches share. The driver lock protects it.
 type ledger struct {
 	nodes     *nodes
 	observer  Observer
@@ -20,7 +20,7 @@ type ledger struct {
 	decided   []decision // to be completed
 }
 
-// decision is an operation that is decided: by the votes of a round, or without any.
+// decision is a decided operation: by the votes of a round, or without any.
 type decision struct {
 	op    *Op
 	votes *votes // nil: it was sent to no node
@@ -43,16 +43,16 @@ type votes struct {
 	undecided int  // rounds without a verdict
 	lacking   bool // a node lacks the key of an extend
 
-	// While nodes have granted all rounds that they have answered, their votes are these counts, and no tally has
-	// one of a round that is not decided.
+	// While nodes have granted all rounds they have answered, their votes are these counts, and no tally has a vote
+	// of an undecided round.
 	counted bool
 	upto    []int32 // by node: how many rounds it has granted, from the first on
-	settled int     // how many rounds are decided so, from the first on
+	settled int     // how many rounds, from the first on, were decided by counts
 
 	deadline time.Duration // of the most impatient round
-	doubt    time.Duration // when lost rounds are decided without the votes that are missing
+	doubt    time.Duration // when lost rounds are decided without the missing votes
 
-	answers     []answer   // of nodes, to operations that read
+	answers     []answer   // of nodes, to reading operations
 	cause       []error    // by node: why it has not answered the rest
 	failures    []failure  // single failed votes
 	refusals    []refusal  // answers to fenced acquires, other than OK
@@ -72,7 +72,7 @@ type round struct {
 	repairLife uint64     // of repairer
 	failures   int32      // the last of them in batch.failures, counted from 1
 	refusal    int32      // likewise in batch.refusals
-	stale      quorum.Set // nodes that have refused nothing but the number of a fencing token
+	stale      quorum.Set // nodes that refused nothing but the number of a fencing token
 	kind       Kind       // of op, which may be its user's again
 }
 
@@ -82,7 +82,7 @@ type failure struct {
 	err          error
 }
 
-// refusal is a node's answer to a fenced acquire, in the way of failure.
+// refusal is a node's answer to a fenced acquire, linked like failure.
 type refusal struct {
 	Refusal
 	before int32
@@ -114,7 +114,7 @@ func (v *votes) add(op *Op) {
 }
 
 // granted records that a node has granted the rounds from first to upto. In most batches there is nothing else to
-// record: then it is one addition, and the rounds that a quorum has granted so far are decided.
+// record: then it is one addition, and the rounds now granted by a quorum are decided.
 func (v *votes) granted(node, first, upto int) {
 	if !v.counted || v.quarantined.Has(node) {
 		for i := first; i < upto; i++ {
@@ -144,7 +144,7 @@ func (v *votes) granted(node, first, upto int) {
 	}
 }
 
-// uncount puts the votes that were counted into the tallies, before the first that is no grant.
+// uncount puts the counted votes into the tallies, before the first vote other than a grant.
 func (v *votes) uncount() {
 	v.counted = false
 	for node, upto := range v.upto {
@@ -171,9 +171,9 @@ func (v *votes) vote(node, i int, o quorum.Outcome, err error) {
 	}
 }
 
-// mayBeSplit reports whether a missing vote may show that a lost acquire has split the votes: until
-// now nodes have only denied it. It waits for that vote three times as long as it has taken, to within
-// a tick: several callers, each first at a node far from it, would all report a holder else.
+// mayBeSplit reports whether a missing vote may show that a lost acquire has split the votes: until now nodes have
+// only denied it. It waits for this vote three times as long as it has taken, to within a tick. Otherwise several
+// callers, each first at a node far from it, would all report a holder.
 func (v *votes) mayBeSplit(r *round) bool {
 	t := &r.tally
 	if t.Verdict() != quorum.Lost || r.kind != Acquire || t.Count(quorum.Granted) > 0 || v.nodes.quorum.Blocks(t.Nodes(quorum.Failed)) {
@@ -184,10 +184,9 @@ func (v *votes) mayBeSplit(r *round) bool {
 	return true
 }
 
-// countStale has the nodes vote that would have granted a larger token, once they are a quorum
-// with those that have granted this one, or no other node will answer. The attempt that
-// follows is above all that these know: if it began before, another of the quorum might
-// refuse it too, and so on.
+// countStale has the nodes vote that would have granted a larger token, once they are a quorum with the nodes that
+// granted this one, or no other node will answer. The next attempt is above all tokens these nodes know. If it began
+// before, another of the quorum might refuse it too, and so on.
 func (v *votes) countStale(i int, r *round) {
 	t := &r.tally
 	if !v.nodes.quorum.IsQuorum(t.Nodes(quorum.Granted)|r.stale) && r.stale != t.Nodes(0) {
@@ -217,8 +216,7 @@ func (v *votes) answered(node, i int, granted bool, kind Kind) {
 	}
 }
 
-// fenced records a node's answer to a fenced acquire or extend. Where it is not OK nothing
-// was written.
+// fenced records a node's answer to a fenced acquire or extend. Unless it is OK nothing was written.
 func (v *votes) fenced(node, i int, kind Kind, a fencing.Answer) {
 	if kind == Acquire && a.Code != fencing.OK {
 		r := &v.rounds[i]
@@ -260,8 +258,7 @@ func (v *votes) refused(node, i int, err error) {
 	v.vote(node, i, quorum.Failed, err)
 }
 
-// lost records failed votes in rounds that follow each other, where a node will not
-// answer any more.
+// lost records failed votes in successive rounds, where a node will not answer any more.
 func (v *votes) lost(node, first, count int, err error) {
 	v.cause[node] = err
 	for i := first; i < first+count; i++ {
@@ -295,7 +292,7 @@ func (v *votes) decide(i int, r *round) {
 // mostPatience is how many timeouts the nodes have for a round at most.
 const mostPatience = 20
 
-// expire fails the nodes that have not answered a round in time.
+// expire fails the nodes without an answer to a round in time.
 func (v *votes) expire(now time.Duration, underWay int64) {
 	if v.undecided > 0 && now >= v.deadline {
 		v.deadline = clock.Never
@@ -305,8 +302,8 @@ func (v *votes) expire(now time.Duration, underWay int64) {
 	}
 }
 
-// patience is how long the nodes have for a round, while so many operations are under way: in a burst,
-// which may starve the nodes themselves, longer.
+// patience is how long the nodes have for a round, with so many operations under way: longer in a burst, which may
+// starve the nodes themselves.
 func (r *round) patience(underWay int64) time.Duration {
 	return max(r.waited, r.timeout*time.Duration(1+min(underWay/leastBound, mostPatience-1)))
 }
@@ -335,8 +332,7 @@ func (v *votes) expireRound(i int, now time.Duration, underWay int64) {
 	}
 }
 
-// unsent notes that a node was never sent some acquires, and so has no key of
-// theirs.
+// unsent notes that a node was never sent some acquires, and so has none of their keys.
 func (v *votes) unsent(node, first, count int) {
 	for i := first; i < first+count; i++ {
 		v.rounds[i].absent.Add(node)
@@ -355,8 +351,8 @@ func (v *votes) isOver(i int) bool {
 	return r.kind == Acquire && (r.op == nil || r.op.state.Load() != r.life)
 }
 
-// repair has the nodes repaired that lack the key of a round, if it is won. A node may have answered
-// before the round was won, or long after.
+// repair has the nodes without the key of a round repaired, if the round is won. A node may have answered before the
+// win, or long after.
 func (v *votes) repair(i int, l *repairs, operand func() []command.Operand) {
 	r := &v.rounds[i]
 	if r.absent == 0 || r.repairer == nil || r.tally.Verdict() != quorum.Won {

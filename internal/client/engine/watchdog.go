@@ -2,9 +2,8 @@ package engine
 
 import "time"
 
-// maxSkips is how many ticks are left out while a lone caller has the driver
-// lock and reads all replies. A mutex is handed over to a goroutine that waits
-// for it, and then the caller's next operation would wait for the reader.
+// maxSkips is how many ticks are left out while a lone caller has the driver lock and reads all replies. A mutex is
+// handed over to a waiting goroutine, and then the caller's next operation would wait for the reader.
 const maxSkips = 3
 
 // watch is the watchdog's goroutine.
@@ -39,9 +38,8 @@ func (d *driver) watch() {
 	}
 }
 
-// tick is one turn of the watchdog: it reads stragglers, fails what was not answered
-// in time, ends the calls with a context that has ended, and closes silent connections. It
-// returns the time to the next tick, or 0 to sleep.
+// tick is one turn of the watchdog: it reads stragglers, fails late votes, ends the calls with an ended context, and
+// closes silent connections. It returns the time to the next tick, or 0 to sleep.
 func (d *driver) tick() time.Duration {
 	now := d.nodes.clock.Now() // before the Sweep: what has arrived by then is not late, however long this process stood still
 	d.nodes.Sweep(0)

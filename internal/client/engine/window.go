@@ -6,18 +6,16 @@ import (
 	"time"
 )
 
-// Bounds of one batch. Larger ones gain nothing: by then a system call costs
-// little next to what it carries.
+// Bounds of one batch. Larger ones gain nothing: by then a system call costs little next to its contents.
 const (
 	maxBatchOps  = 1024
 	maxBatchKeys = 256 << 10 // bytes of keys
 )
 
-// The number of batches that may be in flight depends on the round trip. On a fast
-// network one is best: operations submitted meanwhile become the next batch, and the
-// larger a batch, the less each operation costs. On a slow network an operation that
-// just missed a batch would wait for a whole round trip while the wire is idle. So
-// another batch is allowed for every roundPerBatch of the round trip.
+// The number of batches in flight depends on the round trip. On a fast network one is best: operations submitted
+// meanwhile become the next batch, and the larger a batch, the less each operation costs. On a slow network an
+// operation that just missed a batch would wait for a whole round trip while the wire is idle. So another batch is
+// allowed for every roundPerBatch of the round trip.
 const (
 	roundPerBatch = 500 * time.Microsecond
 	maxWindow     = 32
@@ -25,16 +23,14 @@ const (
 	probeEvery    = 100 // round trips, while there is more than one batch out
 )
 
-// The number of operations that may be in flight depends on how fast a quorum answers: an
-// operation that is sent waits at the nodes for those before it, and its timeout runs, while
-// none runs in the queue. So a burst is sent at the pace of the answers, and is late, not lost.
-// The bound begins with one batch, so as not to divide the only one in flight, and goes down to
-// leastBound at most: nodes that need 100 us for each answer as many in half of the default timeout.
+// The number of operations in flight depends on how fast a quorum answers. A sent operation waits at the nodes for
+// the earlier ones while its timeout runs; in the queue none runs. So a burst is sent at the pace of the answers, and
+// is late, not lost. The bound begins with one batch, so as not to divide the only one in flight, and goes down to
+// leastBound at most: nodes of 100 us for each operation answer as many in half of the default timeout.
 const leastBound = 256
 
-// window is the in-flight window: it bounds how many batches may be on the wire
-// unanswered, and how many operations. Its fields are the driver's; isOpen is read by
-// every submitter.
+// window is the in-flight window: it bounds the unanswered batches on the wire, and their operations. Its fields are
+// the driver's; isOpen is read by every submitter.
 //
 // A submitter appends to the queue and then reads isOpen; a driver opens the
 // window and then reads the queue. Both are sequentially consistent, so the second
@@ -43,7 +39,7 @@ type window struct {
 	size   int // batches
 	inside int
 	bound  int           // operations
-	most   int           // bound at most: half of the replies that a node may owe before it is cut off
+	most   int           // bound at most: half of the replies a node may owe before it is cut off
 	ops    int           // inside
 	round  time.Duration // a quorum's round trip when little else goes on; 0 is unknown
 	probed time.Duration // when it was last measured
@@ -78,10 +74,9 @@ func (w *window) limit() int {
 	return min(maxBatchOps, w.bound-w.ops)
 }
 
-// enter counts a batch as on the wire. A small batch that is alone on the wire measures the
-// round trip; a large one would measure the nodes' work. Under load there are no small
-// batches, and a window that one slow answer has opened too wide would stay open. So
-// every probeEvery round trips a small batch is made.
+// enter counts a batch as on the wire. A small batch alone on the wire measures the round trip; a large one would
+// measure the nodes' work. Under load there are no small batches, and a window opened too wide by one slow answer
+// would stay open. So every probeEvery round trips a small batch is made.
 func (w *window) enter(s *stay) {
 	if s.probe = w.inside == 0 && s.ops <= probeOps; s.probe {
 		w.probed, w.due = s.sentAt, false
@@ -106,11 +101,10 @@ func (w *window) leave(s *stay, now time.Duration, answered bool) {
 	w.set()
 }
 
-// pace has bound follow what the nodes of a quorum work off in a quarter of the time that the round
-// trip leaves of the timeout, in proportion to what the batch has shown. It grows while it is used, since
-// nothing else shows that they would work off more, and by as much as was answered. It shrinks when
-// they have needed half of that time: in between there is no need. Nodes that are silent or down
-// show no pace.
+// pace has bound follow the nodes of a quorum: it is what they work off in a quarter of the time left, the timeout
+// less the round trip, in proportion to what the batch has shown. It grows while it is used, since nothing else shows
+// room for more, and by as much as was answered. It shrinks when they have needed half of the time left: in between
+// there is no need. Nodes that are silent or down show no pace.
 func (w *window) pace(s *stay, took time.Duration, answered bool) {
 	left := max(0, s.soonest-w.round)
 	work := max(1, took-w.round)

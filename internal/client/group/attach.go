@@ -11,12 +11,11 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// maxValue bounds a value that Attach takes: as much of one is read back.
+// maxValue bounds a value for Attach: as much of one is read back.
 const maxValue = 256
 
-// Attach makes a handle of a lock that was acquired elsewhere, once a quorum of nodes of each
-// group that has the key has shown its value. Its validity is what was given, and what the nodes
-// show at most.
+// Attach makes a handle of a lock acquired elsewhere, once a quorum of nodes of each group of the key has shown its
+// value. Its validity is the given one, and at most that shown by the nodes.
 func Attach(ctx context.Context, key, value string, validUntil time.Time, groups ...*Group) (Handle, error) {
 	g := groups[0]
 	now := g.clock.Now()

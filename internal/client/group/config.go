@@ -19,31 +19,29 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Config configures a [Group]. The root package fills it, and documents the settings.
-// Settings of the engine and of conn stand in the Config of their package, so that
-// each is set once and not copied.
+// Config configures a [Group]. The root package fills it, and documents the settings. Settings of the engine and of
+// the fleet stand in the Config of their package: each is set once and not copied.
 type Config struct {
 	Nodes      []string // addresses, perhaps with credentials
 	NextNodes  []string // likewise, while the nodes change
-	In         Lists    // of a group of several: those lists of groups that have it
-	Places     []string // of a group of several, in each list: its number, and of how many
+	In         Lists    // of one of several groups: its lists of groups
+	Places     []string // of one of several groups, in each list: its number, and of how many
 	Retry      Retry
 	Name       string
 	NoHandOver bool
 	Logger     *slog.Logger // nil: slog.Default, for warnings and errors
 	Fenced     bool
-	NextMaxTTL time.Duration // the MaxTTL of fenced clients after a change that is under way; else 0
+	NextMaxTTL time.Duration // the MaxTTL of fenced clients after a change; else 0
 	knobs.Knobs
 	Shared
 
 	Engine engine.Config // New sets Clock, OnVote and OnPanic
 	Conn   fleet.Config  // New sets all but the user's settings
 
-	// QuorumError returns the error for an operation that ended without a quorum.
-	// AcquireError returns that of an Acquire which gave up after so many attempts,
-	// with the errors of the last one, if any, and of its context, nil if that has not
-	// ended it. All three are required.
-	// The others may be nil; the root package's Hooks document where they are called.
+	// QuorumError returns the error of an operation without a quorum. AcquireError returns the error of an Acquire
+	// that gave up after so many attempts: last is the error of the last one, if any, and ended the error of the
+	// context, nil unless the context has ended it. All three are required. The others may be nil; the root package's
+	// Hooks document where they are called.
 	QuorumError  func(n *Nodes, op *engine.Op) error
 	AcquireError func(key string, attempts int, waited time.Duration, last, ended error) error
 	LostError    func(key string, cause error) error // of Do
@@ -63,18 +61,18 @@ type Config struct {
 // Shared is what a client has once for all its groups.
 type Shared struct {
 	Clock   *clock.System
-	Servers *fleet.Servers  // that are nodes
+	Servers *fleet.Servers  // of the nodes of all groups
 	Peers   *engine.Peers   // the engines of all groups
 	Ending  <-chan struct{} // closed when the client begins to close
 	Ring    func()          // has all Turns called at once; it is called under locks, and does not block
-	First   int             // how many nodes the groups before this one have
+	First   int             // the number of nodes of the groups before this one
 }
 
 // Retry is how an Acquire tries again.
 type Retry = waiting.Retry
 
-// check returns cfg with its defaults and the parsed addresses of the nodes. It does
-// not set the defaults that the engine and the fleet set themselves.
+// check returns cfg with its defaults and the parsed addresses of the nodes. It does not set the defaults of the
+// engine and the fleet.
 func (cfg Config) check() (Config, error) {
 	var err error
 	if cfg.Logger == nil {
@@ -124,7 +122,7 @@ func (cfg Config) check() (Config, error) {
 	case ttl == cfg.Engine.MaxTTL:
 		return cfg, fmt.Errorf("both MaxTTL and NextMaxTTL are %v: leave NextMaxTTL out unless it changes", ttl)
 	default:
-		cfg.Engine.MaxTTL = min(ttl, cfg.Engine.MaxTTL) // clients that have one alone wait for no longer
+		cfg.Engine.MaxTTL = min(ttl, cfg.Engine.MaxTTL) // clients with one of the two alone wait for no longer
 	}
 	if cfg.Fenced && cfg.Engine.MaxTTL == 0 {
 		return cfg, errors.New("the MaxTTL is missing, which Fenced needs: a node that has forgotten has no vote until locks of that TTL have ended")

@@ -22,8 +22,8 @@ type Doing struct {
 	Acquire func(context.Context) (Handle, error)
 }
 
-// Do calls f with a context that ends with the lock that d brings. It releases the lock in every case, and does not wait
-// for the nodes: what it reports as lost was seen before.
+// Do calls f with a context that ends with the lock of d. It releases the lock in every case, and does not wait for
+// the nodes: a loss is reported if it was seen before.
 func (g *Group) Do(ctx context.Context, d Doing, f func(context.Context) error) (err error) {
 	if d.TTL < renewal.MinTTL {
 		return engine.WrongArgument("ttl is %v; %s needs %v at least, to keep the lock alive", d.TTL, d.Name, renewal.MinTTL)
@@ -41,7 +41,7 @@ func (g *Group) Do(ctx context.Context, d Doing, f func(context.Context) error) 
 	}
 	left := false
 	defer func() {
-		if !left { // ctx or Rand, which are user code, has panicked
+		if !left { // ctx or Rand, user code, has panicked
 			h.ReleaseAsync()
 		}
 	}()
@@ -61,8 +61,8 @@ func (g *Group) Do(ctx context.Context, d Doing, f func(context.Context) error) 
 	return f(kept)
 }
 
-// heldAround is a key of d if ctx belongs to a lock on it that this client holds, or "". Where any of several is enough, it
-// must belong to locks on all of them.
+// heldAround is a key of d if ctx belongs to a lock on it held by this client, or "". Where any of several is enough,
+// ctx must belong to locks on all of them.
 func (g *Group) heldAround(ctx context.Context, d *Doing) (held string) {
 	around, now := holding.Around(ctx, func(home holding.Site) bool { return home.(*Group).ending == g.ending }), g.clock.Now()
 	for _, key := range d.Keys {

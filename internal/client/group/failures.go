@@ -12,16 +12,14 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// sentinels are the results that callers distinguish, and that no node's failure may
-// be taken for.
+// sentinels are the results distinguished by callers. No node's failure may be taken for one.
 var sentinels = []error{
 	engine.ErrTaken, engine.ErrSplit, engine.ErrNoQuorum, engine.ErrExpired, engine.ErrNotHeld, engine.ErrClosed, engine.ErrBusy,
 	engine.ErrStopped, engine.ErrArgument, engine.ErrConfig, fence.ErrForgotten,
 }
 
-// misconfigured returns the error of nodes that must not be used, or that all refuse to
-// be, for a reason which does not mend by itself; or nil. Where acquires are fenced, one
-// node is enough that cannot take part in it: it would have no vote for good.
+// misconfigured returns the error of unfit nodes, or of all nodes if all refuse for a lasting reason; or nil. With
+// fencing one node is enough that cannot take part in it: it would have no vote for good.
 func misconfigured(nodes []fleet.Node, fenced, joint bool) error {
 	var refusing, unfenced []error
 	for _, n := range nodes {
@@ -53,9 +51,8 @@ func misconfigured(nodes []fleet.Node, fenced, joint bool) error {
 
 var errTwoNames = errors.New("write one name for a server in Nodes and NextNodes")
 
-// Failures returns why votes on an operation have failed. The engine names the reasons
-// that are the same for all operations by one error each, so that a vote that fails
-// allocates nothing; here the errors have all details.
+// Failures returns why votes on an operation have failed. The engine has one error for each reason common to all
+// operations, so a failed vote allocates nothing; here the errors have all details.
 func (n *Nodes) Failures(op *engine.Op) []engine.Failure {
 	full := make([]engine.Failure, len(op.Failures))
 	for i, f := range op.Failures {
@@ -75,7 +72,7 @@ type guard struct {
 	since, until time.Duration
 }
 
-// whyGuarded is the reason why a node has no vote, with the time that is left.
+// whyGuarded is the reason why a node has no vote, with the time left.
 func (n *Nodes) whyGuarded(node int) error {
 	g := n.guards[node].Load()
 	if g == nil {
@@ -90,8 +87,8 @@ func (n *Nodes) whyGuarded(node int) error {
 	return texts.Because(conn.ErrQuarantined, "restarted, up for %v: no vote for %v", up, left)
 }
 
-// Explain returns err, of an operation or of the whole that it has decided, as the API shows
-// it. Only one without a quorum has details, and allocates.
+// Explain returns err, of an operation or of the whole decided by it, as the API shows it. Only an error without a
+// quorum has details, and allocates.
 func (n *Nodes) Explain(op *engine.Op, err error) error {
 	if err != engine.ErrNoQuorum {
 		return err
@@ -99,15 +96,15 @@ func (n *Nodes) Explain(op *engine.Op, err error) error {
 	return n.cfg.QuorumError(n, op)
 }
 
-// Lacking returns the lists that have no quorum for an operation, since nodes have failed; both
-// are false without NextNodes.
+// Lacking returns the lists without a quorum for an operation, since nodes have failed; both are false without
+// NextNodes.
 func (n *Nodes) Lacking(op *engine.Op) Lists {
 	if n.cfg.members.Next == nil {
 		return Lists{}
 	}
 	failed := op.Tally.Nodes(quorum.Failed)
 	lists := n.cfg.members.blocked(failed)
-	if lists == (Lists{}) { // together with those that lack the key
+	if lists == (Lists{}) { // together with nodes without the key
 		lists = n.cfg.members.blocked(failed | op.Tally.Nodes(quorum.Denied))
 	}
 	return lists

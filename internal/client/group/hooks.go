@@ -11,15 +11,14 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// reportAttempt reports an attempt that has ended with err. ctx is its caller's, or nil.
+// reportAttempt reports the end of an attempt, with its error or nil. ctx is its caller's, or nil.
 func (g *Group) reportAttempt(ctx context.Context, op *engine.Op, key []byte, err error) {
 	if f := g.cfg.OnAttempt; f != nil {
 		f(ctx, op.Kind, string(key), op.Took(g.clock.Now()), op.Tally, err)
 	}
 }
 
-// reportEnd counts and reports an operation on a lock, and returns its error as the API shows it. op has
-// decided it.
+// reportEnd counts and reports an operation on a lock, decided by op, and returns its error as the API shows it.
 func (g *Group) reportEnd(ctx context.Context, c *Calls, op *engine.Op, err error) error {
 	c.Note(err)
 	err = c.Explain(op, err)
@@ -27,7 +26,7 @@ func (g *Group) reportEnd(ctx context.Context, c *Calls, op *engine.Op, err erro
 	return err
 }
 
-// report is an attempt to acquire that has ended, for Hooks.Attempt.
+// report is an ended attempt to acquire, for Hooks.Attempt.
 type report struct {
 	key   string
 	took  time.Duration
@@ -35,13 +34,13 @@ type report struct {
 	err   error
 }
 
-// reports is the attempts of one call; nil without a hook. It is used again, so that reporting
-// allocates nothing, and apart from the stacks of callers, which wait with what they hold there.
+// reports is the attempts of one call; nil without a hook. It is used again, so reporting allocates nothing. It is
+// not on the stacks of callers: they would hold it there while they wait.
 type reports struct{ of []report }
 
 var unusedReports = sync.Pool{New: func() any { return new(reports) }}
 
-// with adds an attempt to those of a call.
+// with adds an attempt to a call's.
 func (r *reports) with(a report) *reports {
 	if r == nil {
 		r = unusedReports.Get().(*reports)
@@ -50,9 +49,8 @@ func (r *reports) with(a report) *reports {
 	return r
 }
 
-// report calls the hook for each attempt of a caller. Where that stands in lines, others act
-// meanwhile: a hook may block. h is what the last attempt has brought: if the hook panics the
-// caller gets no handle, and the lock is released.
+// report calls the hook for each attempt of a caller. If the caller stands in lines, others act meanwhile: a hook may
+// block. h is the result of the last attempt: if the hook panics the caller gets no handle, and the lock is released.
 func (g *Group) report(ctx context.Context, h Handle, r *reports, all ...*waiting.Waiter) {
 	if r != nil {
 		waiting.Aside(func() { g.callHook(ctx, h, r) }, all...)
@@ -77,8 +75,8 @@ func (g *Group) callHook(ctx context.Context, h Handle, r *reports) {
 	unusedReports.Put(r)
 }
 
-// reportUnsent counts and reports an attempt that no node was asked for: an extend of a
-// lock that has expired or was released, or an acquire while others wait for the key.
+// reportUnsent counts and reports an attempt that no node was asked for: an extend of a lock expired or released, or
+// an acquire while others wait for the key.
 func (g *Group) reportUnsent(ctx context.Context, kind engine.Kind, key string, err error) {
 	g.engine.Note(kind, err)
 	if f := g.cfg.OnAttempt; f != nil {
@@ -86,7 +84,7 @@ func (g *Group) reportUnsent(ctx context.Context, kind engine.Kind, key string, 
 	}
 }
 
-// reportLost reports that a lock is gone, unless that was reported before.
+// reportLost reports that a lock is gone, unless it has done so before.
 func (h Handle) reportLost(key string, err error) {
 	if f := h.group.cfg.OnLockLost; f != nil && h.hold.ReportLoss() {
 		f(key, err)

@@ -16,11 +16,11 @@ type Lists struct{ Nodes, NextNodes bool }
 type Members struct {
 	Now, Next *quorum.Config // the lists; Next is nil unless there are two
 	Quorum    *quorum.Config // both together
-	one       Lists          // that there is, where Next is nil; both, if they are alike
+	one       Lists          // the only list, where Next is nil; both, if they are alike
 }
 
-// parse reads the lists: addresses are those of Nodes, and then those that are new in NextNodes. Of a
-// group of several, in is the lists of groups that have it; there its nodes may be alike.
+// parse reads the lists: addresses are those of Nodes, and then the new ones of NextNodes. For one of several groups,
+// in is its lists of groups; there the nodes of both may be alike.
 func parse(nodes, nextNodes []string, in Lists) (m Members, addresses []conn.Address, err error) {
 	if m.one = in; in == (Lists{}) {
 		m.one.Nodes = true
@@ -68,7 +68,7 @@ func parse(nodes, nextNodes []string, in Lists) (m Members, addresses []conn.Add
 	return m, addresses, nil
 }
 
-// in returns the lists in which a node is.
+// in returns the lists of a node.
 func (m *Members) in(node int) Lists {
 	if m.Next == nil {
 		return m.one

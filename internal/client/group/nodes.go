@@ -13,9 +13,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Nodes is the nodes of one quorum as their client sees them: which there are, which of them can vote, and why
-// the others cannot. What changes about a node is protected by the driver lock. Hooks and the log are called later, by
-// the goroutine of callbacks. It is safe for concurrent use.
+// Nodes is the nodes of one quorum as their client sees them: which there are, which of them can vote, and why the
+// others cannot. The driver lock protects all that changes about a node. Hooks and the log are called later, by the
+// goroutine of callbacks. It is safe for concurrent use.
 type Nodes struct {
 	cfg       *Config // the group's
 	names     []string
@@ -26,7 +26,7 @@ type Nodes struct {
 	guards    []atomic.Pointer[guard] // the last of each node
 }
 
-// newNodes returns nodes that Connect completes.
+// newNodes returns nodes, to be completed by Connect.
 func newNodes(cfg *Config, addresses []conn.Address) *Nodes {
 	n := &Nodes{cfg: cfg, guards: make([]atomic.Pointer[guard], len(addresses))}
 	for _, a := range addresses {
@@ -38,10 +38,10 @@ func newNodes(cfg *Config, addresses []conn.Address) *Nodes {
 // Connect begins to connect to the nodes, and starts the engine. Await comes next.
 func (n *Nodes) Connect(cfg fleet.Config, e *engine.Engine, f *fence.Client) (err error) {
 	n.engine, n.fence = e, f
-	cfg.Hidden, cfg.Fenced = sentinels, f != nil // or tokens that come back from an old file would count
+	cfg.Hidden, cfg.Fenced = sentinels, f != nil // or tokens back from an old file would count
 	cfg.OnUp, cfg.OnDown, cfg.OnStays, cfg.OnPush = e.NodeUp, e.NodeDown, n.stays, e.Pushed
 	lock := e.DriverLock()
-	lock.Lock() // a quick dialer calls Up, which needs the fleet
+	lock.Lock() // a quick dialer calls Up: it needs the fleet
 	n.fleet, err = fleet.New(cfg, lock)
 	lock.Unlock()
 	if err == nil {
@@ -50,9 +50,8 @@ func (n *Nodes) Connect(cfg fleet.Config, e *engine.Engine, f *fence.Client) (er
 	return err
 }
 
-// Await waits until each node has answered or failed a first time. An error is why they must not
-// be used. A node that was never up is reported as down: the fleet reports the end of a connection
-// only.
+// Await waits until each node has answered or failed a first time. An error is why they must not be used. A node
+// never up is reported as down: the fleet reports only the end of a connection.
 func (n *Nodes) Await() error {
 	n.fleet.AwaitFirstDials()
 	n.engine.DriverLock().Lock()
@@ -108,7 +107,7 @@ func (n *Nodes) Node(i int) metrics.Node {
 	}
 }
 
-// vote is why a node has no vote in locks, and for how long still, if that is known.
+// vote is why a node has no vote in locks, and for how long still, if known.
 func (n *Nodes) vote(i int, at *fleet.Node) (left time.Duration, why error) {
 	left, why = n.fence.Vote(i)
 	switch left = max(at.Guarded, left); {
@@ -148,7 +147,7 @@ func (n *Nodes) guarded(s metrics.Node) {
 	}, n.cfg.OnNodeGuarded, s)
 }
 
-// Forgot notes that a node has lost its fencing tokens. Of one that has restarted Up has done it.
+// Forgot notes that a node has lost its fencing tokens. For a restarted node Up has done so.
 func (n *Nodes) Forgot(i int) {
 	n.engine.DriverLock().Lock()
 	defer n.engine.DriverLock().Unlock()
@@ -166,7 +165,7 @@ func (n *Nodes) Down(i int) {
 	}, n.cfg.OnNodeDown, s)
 }
 
-// stays notes that a node which is down fails for another reason. The driver lock is held.
+// stays notes that a node still down fails for another reason. The driver lock is held.
 func (n *Nodes) stays(i int) {
 	s := n.Node(i)
 	n.report(func() {
@@ -174,8 +173,8 @@ func (n *Nodes) stays(i int) {
 	}, nil, s)
 }
 
-// report has the log and a hook called with the news of a node. They are two calls: a panic in one
-// does not keep the other from happening.
+// report has the log and a hook called with the news of a node. They are two calls: a panic in one does not prevent
+// the other.
 func (n *Nodes) report(log func(), hook func(metrics.Node), s metrics.Node) {
 	n.engine.Notify(log)
 	if hook != nil {

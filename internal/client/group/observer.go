@@ -6,7 +6,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// observer is a Group as its engine's Observer: it passes on what a driver comes to know.
+// observer is a Group as its engine's Observer: it passes on what a driver finds out.
 type observer Group
 
 // NodeChanged implements engine.Observer.

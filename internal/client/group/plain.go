@@ -9,15 +9,15 @@ import (
 	"github.com/redlock-go/redlock/internal/client/holding"
 )
 
-// This page is the whole path of a lock where nothing is rare: one key in one group, no hook, no fencing, no value of a front
-// end, and no line for any key. What has been granted, or released, is done here. Any other end is judged beside it, by attempt
-// and by released, which are given the call as it has ended; so nothing is decided twice.
+// This page is the whole path of a plain lock: one key in one group, no hook, no fencing, no value of a front end,
+// and no line for any key. A grant, or a successful release, ends here. attempt and released judge any other end,
+// given the ended call; so nothing is decided twice.
 
 // isPlain reports whether a call has nothing but its own key to look after.
 func (g *Group) isPlain() bool { return g.plain && !g.lines.Known() }
 
-// plainly makes an attempt to acquire. A call without an error is one that has not won. Rand and ctx are user code: if it
-// panics no node was asked, and the pool is short of a call.
+// plainly makes an attempt to acquire. A call without an error has not won. Rand and ctx are user code: after a panic
+// of theirs no node was asked, and the pool is short of a call.
 func (g *Group) plainly(ctx context.Context, key string, ttl time.Duration) (h Handle, ended *engine.Call, err error) {
 	c, err := g.engine.Call(engine.Acquire, key, ttl)
 	if err != nil {
@@ -37,7 +37,7 @@ func (g *Group) plainly(ctx context.Context, key string, ttl time.Duration) (h H
 	return h, nil, nil
 }
 
-// releasePlainly is Release. It is not done where something is rare about the lock, and has changed nothing then.
+// releasePlainly is Release of a plain lock. For any other lock it returns false, and has changed nothing.
 func (h Handle) releasePlainly(ctx context.Context) (done bool, err error) {
 	g := h.group
 	if ctx.Err() != nil || !g.engine.HasRoom(1) {

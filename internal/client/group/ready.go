@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// readiness wakes the callers that wait for a quorum of nodes. The driver lock protects it.
+// readiness wakes the callers waiting for a quorum of nodes. The driver lock protects it.
 type readiness struct {
 	changed chan struct{} // closed when a node comes up; nil while no goroutine waits
 }
@@ -22,7 +22,7 @@ func (r *readiness) wake() {
 	}
 }
 
-// Voting notes that a node has got its fenced vote back.
+// Voting notes that a node has its fenced vote back.
 func (n *Nodes) Voting() {
 	n.engine.DriverLock().Lock()
 	defer n.engine.DriverLock().Unlock()
@@ -32,8 +32,8 @@ func (n *Nodes) Voting() {
 // leastWait is how long Ready waits at least before it looks at a quarantine again.
 const leastWait = 10 * time.Millisecond
 
-// Ready waits until a quorum of nodes is up and may vote, or with every all of them, until ctx ends, or until the client is
-// closed. It is woken when a node comes up, and at the end of a quarantine.
+// Ready waits until a quorum of nodes, or with every all of them, is up and may vote, until ctx ends, or until the
+// client is closed. It is woken when a node comes up, and at the end of a quarantine.
 func (n *Nodes) Ready(ctx context.Context, every bool) error {
 	ctx = orBackground(ctx)
 	for {
@@ -55,8 +55,8 @@ func (n *Nodes) Ready(ctx context.Context, every bool) error {
 	}
 }
 
-// look returns why there is no quorum, an ErrNoQuorum with the nodes that cannot vote, and when there
-// may be one: once changed is closed, or after soonest.
+// look returns why there is no quorum, an ErrNoQuorum with the nodes without a vote, and when there may be one: once
+// changed is closed, or after soonest.
 func (n *Nodes) look(every bool) (changed <-chan struct{}, soonest time.Duration, why error) {
 	op := engine.Op{Err: engine.ErrNoQuorum}
 	op.Tally.Reset(n.cfg.members.Quorum)

@@ -14,15 +14,14 @@ import (
 // MaxKeys is how many keys AcquireAll and AcquireAny take.
 const MaxKeys = 64
 
-// Part is the keys of a set that one group has. A key that moves is in two parts.
+// Part is the keys of a set in one group. A moving key is in two parts.
 type Part struct {
 	Group *Group
 	Keys  []string
 }
 
-// CheckKeys returns keys, each once, in their canonical order, which is the same for all clients: of
-// two sets that overlap, the one that reaches a node first then wins all of it
-// there.
+// CheckKeys returns keys, each once, in their canonical order, the same for all clients: of two overlapping sets, the
+// first one at a node wins all of it there.
 func CheckKeys(call string, keys []string) ([]string, error) {
 	switch n := len(keys); {
 	case n == 0:
@@ -33,7 +32,7 @@ func CheckKeys(call string, keys []string) ([]string, error) {
 	return slices.Compact(slices.Sorted(slices.Values(keys))), nil
 }
 
-// unique is keys without those that stand there a second time.
+// unique is keys, each once.
 func unique(keys []string) (once []string) {
 	for _, key := range keys {
 		if !slices.Contains(once, key) {
@@ -43,9 +42,9 @@ func unique(keys []string) (once []string) {
 	return once
 }
 
-// AcquireAll is Acquire for several keys, or one that moves, which become one lock: all or none.
-// The parts are in the order of their groups, and the keys of each in their canonical order. The
-// first group counts the lock, and keeps it alive. With once there is one attempt.
+// AcquireAll is Acquire for several keys, or a moving one, as one lock: all or none. The parts are in the order of
+// their groups, and the keys of each in their canonical order. The first group counts the lock, and keeps it alive.
+// With once there is one attempt.
 func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool) (Handle, error) {
 	g, more := parts[0].Group, &holding.More{Keys: parts[0].Keys}
 	if len(parts) > 1 {
@@ -69,14 +68,14 @@ func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool)
 	return g.acquire(orBackground(ctx), keys[0], more, ttl, once, nil)
 }
 
-// fairFor is for how long a set asks for its keys only when it has a turn in each of its lines. Of 20 callers for three of
+// fairFor is for how long a set asks for its keys only with a turn in each of its lines. Of 20 callers for three of
 // ten keys one waited for 1.6 s at most, and for 4.7 s where each asked at any turn.
 const fairFor = 100 * time.Millisecond
 
-// inLines is AcquireAll in the lines for the keys that others want. It asks the nodes for all keys when it has a turn in
-// each, and once it has waited for a while, in one. Until it has all keys it keeps a turn for as long as it has waited for
-// it, and then leaves that line: the key is free meanwhile, and others want it. It stands there again when it waits for no
-// other turn. A turn that is kept refuses no vote, so no set waits for another for long.
+// inLines is AcquireAll in the lines for the contended keys. It asks the nodes for all keys once it has a turn in
+// each line, and after a while, in one. Until it has all keys it keeps a turn for as long as it has waited for it,
+// and then leaves that line: the key is free meanwhile, and others want it. It stands there again when it waits for
+// no other turn. A kept turn refuses no vote, so no set waits for another for long.
 func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *Calls, s *holding.State) (Handle, error) {
 	bell, places := waiting.NewBell(), make([]*waiting.Waiter, len(s.More.Keys))
 	join := func(i int, call *engine.Call, denied quorum.Set, last error) {

@@ -6,7 +6,7 @@ import (
 	"github.com/redlock-go/redlock/internal/client/waiting"
 )
 
-// AddStats adds what g has counted, and its nodes as node shows them. All of it is of one moment.
+// AddStats adds the counts of g, and its nodes as shown by node. All of it is of one moment.
 func AddStats[N any](g *Group, s *metrics.Stats[N], node func(metrics.Node) N) {
 	held, kept, lost := g.keeper.Count()
 	s.Held += held

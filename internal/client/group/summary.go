@@ -26,17 +26,16 @@ func (s Status) String() string {
 	return [...]string{"unknown", "free", "held", "split", "held without a TTL"}[s]
 }
 
-// Summary is what the nodes together have at a key. Holder and Digest are of the value that most
-// nodes have.
+// Summary is what the nodes together have at a key. Holder and Digest are of the value on most nodes.
 type Summary struct {
 	Status         Status
 	Holder, Digest string
-	Value          Value         // that a quorum has
-	TTL            time.Duration // that a quorum shows of it at least
+	Value          Value         // of a quorum
+	TTL            time.Duration // shown by a quorum at least
 }
 
-// Value is a value that can release a lock, or the zero Value. It is behind a pointer to a string,
-// which package fmt does not follow.
+// Value is a value able to release a lock, or the zero Value. It is behind a pointer to a string: package fmt does
+// not follow it.
 type Value struct{ text *string }
 
 // Show returns the value, or "".
@@ -47,7 +46,7 @@ func (v Value) Show() string {
 	return *v.text
 }
 
-// count is the nodes that have one value, and those that have it without a TTL.
+// count is the nodes with one value, and among them those without a TTL.
 type count struct{ nodes, eternal quorum.Set }
 
 // summarize counts what read has seen.
@@ -94,7 +93,7 @@ func summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
 	return s
 }
 
-// Both is the summary of a key that is locked in two groups of nodes.
+// Both is the summary of a key locked in two groups of nodes.
 func Both(a, b Summary) Summary {
 	if a.Status == b.Status && a.Value.Show() == b.Value.Show() {
 		a.TTL = min(a.TTL, b.TTL)
@@ -110,7 +109,7 @@ func Both(a, b Summary) Summary {
 	return s
 }
 
-// Holder is what may be shown of the value: the name that follows the token, and a digest.
+// Holder is what may be shown of the value: the name behind the token, and a digest.
 func (n *Sight) Holder() (name, digest string) {
 	if !n.There {
 		return "", ""

@@ -8,18 +8,18 @@ import (
 	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
-// expiries counts locks by the end of their validity, so that those which end with their TTL count no more: nothing
-// happens to them then. A count takes no lock and costs no memory for each of them.
+// expiries counts locks by the end of their validity. So locks that end with their TTL, when nothing happens to them,
+// count no more. Counting takes no mutex as a rule, and no memory for each lock.
 //
-// An end is known to within a grain. Each grain has a cell, which it shares with later ones. A cell is taken over
-// once its grain is past; until then the later one is counted in the map. A grain may be in both: only the
-// sum of all grains to come is asked for.
+// An end is known to within a grain. Each grain has a cell, shared with later ones. A cell is taken over once its
+// grain is past; until then the later one is counted in the map. A grain may be in both: only the sum of all grains
+// to come is asked for.
 type expiries struct {
 	clock clock.Clock
 	cells [cells]atomic.Uint64 // the grain, and how many locks end in it
 	mu    sync.Mutex
 	more  map[int64]int
-	swept int // how many grains more had after grains that are past were dropped
+	swept int // how many grains more had after the last sweep
 }
 
 const (
@@ -28,7 +28,7 @@ const (
 	countBits = 28
 )
 
-// add counts n locks, which may be less than 0, that end at until.
+// add counts n locks with an end at until. n may be less than 0.
 func (x *expiries) add(until time.Duration, n int) {
 	if until <= 0 {
 		return

@@ -8,11 +8,11 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 )
 
-// Kept is the context of a lock that is kept alive.
+// Kept is the context of a lock kept alive.
 //
-// It is derived from a source, and not from the user's context: to cancel a context of the
-// standard library takes it off its parent, which may be user code, and the keeper must not
-// call that. The end of the user's context is passed on to the source by userEnded.
+// It is derived from a source, and not from the user's context. To cancel a context of the standard library takes it
+// off its parent: this may be user code, and the keeper must not call it. userEnded passes the end of the user's
+// context on to the source.
 type Kept struct {
 	context.Context
 	cancel context.CancelCauseFunc
@@ -20,17 +20,17 @@ type Kept struct {
 	user   context.Context
 	keeper *Keeper
 	hold   Hold
-	entry  entry // no other lock's, ever: to stop it late does no harm
+	entry  entry // no other lock's, ever: a late stop does no harm
 	detach func() bool
-	lost   atomic.Pointer[error] // what the keeper has reported
+	lost   atomic.Pointer[error] // the keeper's report
 }
 
-// Keep keeps the lock of h alive until its context ends: by Stop, with ctx, or because the
-// lock is lost. The context has ended already if that is impossible.
+// Keep keeps the lock of h alive until its context ends: by Stop, with ctx, or because the lock is lost. If the lock
+// cannot be kept alive, the context has ended already.
 //
-// The user's context is asked before the keeper knows of the lock: it is user code and may
-// panic, and then nothing was begun. It may end at any time from then on, also before the
-// keeper has the entry; so it is looked at again after that.
+// The user's context is asked before the keeper knows of the lock: it is user code and may panic, and then nothing
+// was begun. It may end at any time from then on, also before the keeper has the entry; so it is looked at again
+// afterwards.
 func (k *Keeper) Keep(ctx context.Context, h Hold) *Kept {
 	c := newKept(ctx)
 	c.keeper, c.hold = k, h
@@ -64,11 +64,11 @@ func newKept(ctx context.Context) *Kept {
 	return c
 }
 
-// fenceKey is that of the fencing token in the context of a lock that is kept alive.
+// fenceKey is the key of the fencing token in the context of a lock kept alive.
 type fenceKey struct{}
 
-// Value has the lock's fencing token beside the values of the user's context. That of a lock
-// without a token hides the token of one around it.
+// Value has the lock's fencing token beside the values of the user's context. A lock without a token hides the token
+// of a lock around it.
 func (c *Kept) Value(key any) any {
 	if key == (fenceKey{}) {
 		return c
@@ -76,7 +76,7 @@ func (c *Kept) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// FenceFrom is the fencing token of the lock that ctx belongs to: ctx is its context, or derived from it.
+// FenceFrom is the fencing token of the lock of ctx: ctx is its context, or derived from it.
 func FenceFrom(ctx context.Context) (token uint64, ok bool) {
 	c, ok := ctx.Value(fenceKey{}).(*Kept)
 	if !ok || c.hold.Fence == 0 {
@@ -85,7 +85,7 @@ func FenceFrom(ctx context.Context) (token uint64, ok bool) {
 	return c.hold.Fence, true
 }
 
-// Around is the locks that ctx belongs to, as FenceFrom finds the innermost: those with a home that is asked for.
+// Around is the locks of ctx, the innermost, as of FenceFrom, first: all with a home accepted by at.
 func Around(ctx context.Context, at func(home Site) bool) (held []State) {
 	for {
 		c, ok := ctx.Value(fenceKey{}).(*Kept)
@@ -101,8 +101,8 @@ func Around(ctx context.Context, at func(home Site) bool) (held []State) {
 	}
 }
 
-// Err looks at the clock itself, and at the user's context, so that a function that asks
-// after a pause learns the truth although no goroutine of ours has run since.
+// Err looks at the clock itself, and at the user's context: a function that asks after a pause learns the truth,
+// although no goroutine of ours has run since.
 func (c *Kept) Err() error {
 	if c.Context.Err() == nil && c.detach != nil {
 		if c.user.Err() != nil {
@@ -126,7 +126,7 @@ func (c *Kept) look() (over bool) {
 	return over
 }
 
-// Stop ends that the lock is kept alive, and the context. To call it twice does nothing.
+// Stop ends the renewals of the lock, and the context. A second call does nothing.
 func (c *Kept) Stop() {
 	if c.detach != nil {
 		c.detach()
@@ -135,8 +135,8 @@ func (c *Kept) Stop() {
 	c.cancel(engine.ErrStopped) // unless it has ended before
 }
 
-// Lost is why the lock was lost while it was kept alive, or could not be kept alive, or
-// nil. The keeper may not have noticed yet.
+// Lost is why the lock was lost while kept alive, or could not be kept alive, or nil. The keeper may not have noticed
+// yet.
 func (c *Kept) Lost() error {
 	alive := c.Context.Err() == nil
 	over := alive && c.look()
@@ -155,8 +155,8 @@ func (c *Kept) userEnded() {
 	c.keeper.stop(&c.entry, c.hold)
 }
 
-// endWithUser ends the context as the user's, which has ended. That is user code, and is
-// called on a goroutine of package context, where a panic would end the process.
+// endWithUser ends the context with the error of the user's, which has ended. To ask for it is user code, on a
+// goroutine of package context, where a panic would end the process.
 func (c *Kept) endWithUser() {
 	err := context.Canceled
 	func() {
@@ -168,7 +168,7 @@ func (c *Kept) endWithUser() {
 	c.source.end(err)
 }
 
-// ended is called by the keeper, of which no user code may run.
+// ended is called by the keeper, so it runs no user code.
 func (c *Kept) ended(cause error) {
 	if cause != engine.ErrStopped {
 		c.lost.Store(&cause)

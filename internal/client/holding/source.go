@@ -5,12 +5,11 @@ import (
 	"sync"
 )
 
-// source is what the context of a lock is derived from, and all that is derived from that.
-// It has the values and the deadline of the user's context, and its error and cause once it
-// is ended; contexts derived from it then have these, too. Package context attaches one
-// context to it, by AfterFunc, which costs no goroutine, and takes it off again without user
-// code. It remembers the user's answer to the one value that package context looks for, its
-// own mark, by which it finds the cause; so the end runs no user code either.
+// source is the parent of a lock's context, and so above all contexts derived from that. It has the values and the
+// deadline of the user's context, and its error and cause once ended; derived contexts then have these, too. Package
+// context attaches one context to it, by AfterFunc, without a goroutine, and takes it off again without user code. To
+// find the cause it looks for one value, its own mark. A source remembers the user's answer to this, so the end runs
+// no user code either.
 type source struct {
 	context.Context // the user's
 	once            sync.Once
@@ -19,8 +18,7 @@ type source struct {
 	key, mark       any
 }
 
-// open is never closed: package context looks whether there is a channel, and relies on
-// AfterFunc.
+// open is never closed: package context looks whether there is a channel, and relies on AfterFunc.
 var open = make(chan struct{})
 
 func (s *source) Done() <-chan struct{} { return open }
@@ -50,10 +48,9 @@ func (s *source) end(err error) {
 	})
 }
 
-// parent is the user's context as package context sees it. It asks the user's once for
-// the one value that it looks for, its own mark, while it attaches to it; from then on it
-// runs no user code: it detaches on the keeper's goroutine, and waits for a context that
-// it does not know on one of its own.
+// parent is the user's context as package context sees it. It asks the user's once, for the mark of package context,
+// while this attaches to it. From then on it runs no user code: package context detaches on the keeper's goroutine,
+// and waits for a context of an unknown kind on a goroutine of its own.
 type parent struct {
 	context.Context
 	done       <-chan struct{}

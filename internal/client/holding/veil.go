@@ -7,10 +7,9 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/token"
 )
 
-// veiled is a token in memory that a Hold points to. A struct with a Lock in an unexported
-// field can be printed with a verb that does not fit: package fmt then calls no method of
-// the Lock, and follows its pointers by one step. It finds a token combined with random
-// bytes of this process.
+// veiled is a token in memory behind a Hold. A struct with a Lock in an unexported field can be printed with an unfit
+// verb: package fmt then calls no method of the Lock, and follows its pointers by one step. It finds a token combined
+// with random bytes of this process.
 type veiled token.Token
 
 var veilOfProcess = func() (v veiled) {

@@ -38,7 +38,7 @@ func (r *Router) Acquire(ctx context.Context, key string, ttl time.Duration, onc
 	return first.Acquire(ctx, key, ttl, once)
 }
 
-// acquireBoth is apart from Acquire for the stacks of its callers, which wait with what it holds there.
+// acquireBoth is apart from Acquire for the stacks of its callers: they would hold its variables while they wait.
 func acquireBoth(ctx context.Context, key string, ttl time.Duration, first, second *group.Group, once bool) (group.Handle, error) {
 	keys := []string{key}
 	return group.AcquireAll(ctx, ttl, []group.Part{{Group: first, Keys: keys}, {Group: second, Keys: keys}}, once)
