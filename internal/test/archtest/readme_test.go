@@ -75,11 +75,13 @@ func compile(t *testing.T, source string) string {
 }
 
 var (
-	link     = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	link     = regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`)
+	heading  = regexp.MustCompile("(?m)^#+ (.*)$")
+	unnamed  = regexp.MustCompile(`[^\w\- ]`) // in the anchor of a heading
 	testName = regexp.MustCompile("`(Test[A-Z][A-Za-z]+)`")
 )
 
-// TestPages: every link of a page has its target, and every test named in the README exists.
+// TestPages: every link of a page has its target, and every test named there exists.
 func TestPages(t *testing.T) {
 	tests, pages := "", []string{}
 	require.NoError(t, fs.WalkDir(repository, ".", func(name string, _ fs.DirEntry, err error) error {
@@ -97,13 +99,24 @@ func TestPages(t *testing.T) {
 		text, err := fs.ReadFile(repository, page)
 		require.NoError(t, err)
 		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
-			_, err := fs.Stat(repository, path.Join(path.Dir(page), m[1]))
-			require.NoError(t, err, "%s links to %s", page, m[1])
-		}
-		if page == "README.md" {
-			for _, m := range testName.FindAllStringSubmatch(string(text), -1) {
-				require.Contains(t, tests, "\nfunc "+m[1]+"(", page)
+			target := page
+			if m[1] != "" {
+				target = path.Join(path.Dir(page), m[1])
 			}
+			_, err := fs.Stat(repository, target)
+			require.NoError(t, err, "%s links to %s", page, m[1])
+			if m[2] != "" {
+				there, err := fs.ReadFile(repository, target)
+				require.NoError(t, err)
+				var anchors []string
+				for _, h := range heading.FindAllStringSubmatch(string(there), -1) {
+					anchors = append(anchors, strings.ReplaceAll(unnamed.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-"))
+				}
+				require.Contains(t, anchors, m[2], "%s links to %s", page, m[1])
+			}
+		}
+		for _, m := range testName.FindAllStringSubmatch(string(text), -1) {
+			require.Contains(t, tests, "\nfunc "+m[1]+"(", page)
 		}
 	}
 }
