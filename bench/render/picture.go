@@ -18,7 +18,7 @@ const (
 	panelHeight = 270.0 // of what the axes enclose
 	marginLeft  = 58.0
 	marginRight = 16.0
-	marginTop   = 100.0
+	marginTop   = 112.0
 	axisHeight  = 46.0 // labels of the x axis
 	entryHeight = 19.0 // a line of the legend
 	entries     = 4    // in a line of it
@@ -142,8 +142,9 @@ func Picture(run *result.Run) []byte {
 	// What is constant, without the value that the axis shows.
 	rest := strings.Replace(Title(groups[0].Cell), axis.title(groups[0].Cell)+", ", "", 1)
 	c.text(marginLeft, 24, "title", "One acquire and one release: how many a second, and what a pair costs the client")
-	c.text(marginLeft, 42, "soft", fmt.Sprintf("%s; %s; commit %s, %s; medians of %d, bands are lowest to highest", rest, servers(run.Head), run.Commit, run.Date.Format(time.DateOnly), run.Rounds))
-	c.text(marginLeft, 58, "soft", "client and servers on "+run.Machine)
+	c.text(marginLeft, 42, "soft", fmt.Sprintf("%s; %s", rest, servers(run.Head)))
+	c.text(marginLeft, 58, "soft", fmt.Sprintf("commit %s, %s; medians of %d, bands are lowest to highest", run.Commit, run.Date.Format(time.DateOnly), run.Rounds))
+	c.text(marginLeft, 74, "soft", "client and servers on "+run.Machine)
 	for i, name := range pictured {
 		p := newPanel(named(name), groups, rows, axis)
 		p.x = panelWidth * float64(i)
@@ -218,8 +219,12 @@ func (p *panel) draw(c *canvas, xLabel string) {
 	}
 	left, right, bottom := p.x+marginLeft, p.x+panelWidth-marginRight, p.top+panelHeight
 	c.text(left, p.top-12, "", p.heading+" (log scale)")
+	marks := []float64{1, 2, 5}
+	if p.peak < 8*p.bottom {
+		marks = []float64{1, 1.5, 2, 3, 4, 5, 6, 8}
+	}
 	for e := math.Floor(math.Log10(p.bottom)); e <= math.Log10(p.peak); e++ {
-		for _, m := range []float64{1, 2, 5} {
+		for _, m := range marks {
 			if v := m * math.Pow(10, e); v >= p.bottom && v <= p.peak {
 				c.add(`<path d="M%.1f %.1fH%.1f" class="grid"/>`, left, p.py(v), right)
 				c.text(left-6, p.py(v)+4, "end", rate(v))

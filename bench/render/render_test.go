@@ -52,7 +52,7 @@ func TestTheSummary(t *testing.T) {
 	summarize(&out, result.Collect(allLines()))
 	for _, want := range []string{
 		"* servers: 1 × Redis 7, 1 × down, unless", "The *floor* is no lock client", "![All](all.svg)", "* b:1 was down: <gone>\n", "## All\n\n`-c 1,64`\n",
-		"Pairs per second, by goroutines and fault:\n\n| driver | 1 / healthy | 64 / healthy | 64 / hung |\n|---|---|---|---|\n| **redlock** | 150 (100–200) | 9,600 (6,400–12,800) |",
+		"Pairs per second, by goroutines and fault:\n\n| driver | 1 / healthy | 64 / healthy | 64 / hung |\n|---|---|---|---|\n| **redlock** | 150<br>(100–200) | 9,600<br>(6,400–12,800) |",
 		"| *a PING* | 12.0, 34.0 |", "| lone * |", "| **redlock** | 0.33 |", "| dead | – | – | – |\n",
 		"MiB of heap and stacks at the end",
 		"* no figures of dead: hangs <for ever> (1 / healthy; 64 / healthy; 64 / hung)\n",

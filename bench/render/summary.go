@@ -182,7 +182,7 @@ func lines(w io.Writer, rows []*result.Row, columns int, cell func(column int, r
 // full is the measure of a row with its range.
 func (m measure) full(g *result.Group, r *result.Row) string {
 	if m.ranged && r.Error == "" && len(r.Rounds) > 1 {
-		return m.show(g, r) + " (" + m.span(r) + ")"
+		return m.show(g, r) + "<br>(" + m.span(r) + ")"
 	}
 	return m.show(g, r)
 }
