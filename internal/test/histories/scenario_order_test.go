@@ -161,9 +161,9 @@ var orders = []scenario{
 		set := s.waitForSet(c, "a", "b")
 		next := s.wait(c, "a", longTTL) // in the line behind it
 		s.release(a)
-		s.inTurn(soon, next)
+		s.inTurn(2*soon, next)
 		s.release(b)
-		s.inTurn(soon, set)
+		s.inTurn(2*soon, set)
 	}},
 	// A set does not overtake earlier waiters.
 	{"beside sets", 3, func(s *stage) {
