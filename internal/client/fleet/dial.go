@@ -44,7 +44,7 @@ func (f *Fleet) dial(index, attempt int) {
 		f.lock.Unlock()
 		if err == nil {
 			warn(func() { id.warn(f.cfg.Logger, n.addr, before) }) // not under the lock: it may be slow
-			warn(func() { f.warnUnguarded(n, id) })
+			warn(func() { f.warnNoRunID(n, id) })
 		}
 		if attempt == 0 {
 			f.first.Done()

@@ -81,7 +81,7 @@ func TestQuarantineOfANodeThatIsUp(t *testing.T) {
 		r.wires[0].Cut()
 		r.lose(0)
 		r.up()
-		r.do(func() { require.Equal(t, want, r.Node(0).Guarded, uptime) })
+		r.do(func() { require.Equal(t, want, r.Node(0).Quarantined, uptime) })
 		if want > 0 {
 			r.clock.Advance(want - 1)
 			require.Equal(t, quorum.Set(1), r.guardedNow(), uptime)

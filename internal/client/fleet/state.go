@@ -15,8 +15,8 @@ type Node struct {
 	// Lasting: only a change of configuration ends Err, here or on the server. Unfit: the node must not be used for
 	// locks, healthy or not. It is another node's second address, a replica, part of a cluster, or a sentinel.
 	Lasting, Unfit bool
-	// Guarded is how long it still has no vote; 0 if it has.
-	Guarded time.Duration
+	// Quarantined is how long it still has no vote; 0 if it has.
+	Quarantined time.Duration
 	// Unmet is why: it was met for the first time, up for too short a time; else it has restarted. Uptime is the
 	// server's when it was connected.
 	Unmet  bool
@@ -50,7 +50,7 @@ func (f *Fleet) Node(i int) Node {
 	s := Node{
 		Index: i, Addr: n.addr,
 		Up: n.sock != nil, Err: n.why(),
-		Guarded: f.quarantinedFor(n), Unmet: n.quarantine.unmet, Uptime: n.id.uptime, Server: n.server, RunID: n.id.runID, Form: n.form,
+		Quarantined: f.quarantinedFor(n), Unmet: n.quarantine.unmet, Uptime: n.id.uptime, Server: n.server, RunID: n.id.runID, Form: n.form,
 		Connects:   n.history.connects,
 		RoundTrips: n.history.trips, RoundTrip: n.history.smoothed, RoundTripMax: n.history.longest,
 		InFlight: n.owed.replies,

@@ -110,10 +110,10 @@ func (n *Nodes) Node(i int) metrics.Node {
 // vote is why a node has no vote in locks, and for how long still, if known.
 func (n *Nodes) vote(i int, at *fleet.Node) (left time.Duration, why error) {
 	left, why = n.fence.Vote(i)
-	switch left = max(at.Guarded, left); {
+	switch left = max(at.Quarantined, left); {
 	case !at.Up:
 		return left, at.Err
-	case at.Guarded > 0:
+	case at.Quarantined > 0:
 		return left, conn.ErrQuarantined
 	}
 	return left, why
@@ -132,9 +132,9 @@ func (n *Nodes) Up(i int) (pushes bool) {
 	n.report(func() {
 		n.cfg.Logger.Info("redlock: node is up", "node", s.Addr, "server", s.Server, "releases by", s.Dialect)
 	}, n.cfg.OnNodeUp, s)
-	if at.Guarded > 0 {
+	if at.Quarantined > 0 {
 		now := n.cfg.Clock.Now()
-		n.guards[i].Store(&guard{at.Unmet, at.Uptime, now, now + at.Guarded})
+		n.guards[i].Store(&guard{at.Unmet, at.Uptime, now, now + at.Quarantined})
 		n.guarded(s)
 	}
 	return at.Pushes
@@ -151,7 +151,7 @@ func (n *Nodes) guarded(s metrics.Node) {
 func (n *Nodes) Forgot(i int) {
 	n.engine.DriverLock().Lock()
 	defer n.engine.DriverLock().Unlock()
-	if n.fleet.Node(i).Guarded == 0 {
+	if n.fleet.Node(i).Quarantined == 0 {
 		n.guarded(n.Node(i))
 	}
 }

@@ -73,7 +73,7 @@ func (n *Nodes) look(every bool) (changed <-chan struct{}, soonest time.Duration
 		if why == nil {
 			continue
 		}
-		if node.Guarded > 0 {
+		if node.Quarantined > 0 {
 			soonest = min(soonest, left)
 		}
 		fails(i, why)
