@@ -14,7 +14,6 @@ type Call struct {
 	Values   []Value          // of a kind that reads: what nodes have answered, in that order
 
 	ended <-chan struct{} // closed when the caller's context ends; nil: it does not
-	over  bool            // the context's end has ended the call
 	done  chan struct{}   // holds one
 	along int64           // how many calls were sent along with it
 }
@@ -27,9 +26,12 @@ func (c *Call) Complete(*Op) { c.done <- struct{}{} }
 // cannot block or panic.
 func (c *Call) Watch(ctx context.Context) { c.ended = ctx.Done() }
 
+// Wait waits for the end of a call.
+func (c *Call) Wait() { <-c.done }
+
 // Ended is nil for a call that has a result, and else the error of ctx, which has ended it.
 func (c *Call) Ended(ctx context.Context) error {
-	if !c.over {
+	if c.Err != context.Canceled {
 		return nil
 	}
 	if err := ctx.Err(); err != nil {
@@ -37,21 +39,6 @@ func (c *Call) Ended(ctx context.Context) error {
 	}
 	return context.Canceled // its Done channel is closed, so it has ended
 }
-
-// AwaitAll waits for the results of calls that Begin has queued.
-func AwaitAll(ctx context.Context, calls []*Call) error {
-	last := calls[0]
-	for _, c := range calls {
-		if <-c.done; c.over {
-			last = c
-		}
-	}
-	return last.Ended(ctx)
-}
-
-// Over reports whether the end of the context has ended the call, which has no result
-// then.
-func (c *Call) Over() bool { return c.over }
 
 // IsClosed reports whether a Done channel is closed. It runs no user code.
 func IsClosed(done <-chan struct{}) bool {

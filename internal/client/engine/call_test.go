@@ -78,7 +78,7 @@ func TestAloneEnds(t *testing.T) {
 	cancel()
 	p.tick(0)
 	<-c.done
-	require.True(t, c.over)
+	require.Equal(t, context.Canceled, c.Err)
 	sweeps = 0
 	p.turn(func() { p.reply(p.sent[0], 0, ok) })
 	p.turn(func() { p.reply(p.sent[1], 0, one) })
@@ -168,7 +168,7 @@ func TestReleaseIsSentWithoutACaller(t *testing.T) {
 	p.submit(Acquire, "mine") // after it
 	p.tick(0)
 	<-c.done
-	require.True(t, c.over)
+	require.Equal(t, context.Canceled, c.Err)
 	p.turn(func() { p.reply(p.sent[0], 0, ok) })
 	require.Len(t, p.sent, 2)
 	require.Regexp(t, "(?s)EVALSHA.*mine.*SET.*mine", p.sent[1].bytes, "it has lost its place")
@@ -177,7 +177,7 @@ func TestReleaseIsSentWithoutACaller(t *testing.T) {
 	require.Len(t, p.sent, 3)
 	p.tick(0) // it has been sent
 	<-c.done
-	require.True(t, c.over)
+	require.Equal(t, context.Canceled, c.Err)
 	p.turn(func() { p.reply(p.sent[2], 0, one) })
 	require.Len(t, p.sent, 3, "it was sent twice")
 	p.idle()
@@ -187,7 +187,7 @@ func TestReleaseIsSentWithoutACaller(t *testing.T) {
 		c := begin(kind)
 		p.tick(0)
 		<-c.done
-		require.True(t, c.over)
+		require.Equal(t, context.Canceled, c.Err)
 	}
 	p.turn(func() { p.reply(p.last(), 0, ok) })
 	require.Len(t, p.sent, 4)
@@ -231,6 +231,14 @@ func TestTickFollowsTheTimeout(t *testing.T) {
 	}
 }
 
+// together is operations that are queued together.
+func together(calls ...*Call) (ops Ops) {
+	for _, c := range calls {
+		ops.Add(&c.Op)
+	}
+	return ops
+}
+
 // TestCallsTogether: operations that are one are queued together, and read what the nodes have.
 // Where one key is refused, the others are given back.
 func TestCallsTogether(t *testing.T) {
@@ -246,8 +254,9 @@ func TestCallsTogether(t *testing.T) {
 			c.Watch(ctx)
 			calls = append(calls, c)
 		}
-		require.NoError(t, e.DoAll(ctx, calls))
+		require.NoError(t, e.Begin(together(calls...)))
 		for _, c := range calls {
+			c.Wait()
 			err = Joint(err, c.Err)
 		}
 		return calls, err
@@ -255,7 +264,7 @@ func TestCallsTogether(t *testing.T) {
 	calls, err := all(Acquire, "a", "b")
 	require.NoError(t, err)
 	for _, c := range calls {
-		require.True(t, c.Until > 0 && !c.Over())
+		require.Positive(t, c.Until)
 	}
 	_, err = all(Extend, "a", "none", "b")
 	require.Equal(t, ErrNotHeld, err)
@@ -279,7 +288,7 @@ func TestCallsTogether(t *testing.T) {
 	require.NoError(t, err)
 	own := e.call(Release, "a", 0)
 	own.Token = tokenOf(1)
-	require.NoError(t, e.Leave(own))
+	require.NoError(t, e.Leave(together(own)))
 	e.Close(time.Minute)
 	require.Equal(t, 6, e.keys(), "\"b\" and \"c\"")
 }

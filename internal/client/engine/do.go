@@ -14,9 +14,8 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 	c, _ := e.calls.Get().(*Call)
 	if c == nil {
 		c = &Call{done: make(chan struct{}, 1)}
-		c.Done = c
 	}
-	c.Absent, c.Tail, c.Part, c.Before, c.Repairer = 0, "", false, 0, nil
+	c.Done, c.Prompt, c.Absent, c.Tail, c.Part, c.Before, c.Repairer = c, false, 0, "", false, 0, nil
 	c.Block, c.Proposal = fencing.Block{}, fencing.Proposal{}
 	c.Values = c.Values[:0]
 	c.Kind, c.TTL = kind, ttl
@@ -30,7 +29,7 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 
 // Free takes a Call back.
 func (e *Engine) Free(c *Call) {
-	c.Key, c.ended, c.over = nil, nil, false
+	c.Key, c.ended = nil, nil
 	clear(c.Values)
 	e.calls.Put(c)
 }
@@ -46,8 +45,11 @@ func (e *Engine) Free(c *Call) {
 // the calls that are under way at each of its ticks, maxTick apart at most.
 func (e *Engine) Do(ctx context.Context, c *Call) error { return e.DoWith(ctx, c, nil) }
 
-func urgencyOf(c *Call) urgency {
-	if c.Kind == Release {
+func urgencyOf(op *Op) urgency {
+	switch {
+	case op.Prompt:
+		return renewals
+	case op.Kind == Release:
 		return unbounded // its caller has asked for room before
 	}
 	return bounded
@@ -61,53 +63,20 @@ func (e *Engine) HasRoom(n int) bool {
 	return e.nodes.closing.Load() || int(e.queue.size.Load())+n <= e.queue.limit
 }
 
-// AwaitAlong waits for the end of a call that DoWith was given to send along.
-func (e *Engine) AwaitAlong(along *Call) { <-along.done }
-
 // DoWith is Do for c, with another call sent along after it. The other call ends once in every
-// case. Its caller waits for that with AwaitAlong, and gets the same error as c if neither
-// was sent.
+// case. Its caller waits for that, and gets the same error as c if neither was sent.
 func (e *Engine) DoWith(ctx context.Context, c, along *Call) error {
-	c.over, c.along = false, 0
+	urgency := urgencyOf(&c.Op)
+	if c.along = 0; along != nil {
+		c.along, urgency = 1, bounded
+	}
 	var l list
 	l.push(&c.Op)
-	urgency := urgencyOf(c)
-	if along != nil {
-		c.along, along.over, urgency = 1, false, bounded
-		l.push(&along.Op)
-	}
 	now := e.nodes.clock.Now()
-	if err := e.enqueueAll(l, now, urgency); err != nil {
-		if along != nil {
-			along.done <- struct{}{}
-		}
+	if err := e.enqueueAll(l, along, now, urgency); err != nil {
 		return err
 	}
 	e.submitted(c.Kind, now, c)
 	<-c.done
 	return c.Ended(ctx)
-}
-
-// DoAll is Do for several calls of a kind, which are queued together: all of them or, with
-// ErrBusy or ErrClosed, none.
-func (e *Engine) DoAll(ctx context.Context, calls []*Call) error {
-	if err := e.Begin(calls); err != nil {
-		return err
-	}
-	return AwaitAll(ctx, calls)
-}
-
-// Begin is DoAll up to where that waits. Without an error AwaitAll follows.
-func (e *Engine) Begin(calls []*Call) error {
-	var l list
-	for _, c := range calls {
-		c.over = false
-		l.push(&c.Op)
-	}
-	now := e.nodes.clock.Now()
-	if err := e.enqueueAll(l, now, urgencyOf(calls[0])); err != nil {
-		return err
-	}
-	e.submittedNow(calls[0].Kind, now, nil)
-	return nil
 }

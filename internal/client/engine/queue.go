@@ -42,6 +42,7 @@ type urgency uint8
 const (
 	bounded   urgency = iota // or refused
 	unbounded                // their number is bounded by other means
+	unawaited                // likewise; releases, without a caller that waits
 	renewals                 // likewise; they are taken first, and cannot be removed
 	cleanUp                  // likewise; also while the engine is closing
 )

@@ -131,7 +131,8 @@ func TestRenewalsGoFirst(t *testing.T) {
 		p.submit(Acquire, fmt.Sprint("k", i))
 	}
 	renewal := p.op(Extend, "kept")
-	require.NoError(t, p.engine.Check(&renewal.Op))
+	require.NoError(t, p.engine.check(&renewal.Op))
+	renewal.Prompt = true
 	var ops Ops
 	ops.Add(&renewal.Op)
 	require.NoError(t, p.engine.Enqueue(ops))

@@ -1,20 +1,16 @@
 package engine
 
-import (
-	"context"
-
-	"github.com/redlock-go/redlock/internal/base/clock"
-)
+import "context"
 
 // Leave sends the releases of one lock for which no caller waits, because its context has
 // ended. They are queued together: all of them or, with ErrClosed, none. HasRoom comes
 // before.
-func (e *Engine) Leave(calls ...*Call) error {
-	if err := e.queueReleases(calls, false, nil); err != nil {
+func (e *Engine) Leave(releases Ops) error {
+	if err := e.queueReleases(releases, false, nil); err != nil {
 		return err
 	}
-	for _, c := range calls {
-		e.counters.noteOp(&c.Op, context.Canceled)
+	for op := releases.first; op != nil; op = op.next {
+		e.counters.noteOp(op, context.Canceled)
 	}
 	e.drive(nil)
 	return nil
@@ -23,50 +19,26 @@ func (e *Engine) Leave(calls ...*Call) error {
 // Discard queues the releases of one lock for which its holder does not wait, and behind them, if it is not nil,
 // the acquire of another caller: all of them or, with ErrClosed, none. Drive or DriveSoon sends them. Their number is
 // bounded by that of the locks which are held, and Config.MaxWaiting does not hold for them.
-func (e *Engine) Discard(along *Call, calls ...*Call) error {
-	return e.queueReleases(calls, true, along)
+func (e *Engine) Discard(releases Ops, along *Call) error {
+	return e.queueReleases(releases, true, along)
 }
 
 // queueReleases queues a cleanup in the place of each release, or none of them. Those that
 // are discarded count as releases when they have ended.
-func (e *Engine) queueReleases(calls []*Call, discard bool, along *Call) error {
+func (e *Engine) queueReleases(releases Ops, discard bool, along *Call) error {
 	now := e.nodes.clock.Now()
 	var l list
-	for _, c := range calls {
-		c.begin(now)
-		own := e.rounds.cleanups.of(&c.Op)
+	for op := releases.first; op != nil; op = op.next {
+		op.begin(now)
+		own := e.rounds.cleanups.of(op)
 		own.released = discard
 		l.push(&own.Op)
 	}
-	if along != nil {
-		along.over = false
-		along.Reserve() // it is idle
-		along.begin(now)
-		l.push(&along.Op)
-		e.queue.depth.Add(1)
-	}
-	err := e.queue.pushAll(l, unbounded)
-	if err == nil {
-		return nil
-	}
-	if along != nil {
-		e.queue.depth.Add(-1)
-	}
-	for op := l.pop(); op != nil; op = l.pop() {
-		e.counters.noteOp(op, err)
-		op.Err, op.Until = err, clock.Never
-		op.advance(idle)
-		op.Done.Complete(op)
-	}
-	return err
+	return e.enqueueAll(l, along, now, unawaited)
 }
 
-// Late corrects what was counted for an acquire or extend that was completed well,
-// but has no validity left when its caller comes to run. An acquire is abandoned.
-func (e *Engine) Late(op *Op) { e.Forgo(op, ErrExpired) }
-
-// Forgo is Late for an operation that comes to nothing for another reason: it is part of
-// a whole that has failed with err.
+// Forgo corrects what was counted for an acquire or extend that was completed well, but comes to nothing because of err: its
+// caller has run too late, or it is part of a whole that has failed. An acquire is abandoned.
 func (e *Engine) Forgo(op *Op, err error) {
 	e.counters.correct(op, err)
 	if op.Kind == Acquire {
@@ -74,12 +46,9 @@ func (e *Engine) Forgo(op *Op, err error) {
 	}
 }
 
-// Abandon sends the releases of acquires that were completed well and are not
-// wanted after all, or that their caller does not wait for. Their results are not
-// reported.
-func (e *Engine) Abandon(ops ...*Op) {
-	for _, op := range ops {
-		e.rounds.cleanups.cleanUp(op)
-	}
+// Abandon sends the release of an acquire that was completed well and is not wanted after all, or that has no caller who
+// waits. Its result is not reported.
+func (e *Engine) Abandon(op *Op) {
+	e.rounds.cleanups.cleanUp(op)
 	e.drive(nil)
 }

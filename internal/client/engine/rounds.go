@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"math"
 	"time"
 
@@ -151,7 +152,7 @@ func (l *rounds) checkWaitingContexts() {
 
 // finish ends a call because its context has ended.
 func (l *rounds) finish(c *Call) {
-	c.over = true
+	c.Err = context.Canceled
 	l.queue.depth.Add(-1)
 	l.counters.count(&c.Op, cancelled)
 	c.done <- struct{}{}

@@ -30,7 +30,7 @@ func (e *Engine) enqueueAt(op *Op, now time.Duration) error {
 	}
 	var l list
 	l.push(op)
-	return e.enqueueAll(l, now, bounded)
+	return e.enqueueAll(l, nil, now, bounded)
 }
 
 // Ops is a list of operations to be submitted together. The zero value is empty.
@@ -39,36 +39,59 @@ type Ops struct{ list }
 // Add appends an operation that is idle.
 func (o *Ops) Add(op *Op) { o.push(op) }
 
-// Enqueue queues renewals that were checked, together, so that they travel together and
-// before all others; Drive sends them. Their number is bounded by that of the locks that are
-// held, and Config.MaxWaiting does not hold for them. With ErrClosed nothing was queued. It
-// does not block, and they cannot be cancelled.
+// Enqueue queues operations that were checked, together: all of them or, with ErrBusy or ErrClosed, none. It does not block.
+// Drive sends them.
+//
+// Prompt ones are renewals, and travel before all others. Their number is bounded by that of the locks that are held, and
+// Config.MaxWaiting does not hold for them. They cannot be cancelled.
 func (e *Engine) Enqueue(ops Ops) error {
 	if ops.n == 0 {
 		return nil
 	}
-	return e.enqueueAll(ops.list, e.nodes.clock.Now(), renewals)
+	return e.enqueueAll(ops.list, nil, e.nodes.clock.Now(), urgencyOf(ops.first))
+}
+
+// Begin is Enqueue for calls of a kind, and sends them. Their callers Wait for each.
+func (e *Engine) Begin(ops Ops) error {
+	kind := ops.first.Kind
+	if err := e.Enqueue(ops); err != nil {
+		return err
+	}
+	e.submittedNow(kind, e.nodes.clock.Now(), nil)
+	return nil
 }
 
 // Drive sends what waits, if no other goroutine is about to. It does not block.
 func (e *Engine) Drive() { e.submittedNow(Extend, e.nodes.clock.Now(), nil) }
 
-// enqueueAll queues operations that were checked: all of them or none.
-func (e *Engine) enqueueAll(l list, now time.Duration, u urgency) error {
+// enqueueAll queues operations that were checked, and behind them, if it is not nil, the acquire of another caller: all of
+// them or none. That caller is told of its end in every case.
+func (e *Engine) enqueueAll(l list, along *Call, now time.Duration, u urgency) error {
+	callers := l.n
+	if u == unawaited {
+		callers = 0
+	}
+	if along != nil {
+		callers++
+		l.push(&along.Op)
+	}
 	for op := l.first; op != nil; op = op.next {
 		op.Reserve() // unless it is
 		op.begin(now)
 	}
-	e.queue.depth.Add(int64(l.n))
+	e.queue.depth.Add(int64(callers))
 	err := e.queue.pushAll(l, u)
 	if err == nil {
 		return nil
 	}
-	e.queue.depth.Add(int64(-l.n))
+	e.queue.depth.Add(int64(-callers))
 	for op := l.pop(); op != nil; op = l.pop() {
 		op.Err, op.Until = err, clock.Never // no phase to end: it was not begun
 		op.advance(idle)
 		e.counters.noteOp(op, err)
+	}
+	if along != nil {
+		along.Complete(nil)
 	}
 	return err
 }
@@ -76,9 +99,6 @@ func (e *Engine) enqueueAll(l list, now time.Duration, u urgency) error {
 // Listen notes that d more callers wait for pushes, which are read at once then and not by
 // the watchdog. It counts from the next query on.
 func (e *Engine) Listen(d int64) { e.listeners.Add(d) }
-
-// Check refuses wrong arguments; see Enqueue.
-func (e *Engine) Check(op *Op) error { return e.check(op) }
 
 // Cancel takes op back from the engine. It returns false if it is too late: op
 // is completed, or is about to be. Otherwise op is the caller's again and will

@@ -70,7 +70,8 @@ func (g *Group) acquire(ctx context.Context, key string, more *holding.More, ttl
 func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Duration, ended *engine.Call) (c Calls, err error) {
 	if ended != nil {
 		s.TTL = ended.TTL
-		return Calls{home: g, one: ended}, nil
+		c.Take(holding.Part{Call: ended, Site: g})
+		return c, nil
 	}
 	if tail := token.TailFrom(ctx); tail != "" {
 		if s.More == nil {

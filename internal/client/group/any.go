@@ -236,11 +236,11 @@ func (x *choice) look(ctx context.Context, of []int) (open []int) {
 	}
 	defer c.Free()
 	c.Watch(ctx)
-	if c.together(ctx) != nil {
+	if c.AskAll(ctx) != nil {
 		return of
 	}
 	var unknown []int
-	calls := c.all
+	calls := c.Parts()
 	for _, at := range of {
 		first, seen := calls[0], error(nil)
 		for range x.options[at].groups() {
@@ -250,7 +250,7 @@ func (x *choice) look(ctx context.Context, of []int) (open []int) {
 		case nil:
 			open = append(open, at)
 		case engine.ErrTaken:
-			x.found[at] = found{deniedBy(first), seen}
+			x.found[at] = found{deniedBy(first.Call), seen}
 		default:
 			unknown = append(unknown, at)
 		}

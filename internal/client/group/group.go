@@ -3,7 +3,7 @@
 // configuration and the hooks. The root package documents what the calls promise.
 //
 // A client may have several groups (package router). None knows of another, but a lock of several
-// keys may have some in each: its calls then go to the engines of several (Calls).
+// keys may have some in each: its calls then go to the engines of several (holding.Compound).
 //
 //	New ─> Group.Acquire ─┬─> engine ─> conn, quorum
 //	            │         ├─> waiting, fence

@@ -113,9 +113,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		}
 		return err
 	}
-	for _, one := range c.List() {
-		h.hold.Accompany(&one.Op, s.Until)
-	}
+	c.Accompany(h.hold, s.Until)
 	op, _, err := c.Do(ctx)
 	if err == nil && g.clock.Now() >= c.Until() { // this goroutine may have waited long to run again
 		err = engine.ErrExpired
@@ -203,9 +201,10 @@ func (h Handle) release(ctx context.Context) error {
 
 // notReleased judges a plain release that has not won.
 func (h Handle) notReleased(ctx context.Context, one *engine.Call, err error) error {
-	c := Calls{home: h.group, one: one}
+	var c Calls
+	c.Take(holding.Part{Call: one, Site: h.group})
 	defer c.Free()
-	op, unsent, err := c.outcome(err)
+	op, unsent, err := c.Ended(err)
 	return h.released(ctx, &c, op, unsent, err)
 }
 

@@ -50,7 +50,15 @@ func (g *Group) read(ctx context.Context, key string) ([]Sight, error) {
 	defer g.engine.Free(ttl)
 	value.Watch(ctx)
 	ttl.Watch(ctx)
-	if err := g.engine.DoAll(ctx, []*engine.Call{ttl, value}); err != nil {
+	var both engine.Ops
+	both.Add(&ttl.Op)
+	both.Add(&value.Op)
+	if err := g.engine.Begin(both); err != nil {
+		return nil, err
+	}
+	ttl.Wait()
+	value.Wait()
+	if err := cmp.Or(ttl.Ended(ctx), value.Ended(ctx)); err != nil {
 		return nil, err
 	}
 	seen := make([]Sight, g.Len())

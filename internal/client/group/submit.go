@@ -5,19 +5,23 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/holding"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/wire/token"
 )
 
-// Op is an operation without a waiting caller. Its user sets Kind, Key, TTL and Done;
-// Submit sets the rest.
+// Op is an operation without a waiting caller. Its user sets Kind, Key, TTL and Done; Submit sets the rest.
+//
+// A key that moves is in a second group, which is asked after the first: an acquire or extend goes on where it has won, a
+// release in any case. To its user the operation is under way until both have ended.
 type Op struct {
-	engine.Op
-	group    *Group // of the last Submit
-	decider  *Group // the one that the result is of
-	proposal fencing.Proposal
-	holder   *token.Token // of an acquire: where its user finds the token
-	second   *second      // in another group, or nil
+	engine.Call
+	group   *Group // of the last Submit
+	parts   Calls
+	second  *engine.Call // of parts, or of former ones
+	holder  *token.Token // of an acquire: where its user finds the token
+	decider *engine.Op   // the part that the result is of
+	err     error        // the result
 }
 
 // ofOp is the context of an operation that is not waited for.
@@ -37,8 +41,8 @@ func (g *Group) Submit(op *Op, t *token.Token, also *Group) error {
 				op.Unreserve()
 			}
 		}()
-		op.proposal, op.holder = fencing.Proposal{}, t
-		f, err := g.fresh(&op.proposal)
+		op.Proposal, op.holder = fencing.Proposal{}, t
+		f, err := g.fresh(&op.Proposal)
 		if err != nil {
 			return err
 		}
@@ -47,35 +51,85 @@ func (g *Group) Submit(op *Op, t *token.Token, also *Group) error {
 	if op.group != g || op.Token != *t {
 		op.Absent = 0 // it was of another lock
 	}
-	op.setSecond(also)
-	op.Part = also != nil
 	op.Token = *t
-	err := op.begin(g)
+	op.compose(g, also)
+	err := op.begin()
 	if err == engine.ErrBusy || err == engine.ErrClosed {
-		if op.Part {
-			g.engine.Note(op.Kind, err)
-		}
+		op.parts.Note(err)
 		g.reportAttempt(ofOp, &op.Op, op.Key, err)
 	}
 	return err
 }
 
-// begin submits an operation to its first group.
-func (op *Op) begin(g *Group) error {
-	op.group, op.decider = g, g
-	if s := op.moves(); s != nil {
-		s.joined = false
+// compose makes the parts: one in g and, if that is not nil, one in another group.
+func (op *Op) compose(g, also *Group) {
+	op.group, op.Part = g, also != nil
+	first := holding.Part{Call: &op.Call, Site: g}
+	if also == nil {
+		op.parts.Take(first)
+		return
 	}
-	return g.engine.Submit(&op.Op)
+	if op.second == nil {
+		op.second = new(engine.Call)
+	}
+	op.parts.Take(first, holding.Part{Call: op.second, Site: also})
+}
+
+// begin submits an operation to its first group.
+func (op *Op) begin() error {
+	op.err = nil
+	err := op.parts.Submit(0)
+	if err != nil { // else it may be over already
+		op.err = err
+	}
+	return err
+}
+
+// goesOn asks the second group once the first has answered, and reports whether it did.
+func (op *Op) goesOn() bool {
+	switch left := len(op.parts.Parts()) - len(op.parts.Asked()); {
+	case left == 0 && op.Part: // both have answered
+		op.Unreserve()
+		return false
+	case left == 0, op.Kind != engine.Release && op.Err != nil, !op.Reserve():
+		return false
+	}
+	s := op.second
+	if s.Token != op.Token {
+		s.Absent = 0
+	}
+	s.Kind, s.Key, s.TTL, s.Token, s.Tail, s.Block, s.Part, s.Done = op.Kind, op.Key, op.TTL, op.Token, op.Tail, op.Block, true, op.Done
+	err := op.parts.Submit(1)
+	if err == nil {
+		return true
+	}
+	if op.Kind == engine.Release && err == engine.ErrBusy { // the first group has released it, so this one does too
+		op.parts.Parts()[1].Site.Engine().Abandon(&s.Op)
+		s.Err = nil
+	}
+	op.Unreserve()
+	return false
 }
 
 // Cancel takes an operation back. It returns false if it is too late, or if op was
 // not submitted to this group.
 func (g *Group) Cancel(op *Op) bool {
-	if op.group != g || !g.engine.Cancel(&op.Op) && !op.moves().cancel() {
+	if op.group != g || !g.engine.Cancel(&op.Op) && !op.cancelSecond() {
 		return false
 	}
 	g.reportAttempt(ofOp, &op.Op, op.Key, context.Canceled)
+	return true
+}
+
+// cancelSecond takes an operation back from its second group.
+func (op *Op) cancelSecond() bool {
+	if all := op.parts.Parts(); len(all) == 1 || !all[1].Site.Engine().Cancel(&op.second.Op) {
+		return false
+	}
+	if op.Kind == engine.Acquire {
+		op.group.engine.Abandon(&op.Op)
+	}
+	op.Unreserve()
 	return true
 }
 
@@ -87,31 +141,28 @@ func (op *Op) Report() (ended bool) {
 	if op.goesOn() {
 		return false
 	}
-	g, s := op.group, op.moves()
-	if op.Err == nil && op.Kind.HasTTL() && g.clock.Now() >= op.Until {
-		if g.engine.Late(&op.Op); s != nil {
-			s.group.engine.Late(&s.Op)
-		}
-		op.Err = engine.ErrExpired
+	g, c := op.group, &op.parts
+	if op.decider, op.err = c.Result(); op.err == nil && op.Kind.HasTTL() && g.clock.Now() >= c.Until() {
+		op.err = engine.ErrExpired
 	}
-	if op.Part {
-		g.engine.Note(op.Kind, op.Err)
+	if op.err != nil {
+		c.Rollback(op.err)
 	}
+	c.Note(op.err)
 	again := false
-	if op.Kind == engine.Acquire {
-		if op.Err == nil {
-			if g.fence.Granted(&op.Op); s != nil {
-				s.group.fence.Granted(&s.Op)
-			}
+	switch {
+	case op.Kind == engine.Acquire:
+		if op.err == nil {
+			c.Granted()
 		}
-		again, op.Err = op.decider.fence.Again(&op.proposal, op.Err, &op.Op)
-	}
-	if op.Kind == engine.Release && op.Err == nil { // it may be the lock of a holder in this process
-		if g.freedByOp(op.Key); s != nil {
-			s.group.freedByOp(op.Key)
+		again, op.err = c.Again(op.err)
+	case op.Kind == engine.Release && op.err == nil: // it may be the lock of a holder in this process
+		for _, p := range c.Parts() {
+			groupOf(p).freedByOp(op.Key)
 		}
 	}
 	if g.cfg.OnAttempt != nil { // the error may allocate
+		op.Tally = op.decider.Tally
 		g.reportAttempt(ofOp, &op.Op, op.Key, op.Result())
 	}
 	return !again || !op.repeat()
@@ -127,15 +178,14 @@ func (g *Group) freedByOp(key []byte) {
 // repeat submits an acquire again, with another token, and reports whether it did. No other
 // does: to its user the operation is still under way.
 func (op *Op) repeat() bool {
-	g := op.group
-	f, err := g.fresh(&op.proposal)
+	f, err := op.group.fresh(&op.Proposal)
 	if err != nil || !op.Reserve() {
 		return false
 	}
-	lost := op.Err
+	lost := op.err
 	*op.holder, op.Token, op.Block = f.token, f.token, f.block
-	if op.begin(g) != nil { // its user learns of the attempt that was made
-		op.Err = lost
+	if op.begin() != nil { // its user learns of the attempt that was made
+		op.err = lost
 		return false
 	}
 	return true
@@ -143,23 +193,23 @@ func (op *Op) repeat() bool {
 
 // Result returns the error of an operation that is complete, or nil.
 func (op *Op) Result() error {
-	if op.Err == nil { // also where it was never submitted
+	if op.err == nil { // also where it was never submitted
 		return nil
 	}
-	return op.decider.Explain(&op.Op, op.Err)
+	return op.parts.Explain(op.decider, op.err)
 }
 
 // Remaining is the validity that is left after an operation without an error, or 0.
 func (op *Op) Remaining() time.Duration {
-	if op.group == nil || op.Err != nil {
+	if op.group == nil || op.err != nil {
 		return 0
 	}
-	return op.group.left(op.Until)
+	return op.group.left(op.parts.Until())
 }
 
 // Fence is the fencing token of an acquire without an error, or 0.
 func (op *Op) Fence() uint64 {
-	if op.Kind != engine.Acquire || op.Err != nil {
+	if op.Kind != engine.Acquire || op.err != nil {
 		return 0
 	}
 	return op.Block.First

@@ -379,22 +379,20 @@ func (k *Keeper) renew(e *entry, s *State, now time.Duration) {
 	h := e.hold()
 	seq, next := e.Begin(held(*s, true))
 	r.entry, r.seq, r.hold, r.began = e, seq, h, now
-	for i := range r.parts {
-		h.Accompany(&r.parts[i].Op, s.Until)
-		k.send(r.parts[i].site.Engine(), &r.parts[i].Op)
+	r.Accompany(h, s.Until)
+	for _, p := range r.Parts() {
+		k.send(p.Site.Engine(), &p.Op)
 	}
 	k.schedule.Set(e, next)
 }
 
 // result notes what became of a renewal. mu is held.
 func (k *Keeper) result(r *renewing, now time.Duration) {
-	p, err := r.result()
-	if len(r.parts) > 1 {
-		k.engine.Note(engine.Extend, err)
-	}
+	op, err := r.Result()
+	r.Note(err)
 	result := ResultOf(err)
-	k.Extended(r.hold, r.ttl(), r.until(), result)
-	err = p.site.Explain(&p.Op, err)
+	k.Extended(r.hold, r.First().TTL, r.Until(), result)
+	err = r.Explain(op, err)
 	if e := r.entry; e.is(r.hold) && e.Awaits(r.seq) {
 		s, ok := r.hold.State()
 		switch action, next := e.Result(result, held(s, ok), r.began, now, rand.Float64()); {
@@ -408,9 +406,10 @@ func (k *Keeper) result(r *renewing, now time.Duration) {
 		}
 	}
 	if f := k.cfg.OnAttempt; f != nil {
-		key, took, votes := string(r.parts[0].Key), p.Took(k.cfg.Clock.Now()), p.Tally
+		key, took, votes := string(r.First().Key), op.Took(k.cfg.Clock.Now()), op.Tally
 		k.reports = append(k.reports, func() { f(noCaller, engine.Extend, key, took, votes, err) })
 	}
-	r.clear()
+	r.Free()
+	r.entry, r.hold, r.next = nil, Hold{}, nil
 	k.spare.Put(r)
 }

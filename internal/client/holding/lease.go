@@ -205,12 +205,6 @@ func (h Hold) extended(ttl, until time.Duration, result renewal.Result) (before,
 	return before, l.validity.Until()
 }
 
-// Accompany has an extend win only while the validity lasts that it extends, and has nodes
-// that lack the key given it again.
-func (h Hold) Accompany(op *engine.Op, before time.Duration) {
-	op.Before, op.Repairer, op.Life = before, h.lease, h.life
-}
-
 // keep notes that the keeper has an entry for the lock. It is false for a lock that was
 // released, or is kept alive already.
 func (h Hold) keep(e *entry) bool {

@@ -9,11 +9,11 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 )
 
-// renewing is a renewal that is under way: an extend for each key of a lock.
+// renewing is a renewal that is under way.
 type renewing struct {
-	inbox *inbox
-	parts []part
+	Compound
 	left  atomic.Int32 // parts without a result
+	inbox *inbox
 
 	entry *entry
 	seq   uint16 // the entry's, when it began
@@ -22,17 +22,10 @@ type renewing struct {
 	next  *renewing // in the inbox
 }
 
-// part is the extend of one key.
-type part struct {
-	engine.Op
-	of   *renewing
-	site Site
-}
-
-// Complete implements engine.Completion. A driver calls it, under its lock.
-func (p *part) Complete(*engine.Op) {
-	if p.of.left.Add(-1) == 0 {
-		p.of.inbox.put(p.of)
+// Complete implements engine.Completion. A driver calls it for each part, under its lock.
+func (r *renewing) Complete(*engine.Op) {
+	if r.left.Add(-1) == 0 {
+		r.inbox.put(r)
 	}
 }
 
@@ -41,59 +34,16 @@ const leastTimeout = 2 * time.Millisecond
 // prepare makes the parts; an error means that the TTL is wrong. The nodes have half of the
 // validity that is left at most, so that there is time for another try.
 func (r *renewing) prepare(home Site, s *State, tail string, now time.Duration) error {
-	keys := s.Several()
-	n := max(1, len(keys))
-	if cap(r.parts) < n {
-		r.parts = make([]part, n) // an Op that was used must not be copied
+	if err := r.Compose(home, engine.Extend, s, s.TTL, tail); err != nil {
+		return err
 	}
-	r.parts = r.parts[:n]
-	r.left.Store(int32(n))
-	for i := range r.parts {
-		p := &r.parts[i]
-		p.of, p.site, p.Done, p.Prompt, p.Part = r, home, p, true, n > 1
-		p.Kind, p.TTL, p.Token, p.Tail = engine.Extend, s.TTL, s.Token, tail
-		p.SetKey(s.Key)
-		if n > 1 {
-			p.SetKey(keys[i])
-			p.site = s.More.Site(i, home)
-		}
-		if err := p.site.Engine().Check(&p.Op); err != nil {
-			return err
-		}
+	r.asked = len(r.Parts())
+	r.left.Store(int32(r.asked))
+	for _, p := range r.Parts() {
+		p.Done, p.Prompt, p.Token = r, true, s.Token
 		p.Timeout = min(p.Timeout, max((s.Until-now)/2, leastTimeout))
 	}
 	return nil
-}
-
-func (r *renewing) ttl() time.Duration { return r.parts[0].TTL }
-
-// until is when validity ends if the nodes do as asked.
-func (r *renewing) until() time.Duration {
-	until := r.parts[0].Until
-	for i := range r.parts {
-		until = min(until, r.parts[i].Until)
-	}
-	return until
-}
-
-// result is nil if all parts have won; the lock is lost if one is. p is the part that
-// decides.
-func (r *renewing) result() (p *part, err error) {
-	p = &r.parts[0]
-	for i := range r.parts {
-		if next := engine.Joint(err, r.parts[i].Err); next != err {
-			p, err = &r.parts[i], next
-		}
-	}
-	return p, err
-}
-
-// clear drops what belongs to the lock.
-func (r *renewing) clear() {
-	for i := range r.parts {
-		r.parts[i].Key, r.parts[i].Repairer, r.parts[i].site = nil, nil, nil
-	}
-	r.entry, r.hold, r.next = nil, Hold{}, nil
 }
 
 // inbox is the renewals that have their result, the last first.

@@ -392,11 +392,11 @@ func (w *Waiter) AwaitSent() bool {
 	if !sent {
 		return false
 	}
-	w.lines.cfg.Engine.AwaitAlong(w.call)
+	w.call.Wait()
 	s = w.lines.lock(w.key)
 	w.sent = false
 	s.mu.Unlock()
-	return w.call.Over() || w.call.Err != engine.ErrBusy
+	return w.call.Err != engine.ErrBusy
 }
 
 // isAway reports whether w does nothing for its line: its goroutine is in user code, or all callers of its choice
@@ -431,7 +431,7 @@ func (w *Waiter) Leave() {
 	s := l.lock(w.key)
 	for w.parked = false; w.acts != nil; w.parked = false { // a release may send its call along until the last moment
 		s.mu.Unlock()
-		if w.AwaitSent() && !w.call.Over() && w.call.Err == nil {
+		if w.AwaitSent() && w.call.Err == nil {
 			l.cfg.Engine.Abandon(&w.call.Op)
 		}
 		w.finish(func(l *line, _ *contention.Surroundings) { l.contender.Freed() })

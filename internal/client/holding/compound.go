@@ -1,0 +1,329 @@
+package holding
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/wire/token"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Compound is one operation on a lock: a part for each of its keys. The parts have one result. The site of the first counts
+// and reports it.
+//
+// It is the only place that counts parts. Do waits for them. A renewal hears of its last part (renewing), and an operation
+// without a waiting caller asks for the next part when one has ended (Submit).
+type Compound struct {
+	one   [1]Part
+	more  []Part     // in place of one, for several keys; those at one site stand together
+	asked int        // how many parts nodes were asked for, from the first on
+	vain  *engine.Op // at a site without a quorum, for which no other was asked; or nil
+}
+
+// Part is the call for one key.
+type Part struct {
+	*engine.Call
+	Site Site
+}
+
+// Compose makes c an operation of a kind on a lock, until Free; or it returns an error of wrong arguments. tail is that of
+// the client.
+func (c *Compound) Compose(home Site, kind engine.Kind, s *State, ttl time.Duration, tail string) (err error) {
+	c.more = c.more[:0]
+	keys := s.Several()
+	if keys == nil {
+		p := &c.one[0]
+		p.Site = home
+		if p.Call, err = home.Engine().Call(kind, s.Key, ttl); err == nil {
+			p.Tail = s.Tail(tail)
+		}
+		return err
+	}
+	for i, key := range keys {
+		p := Part{Site: s.More.Site(i, home)}
+		if p.Call, err = p.Site.Engine().Call(kind, key, ttl); err != nil {
+			free(c.more)
+			return err
+		}
+		p.Call.Part, p.Tail = true, s.Tail(tail)
+		c.more = append(c.more, p)
+	}
+	return nil
+}
+
+// Take makes c an operation of parts that belong to its user.
+func (c *Compound) Take(parts ...Part) {
+	c.one[0], c.more, c.asked = parts[0], c.more[:0], 0
+	if len(parts) > 1 {
+		c.more = append(c.more, parts...)
+	}
+}
+
+// Free gives the calls back.
+func (c *Compound) Free() { free(c.Parts()) }
+
+func free(parts []Part) {
+	for _, p := range parts {
+		p.Site.Engine().Free(p.Call)
+	}
+}
+
+// Parts is in the order of the keys.
+func (c *Compound) Parts() []Part {
+	if len(c.more) > 0 {
+		return c.more
+	}
+	return c.one[:]
+}
+
+// Asked is those of the parts that nodes were asked for.
+func (c *Compound) Asked() []Part { return c.Parts()[:c.asked] }
+
+// First is the call for the first key.
+func (c *Compound) First() *engine.Call { return c.Parts()[0].Call }
+
+// Watch has the end of ctx end the calls.
+func (c *Compound) Watch(ctx context.Context) {
+	for _, p := range c.Parts() {
+		p.Call.Watch(ctx)
+	}
+}
+
+// About sets the lock that the calls are about. The nodes of absent do not have its key; b is of a fenced acquire.
+func (c *Compound) About(t token.Token, b fencing.Block, absent quorum.Set) {
+	for _, p := range c.Parts() {
+		p.Token, p.Block, p.Absent = t, b, absent
+	}
+}
+
+// Accompany has extends win only while the validity of h lasts, until before. Nodes without a key are given it again.
+func (c *Compound) Accompany(h Hold, before time.Duration) {
+	for _, p := range c.Parts() {
+		p.Before, p.Repairer, p.Life = before, h.lease, h.life
+	}
+}
+
+// Do makes the calls, and returns their outcome. What was granted is released if the context panics: it is user code.
+func (c *Compound) Do(ctx context.Context) (op *engine.Op, unsent bool, err error) {
+	if len(c.more) == 0 {
+		return c.Ended(c.one[0].Site.Engine().Do(ctx, c.one[0].Call))
+	}
+	c.asked, c.vain = 0, nil
+	panicked := true
+	defer func() {
+		if panicked {
+			c.Rollback(context.Canceled)
+		}
+	}()
+	if c.First().Kind != engine.Acquire {
+		err = c.AskAll(ctx)
+	} else if err = c.askInVain(ctx); err == nil && c.vain == nil {
+		err = c.askInTurn(ctx)
+	}
+	panicked = false
+	return c.outcome(err)
+}
+
+// AskAll asks all sites at once. If one cannot be asked, those before it are.
+func (c *Compound) AskAll(ctx context.Context) error {
+	err := c.each((*engine.Engine).Begin)
+	return cmp.Or(err, await(ctx, c.Asked()))
+}
+
+// askInTurn asks the sites one after another: of two sets of keys that overlap, the one that is first where they meet first
+// wins, and the other asks no further.
+func (c *Compound) askInTurn(ctx context.Context) (err error) {
+	for won := true; err == nil && won && c.asked < len(c.more); {
+		var at []Part
+		if at, err = c.queue((*engine.Engine).Begin); err == nil {
+			err = await(ctx, at)
+			won = !slices.ContainsFunc(at, func(p Part) bool { return p.Err != nil })
+		}
+	}
+	return err
+}
+
+// askInVain asks sites that are known to have no quorum, before all others. Keys at the others would be held in vain, until
+// such a site is asked.
+func (c *Compound) askInVain(ctx context.Context) error {
+	for i, p := range c.more {
+		if i > 0 && c.more[i-1].Site == p.Site || !p.Site.Engine().LacksQuorum() {
+			continue
+		}
+		probe := Compound{one: [1]Part{p}}
+		if err := probe.AskAll(ctx); err != nil {
+			return err
+		}
+		if p.Err != nil {
+			c.vain = &p.Op
+			return nil
+		}
+		p.Site.Engine().Forgo(&p.Op, context.Canceled) // it has one again
+	}
+	return nil
+}
+
+// queue has the parts at the next site queued by f: all of them or none.
+func (c *Compound) queue(f func(*engine.Engine, engine.Ops) error) (at []Part, err error) {
+	var ops engine.Ops
+	rest, n := c.Parts()[c.asked:], 0
+	for ; n < len(rest) && rest[n].Site == rest[0].Site; n++ {
+		ops.Add(&rest[n].Op)
+	}
+	if err = f(rest[0].Site.Engine(), ops); err == nil {
+		c.asked += n
+	}
+	return rest[:n], err
+}
+
+// each has all parts queued by f, site after site, until that fails.
+func (c *Compound) each(f func(*engine.Engine, engine.Ops) error) (err error) {
+	for c.asked = 0; err == nil && c.asked < len(c.Parts()); {
+		_, err = c.queue(f)
+	}
+	return err
+}
+
+// await waits for the results of parts. The error is that of ctx, if its end has ended one of them.
+func await(ctx context.Context, parts []Part) error {
+	for _, p := range parts {
+		p.Wait()
+	}
+	for _, p := range parts { // only now: ctx may panic
+		if err := p.Ended(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DoWith is Do for one key. The acquire of the first that waits for it is sent along.
+func (c *Compound) DoWith(ctx context.Context, along *engine.Call) (op *engine.Op, unsent bool, err error) {
+	return c.Ended(c.one[0].Site.Engine().DoWith(ctx, c.one[0].Call, along))
+}
+
+// Await is Do for an acquire of one key, sent along with a release.
+func (c *Compound) Await(ctx context.Context) (op *engine.Op, unsent bool, err error) {
+	return c.Ended(c.First().Ended(ctx))
+}
+
+// Ended is the outcome of an operation on one key. An err is that of the call.
+func (c *Compound) Ended(err error) (*engine.Op, bool, error) {
+	if c.asked = 0; err == nil {
+		c.asked = 1
+	}
+	return c.outcome(err)
+}
+
+// Leave sends releases without a waiting caller: its context has ended.
+func (c *Compound) Leave() (op *engine.Op, unsent bool, err error) {
+	return c.outcome(c.each((*engine.Engine).Leave))
+}
+
+// Discard is Leave for a caller that does not look at the result. It is counted when the first key has one. The acquire of
+// the first that waits for a lock of one key is sent along. At once, the releases are sent when Discard returns, or follow
+// the batch under way; else they may be sent a little later, with the next operation.
+func (c *Compound) Discard(along *engine.Call, atOnce bool) (err error) {
+	c.First().Part = false
+	_ = c.each(func(e *engine.Engine, ops engine.Ops) error {
+		if err = cmp.Or(e.Discard(ops, along), err); atOnce {
+			e.Drive()
+		} else {
+			e.DriveSoon()
+		}
+		return nil
+	})
+	return err
+}
+
+// Submit asks for a part, the one after those before it, for a user that does not wait. The part's Done is called when it
+// has a result.
+func (c *Compound) Submit(i int) error {
+	p := c.Parts()[i]
+	c.asked = i + 1
+	return p.Site.Engine().Submit(&p.Op)
+}
+
+// Rollback releases what was acquired, since err is the result of the whole.
+func (c *Compound) Rollback(err error) {
+	for _, p := range c.Asked() {
+		if p.Err == nil {
+			p.Site.Engine().Forgo(&p.Op, err)
+		}
+	}
+}
+
+// outcome returns the error of the whole, and the operation that decides it. An error of the call itself comes first;
+// unsent, no node has heard of it.
+func (c *Compound) outcome(ended error) (op *engine.Op, unsent bool, err error) {
+	switch {
+	case ended != nil:
+		return &c.First().Op, c.asked == 0 && (ended == engine.ErrBusy || ended == engine.ErrClosed), ended
+	case c.vain != nil:
+		return c.vain, true, c.vain.Err
+	}
+	op, err = c.Result()
+	return op, false, err
+}
+
+// Result is that of the parts that were asked for: a lock is lost, or taken, if one of its keys is. op decides it.
+func (c *Compound) Result() (op *engine.Op, err error) {
+	op = &c.First().Op
+	for _, p := range c.Asked() {
+		if next := engine.Joint(err, p.Err); next != err {
+			op, err = &p.Op, next
+		}
+	}
+	return op, err
+}
+
+// Explain returns err, the result of the whole, as the API shows it. op has decided it.
+func (c *Compound) Explain(op *engine.Op, err error) error {
+	at := c.Parts()[0].Site
+	for _, p := range c.more {
+		if &p.Op == op {
+			at = p.Site
+		}
+	}
+	return at.Explain(op, err)
+}
+
+// Note counts the result of a lock of several keys.
+func (c *Compound) Note(err error) {
+	if len(c.more) > 0 {
+		c.more[0].Site.Engine().Note(c.more[0].Kind, err)
+	}
+}
+
+// Until is when the validity ends of a lock that was acquired or extended.
+func (c *Compound) Until() time.Duration {
+	least := clock.Never
+	for _, p := range c.Parts() {
+		least = min(least, p.Until)
+	}
+	return least
+}
+
+// Absent is the nodes without any of the keys. Nodes of several sites have no common numbers.
+func (c *Compound) Absent() quorum.Set {
+	absent := quorum.Everything
+	for _, p := range c.Parts() {
+		if absent &= p.Absent; p.Site != c.Parts()[0].Site {
+			return 0
+		}
+	}
+	return absent
+}
+
+// Refused is the call for the key at a place, if nodes have refused that since it was taken, or nil.
+func (c *Compound) Refused(place int) *engine.Call {
+	if asked := c.Asked(); place < len(asked) && (asked[place].Err == engine.ErrTaken || asked[place].Err == engine.ErrSplit) {
+		return asked[place].Call
+	}
+	return nil
+}
