@@ -30,7 +30,6 @@ type Query struct {
 	queries  *queries
 	answered chan struct{} // holds one
 	refs     atomic.Int32
-	next     *Query
 
 	over  bool          // its caller knows; the rest belongs to the driver
 	sent  time.Duration // when it was
@@ -57,13 +56,13 @@ type queries struct {
 	nodes *nodes
 	depth *atomic.Int64 // operations under way
 
-	mu          sync.Mutex
-	first, last *Query // pushed, oldest first
-	closed      bool
-	size        atomic.Int64 // of these
-	pool        sync.Pool
+	mu     sync.Mutex
+	pushed []*Query // oldest first
+	closed bool
+	size   atomic.Int64 // of pushed
+	pool   sync.Pool
 
-	backlog [quorum.MaxNodes]queryList     // of each node
+	backlog [quorum.MaxNodes][]*Query      // of each node, oldest first
 	owed    [quorum.MaxNodes]int           // replies, to those that it has been sent
 	limit   int                            // of these
 	heard   [quorum.MaxNodes]time.Duration // when it has last answered one
@@ -87,7 +86,7 @@ func (l *queries) query(node int, timeout time.Duration) *Query {
 		q.Owner = q
 	}
 	q.Node, q.Timeout, q.Connection, q.Buf, q.Replies = node, timeout, 0, q.Buf[:0], 0
-	q.Said, q.Err, q.Ring, q.over, q.next, q.index = q.Said[:0], nil, nil, false, nil, -1
+	q.Said, q.Err, q.Ring, q.over, q.index = q.Said[:0], nil, nil, false, -1
 	q.refs.Store(2)
 	return q
 }
@@ -181,17 +180,10 @@ func (l *queries) ask() {
 		return
 	}
 	now := l.nodes.clock.Now()
-	for q := l.takeAll(); q != nil; {
-		next := q.next
-		q.due = now + q.Timeout
-		l.backlog[q.Node].push(q)
-		l.behind++
-		q = next
-	}
+	l.takeAll(now)
 	for node := range l.nodes.n {
-		for b := &l.backlog[node]; b.first != nil && (l.owed[node] == 0 || l.owed[node]+b.first.Replies <= l.limit); {
-			q := b.pop()
-			l.behind--
+		for b := &l.backlog[node]; len(*b) > 0 && (l.owed[node] == 0 || l.owed[node]+(*b)[0].Replies <= l.limit); {
+			q := l.pop(node)
 			if q.Connection != 0 && q.Connection != l.nodes.Node(node).Connection {
 				q.end(errReconnected)
 				q.drop()
@@ -216,9 +208,8 @@ func (l *queries) expire(now time.Duration) {
 		}
 	}
 	for node := range l.nodes.n {
-		for b := &l.backlog[node]; b.first != nil && isOver(b.first); {
-			q := b.pop()
-			l.behind--
+		for b := &l.backlog[node]; len(*b) > 0 && isOver((*b)[0]); {
+			q := l.pop(node)
 			q.end(errTimeout)
 			q.drop()
 		}
@@ -234,23 +225,36 @@ func (l *queries) push(q *Query) bool {
 	if l.closed {
 		return false
 	}
-	if l.last == nil {
-		l.first = q
-	} else {
-		l.last.next = q
-	}
-	l.last = q
+	l.pushed = append(l.pushed, q)
 	l.size.Add(1)
 	return true
 }
 
-func (l *queries) takeAll() (first *Query) {
+// takeAll puts what was pushed into the backlogs.
+func (l *queries) takeAll(now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	first = l.first
-	l.first, l.last = nil, nil
+	for _, q := range l.pushed {
+		q.due = now + q.Timeout
+		l.backlog[q.Node] = append(l.backlog[q.Node], q)
+	}
+	l.behind += len(l.pushed)
+	clear(l.pushed)
+	l.pushed = l.pushed[:0]
 	l.size.Store(0)
-	return first
+}
+
+// pop takes the oldest out of the backlog of a node.
+func (l *queries) pop(node int) *Query {
+	b := l.backlog[node]
+	q := b[0]
+	if b[0] = nil; len(b) > 1 {
+		l.backlog[node] = b[1:]
+	} else {
+		l.backlog[node] = b[:0] // so that one at a time needs no memory
+	}
+	l.behind--
+	return q
 }
 
 // close refuses further queries.
@@ -258,26 +262,4 @@ func (l *queries) close() {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
-}
-
-// queryList is a chain of queries through next.
-type queryList struct{ first, last *Query }
-
-func (l *queryList) push(q *Query) {
-	q.next = nil
-	if l.first == nil {
-		l.first = q
-	} else {
-		l.last.next = q
-	}
-	l.last = q
-}
-
-func (l *queryList) pop() *Query {
-	q := l.first
-	if l.first = q.next; l.first == nil {
-		l.last = nil
-	}
-	q.next = nil
-	return q
 }
