@@ -16,9 +16,10 @@ func (e *Engine) Leave(releases Ops) error {
 	return nil
 }
 
-// Discard queues the releases of one lock for which its holder does not wait, and behind them, if it is not nil,
-// the acquire of another caller: all of them or, with ErrClosed, none. Drive or DriveSoon sends them. Their number is
-// bounded by that of the locks which are held, and Config.MaxWaiting does not hold for them.
+// Discard queues the releases of one lock for which its holder does not wait, and behind them, if
+// it is not nil, the acquire of another caller: all of them or, with ErrClosed, none. Drive or
+// DriveSoon sends them. Their number is bounded by that of the locks which are held, and
+// Config.MaxWaiting does not hold for them.
 func (e *Engine) Discard(releases Ops, along *Call) error {
 	return e.queueReleases(releases, true, along)
 }
@@ -37,8 +38,9 @@ func (e *Engine) queueReleases(releases Ops, discard bool, along *Call) error {
 	return e.enqueueAll(l, along, now, unawaited)
 }
 
-// Forgo corrects what was counted for an acquire or extend that was completed well, but comes to nothing because of err: its
-// caller has run too late, or it is part of a whole that has failed. An acquire is abandoned.
+// Forgo corrects what was counted for an acquire or extend that was completed well, but comes to
+// nothing because of err: its caller has run too late, or it is part of a whole that has failed. An
+// acquire is abandoned.
 func (e *Engine) Forgo(op *Op, err error) {
 	e.counters.correct(op, err)
 	if op.Kind == Acquire {
@@ -46,8 +48,8 @@ func (e *Engine) Forgo(op *Op, err error) {
 	}
 }
 
-// Abandon sends the release of an acquire that was completed well and is not wanted after all, or that has no caller who
-// waits. Its result is not reported.
+// Abandon sends the release of an acquire that was completed well and is not wanted after all, or
+// that has no caller who waits. Its result is not reported.
 func (e *Engine) Abandon(op *Op) {
 	e.rounds.cleanups.cleanUp(op)
 	e.drive(nil)

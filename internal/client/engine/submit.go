@@ -39,11 +39,11 @@ type Ops struct{ list }
 // Add appends an operation that is idle.
 func (o *Ops) Add(op *Op) { o.push(op) }
 
-// Enqueue queues operations that were checked, together: all of them or, with ErrBusy or ErrClosed, none. It does not block.
-// Drive sends them.
+// Enqueue queues operations that were checked, together: all of them or, with ErrBusy or ErrClosed,
+// none. It does not block. Drive sends them.
 //
-// Prompt ones are renewals, and travel before all others. Their number is bounded by that of the locks that are held, and
-// Config.MaxWaiting does not hold for them. They cannot be cancelled.
+// Prompt ones are renewals, and travel before all others. Their number is bounded by that of the
+// locks that are held, and Config.MaxWaiting does not hold for them. They cannot be cancelled.
 func (e *Engine) Enqueue(ops Ops) error {
 	if ops.n == 0 {
 		return nil
@@ -64,8 +64,8 @@ func (e *Engine) Begin(ops Ops) error {
 // Drive sends what waits, if no other goroutine is about to. It does not block.
 func (e *Engine) Drive() { e.submittedNow(Extend, e.nodes.clock.Now(), nil) }
 
-// enqueueAll queues operations that were checked, and behind them, if it is not nil, the acquire of another caller: all of
-// them or none. That caller is told of its end in every case.
+// enqueueAll queues operations that were checked, and behind them, if it is not nil, the acquire of
+// another caller: all of them or none. That caller is told of its end in every case.
 func (e *Engine) enqueueAll(l list, along *Call, now time.Duration, u urgency) error {
 	callers := l.n
 	if u == unawaited {
@@ -144,7 +144,8 @@ func (e *Engine) DriveSoon() {
 	e.Drive()
 }
 
-// LacksQuorum reports whether too few nodes can vote for an acquire to win: it is failed without being sent.
+// LacksQuorum reports whether too few nodes can vote for an acquire to win: it is failed without
+// being sent.
 func (e *Engine) LacksQuorum() bool {
 	if !e.nodes.lacking.Load() { // it is noted with each acquire
 		return false

@@ -10,8 +10,8 @@ import (
 // Calls is one operation on a lock, with what groups know of it and sites do not.
 type Calls struct{ holding.Compound }
 
-// newCalls returns an operation of a kind on a lock, to be freed; or an error if the arguments are wrong.
-// tail is what follows the token in the values of the client.
+// newCalls returns an operation of a kind on a lock, to be freed; or an error if the arguments are
+// wrong. tail is what follows the token in the values of the client.
 func newCalls(home *Group, kind engine.Kind, s *holding.State, ttl time.Duration, tail string) (c Calls, err error) {
 	err = c.Compose(home, kind, s, ttl, tail)
 	return c, err

@@ -10,10 +10,12 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/token"
 )
 
-// Op is an operation without a waiting caller. Its user sets Kind, Key, TTL and Done; Submit sets the rest.
+// Op is an operation without a waiting caller. Its user sets Kind, Key, TTL and Done; Submit sets
+// the rest.
 //
-// A key that moves is in a second group, which is asked after the first: an acquire or extend goes on where it has won, a
-// release in any case. To its user the operation is under way until both have ended.
+// A key that moves is in a second group, which is asked after the first: an acquire or extend goes
+// on where it has won, a release in any case. To its user the operation is under way until both
+// have ended.
 type Op struct {
 	engine.Call
 	group   *Group // of the last Submit

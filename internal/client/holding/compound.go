@@ -13,11 +13,12 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Compound is one operation on a lock: a part for each of its keys. The parts have one result. The site of the first counts
-// and reports it.
+// Compound is one operation on a lock: a part for each of its keys. The parts have one result. The
+// site of the first counts and reports it.
 //
-// It is the only place that counts parts. Do waits for them. A renewal hears of its last part (renewing), and an operation
-// without a waiting caller asks for the next part when one has ended (Submit).
+// It is the only place that counts parts. Do waits for them. A renewal hears of its last part
+// (renewing), and an operation without a waiting caller asks for the next part when one has ended
+// (Submit).
 type Compound struct {
 	one   [1]Part
 	more  []Part     // in place of one, for several keys; those at one site stand together
@@ -31,8 +32,8 @@ type Part struct {
 	Site Site
 }
 
-// Compose makes c an operation of a kind on a lock, until Free; or it returns an error of wrong arguments. tail is that of
-// the client.
+// Compose makes c an operation of a kind on a lock, until Free; or it returns an error of wrong
+// arguments. tail is that of the client.
 func (c *Compound) Compose(home Site, kind engine.Kind, s *State, ttl time.Duration, tail string) (err error) {
 	c.more = c.more[:0]
 	keys := s.Several()
@@ -94,21 +95,24 @@ func (c *Compound) Watch(ctx context.Context) {
 	}
 }
 
-// About sets the lock that the calls are about. The nodes of absent do not have its key; b is of a fenced acquire.
+// About sets the lock that the calls are about. The nodes of absent do not have its key; b is of a
+// fenced acquire.
 func (c *Compound) About(t token.Token, b fencing.Block, absent quorum.Set) {
 	for _, p := range c.Parts() {
 		p.Token, p.Block, p.Absent = t, b, absent
 	}
 }
 
-// Accompany has extends win only while the validity of h lasts, until before. Nodes without a key are given it again.
+// Accompany has extends win only while the validity of h lasts, until before. Nodes without a key
+// are given it again.
 func (c *Compound) Accompany(h Hold, before time.Duration) {
 	for _, p := range c.Parts() {
 		p.Before, p.Repairer, p.Life = before, h.lease, h.life
 	}
 }
 
-// Do makes the calls, and returns their outcome. What was granted is released if the context panics: it is user code.
+// Do makes the calls, and returns their outcome. What was granted is released if the context
+// panics: it is user code.
 func (c *Compound) Do(ctx context.Context) (op *engine.Op, unsent bool, err error) {
 	if len(c.more) == 0 {
 		return c.Ended(c.one[0].Site.Engine().Do(ctx, c.one[0].Call))
@@ -135,8 +139,8 @@ func (c *Compound) AskAll(ctx context.Context) error {
 	return cmp.Or(err, await(ctx, c.Asked()))
 }
 
-// askInTurn asks the sites one after another: of two sets of keys that overlap, the one that is first where they meet first
-// wins, and the other asks no further.
+// askInTurn asks the sites one after another: of two sets of keys that overlap, the one that is
+// first where they meet first wins, and the other asks no further.
 func (c *Compound) askInTurn(ctx context.Context) (err error) {
 	for won := true; err == nil && won && c.asked < len(c.more); {
 		var at []Part
@@ -148,8 +152,8 @@ func (c *Compound) askInTurn(ctx context.Context) (err error) {
 	return err
 }
 
-// askInVain asks sites that are known to have no quorum, before all others. Keys at the others would be held in vain, until
-// such a site is asked.
+// askInVain asks sites that are known to have no quorum, before all others. Keys at the others
+// would be held in vain, until such a site is asked.
 func (c *Compound) askInVain(ctx context.Context) error {
 	for i, p := range c.more {
 		if i > 0 && c.more[i-1].Site == p.Site || !p.Site.Engine().LacksQuorum() {
@@ -225,9 +229,10 @@ func (c *Compound) Leave() (op *engine.Op, unsent bool, err error) {
 	return c.outcome(c.each((*engine.Engine).Leave))
 }
 
-// Discard is Leave for a caller that does not look at the result. It is counted when the first key has one. The acquire of
-// the first that waits for a lock of one key is sent along. At once, the releases are sent when Discard returns, or follow
-// the batch under way; else they may be sent a little later, with the next operation.
+// Discard is Leave for a caller that does not look at the result. It is counted when the first key
+// has one. The acquire of the first that waits for a lock of one key is sent along. At once, the
+// releases are sent when Discard returns, or follow the batch under way; else they may be sent a
+// little later, with the next operation.
 func (c *Compound) Discard(along *engine.Call, atOnce bool) (err error) {
 	c.First().Part = false
 	_ = c.each(func(e *engine.Engine, ops engine.Ops) error {
@@ -241,8 +246,8 @@ func (c *Compound) Discard(along *engine.Call, atOnce bool) (err error) {
 	return err
 }
 
-// Submit asks for a part, the one after those before it, for a user that does not wait. The part's Done is called when it
-// has a result.
+// Submit asks for a part, the one after those before it, for a user that does not wait. The part's
+// Done is called when it has a result.
 func (c *Compound) Submit(i int) error {
 	p := c.Parts()[i]
 	c.asked = i + 1
@@ -258,8 +263,8 @@ func (c *Compound) Rollback(err error) {
 	}
 }
 
-// outcome returns the error of the whole, and the operation that decides it. An error of the call itself comes first;
-// unsent, no node has heard of it.
+// outcome returns the error of the whole, and the operation that decides it. An error of the call
+// itself comes first; unsent, no node has heard of it.
 func (c *Compound) outcome(ended error) (op *engine.Op, unsent bool, err error) {
 	switch {
 	case ended != nil:
@@ -271,7 +276,8 @@ func (c *Compound) outcome(ended error) (op *engine.Op, unsent bool, err error) 
 	return op, false, err
 }
 
-// Result is that of the parts that were asked for: a lock is lost, or taken, if one of its keys is. op decides it.
+// Result is that of the parts that were asked for: a lock is lost, or taken, if one of its keys is.
+// op decides it.
 func (c *Compound) Result() (op *engine.Op, err error) {
 	op = &c.First().Op
 	for _, p := range c.Asked() {
