@@ -2,6 +2,7 @@ package waiting
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -26,7 +27,7 @@ type Choice struct {
 
 	idle atomic.Int64 // waiting callers with neither a turn nor a lock
 	mu   sync.Mutex   // taken after a shard's, before a lease's
-	list choosers
+	list []*Chooser   // in the order of their arrival
 }
 
 // choices is the choices of a process, by name.
@@ -56,45 +57,22 @@ type place struct {
 
 // Chooser is a caller in a choice. Its methods are for the caller's goroutine. Choice.mu protects its fields, but for wake.
 type Chooser struct {
-	choice     *Choice
-	ttl        time.Duration
-	prev, next *Chooser
-	listed     bool
-	busy       bool         // it acts, has been served, or user code has its goroutine
-	turn       *place       // the place of its turn, or nil
-	handed     holding.Hold // a lock passed on to it
-	from       *place       // by this place
-	wake       chan struct{}
+	choice *Choice
+	ttl    time.Duration
+	busy   bool         // it acts, has been served, or user code has its goroutine
+	turn   *place       // the place of its turn, or nil
+	handed holding.Hold // a lock passed on to it
+	from   *place       // by this place
+	wake   chan struct{}
 }
 
-// choosers is callers in the order of their arrival.
-type choosers struct{ first, last *Chooser }
-
-func (l *choosers) push(c *Chooser) {
-	c.prev, c.next, c.listed = l.last, nil, true
-	if l.last == nil {
-		l.first = c
-	} else {
-		l.last.next = c
+// take takes o out of the list, if it is there.
+func (c *Choice) take(o *Chooser) (was bool) {
+	at := slices.Index(c.list, o)
+	if at >= 0 {
+		c.list = slices.Delete(c.list, at, at+1)
 	}
-	l.last = c
-}
-
-func (l *choosers) remove(c *Chooser) {
-	if !c.listed {
-		return
-	}
-	if c.prev == nil {
-		l.first = c.next
-	} else {
-		c.prev.next = c.next
-	}
-	if c.next == nil {
-		l.last = c.prev
-	} else {
-		c.next.prev = c.prev
-	}
-	c.prev, c.next, c.listed = nil, nil, false
+	return at >= 0
 }
 
 // NameOf is the name of a choice of keys in their canonical order.
@@ -136,7 +114,7 @@ func Choose(name string, seats []Seat, ttl time.Duration) *Chooser {
 	l.waiting.Add(1)
 	o := &Chooser{choice: c, ttl: ttl, wake: make(chan struct{}, 1)}
 	c.mu.Lock()
-	c.list.push(o)
+	c.list = append(c.list, o)
 	c.addIdle(1)
 	c.mu.Unlock()
 	if isNew {
@@ -190,7 +168,7 @@ func (c *Choice) addIdle(d int64) {
 func (c *Choice) reserve() *Chooser {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for o := c.list.first; o != nil; o = o.next {
+	for _, o := range c.list {
 		if !o.busy {
 			o.busy = true
 			c.addIdle(-1)
@@ -235,7 +213,7 @@ func (p *place) pass(h holding.Hold, now time.Duration) (until time.Duration, ok
 		return 0, false
 	}
 	c.mu.Lock()
-	c.list.remove(o)
+	c.take(o)
 	o.handed, o.from = next, p
 	c.mu.Unlock()
 	o.ring()
@@ -304,7 +282,7 @@ func (o *Chooser) asks() bool {
 	c := o.choice
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if o.busy || c.list.first != o {
+	if o.busy || c.list[0] != o {
 		return false
 	}
 	o.busy = true
@@ -344,8 +322,8 @@ func (o *Chooser) StandAgain() {
 	c := o.choice
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.list.remove(o)
-	c.list.push(o)
+	c.take(o)
+	c.list = append(c.list, o)
 	o.busy = false
 	c.addIdle(1)
 }
@@ -355,11 +333,10 @@ func (o *Chooser) StandAgain() {
 func (o *Chooser) Leave() {
 	c := o.choice
 	c.mu.Lock()
-	if o.listed && !o.busy {
+	if c.take(o) && !o.busy {
 		c.addIdle(-1)
 	}
 	o.busy = true
-	c.list.remove(o)
 	handed, from := o.handed, o.from
 	o.handed = holding.Hold{}
 	c.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/client/router"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
@@ -264,6 +265,76 @@ func TestReadersAndWriters(t *testing.T) {
 			assert.NotZero(t, min(readers.grants, writers.grants))
 		})
 	}
+}
+
+// TestChoiceInGroups: any of keys in two groups, while half of the clients change from one group to both. Each key has one
+// holder, those of both groups are used, and once the second group is down callers have those of the first.
+func TestChoiceInGroups(t *testing.T) {
+	const d = 3 * time.Second
+	var keys []string
+	for i := 0; len(keys) < 4; i++ { // two that stay, and two that move to the second group
+		if key := fmt.Sprint("key", i); router.Number(key, 2) == len(keys)%2 {
+			keys = append(keys, key)
+		}
+	}
+	virtual.Run(t, 6, func(w *virtual.World) {
+		var clients []*redlock.Client
+		for i := range 4 {
+			clients = append(clients, w.Client(func(c *redlock.Config) {
+				one, both := [][]string{w.Nodes[:3]}, [][]string{w.Nodes[:3], w.Nodes[3:]}
+				if c.Nodes, c.Groups = nil, both; i%2 == 0 {
+					c.Groups, c.NextGroups = one, both
+				}
+			}))
+		}
+		var mu sync.Mutex
+		holders, used := map[string]int{}, map[string]int{}
+		count := func(key string, n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			if holders[key] += n; n > 0 {
+				used[key]++
+				assert.Equal(w.T, 1, holders[key], key)
+			}
+		}
+		serve := func() (got service) {
+			clear(used)
+			ctx, cancel := context.WithTimeout(w.T.Context(), d)
+			defer cancel()
+			var all sync.WaitGroup
+			for _, c := range clients {
+				for range 3 {
+					all.Go(func() {
+						for {
+							began := time.Now()
+							l, err := c.AcquireAny(ctx, longTTL, keys...)
+							if err != nil {
+								return
+							}
+							count(l.Key(), 1)
+							got.add(&mu, service{1, time.Since(began)})
+							time.Sleep(5 * time.Millisecond)
+							count(l.Key(), -1)
+							_ = l.Release(context.Background())
+						}
+					})
+				}
+			}
+			all.Wait()
+			return got
+		}
+		got := serve()
+		t.Logf("both groups: %v, %v", got, used)
+		assert.Len(w.T, used, len(keys))
+		assert.LessOrEqual(w.T, got.longest, soon)
+		for _, n := range w.Servers[3:] {
+			n.Down()
+		}
+		got = serve()
+		t.Logf("one group: %v, %v", got, used)
+		assert.LessOrEqual(w.T, got.longest, soon)
+		assert.Greater(w.T, got.grants, 100)
+	})
 }
 
 // newChoicePlan is a plan with a semaphore of 1, 3 or 16 permits: readers take them one by one, and
