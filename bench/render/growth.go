@@ -32,7 +32,7 @@ func growth(w io.Writer, runs []*result.Run) {
 		fmt.Fprintf(w, "| what grows | driver | from | to | slope of pairs/s | of CPU per pair | of p50 |\n|---|---|---|---|---|---|---|\n%s\n\n", strings.Join(lines, "\n"))
 	}
 	if len(series) > 0 {
-		fmt.Fprintf(w, "| what grows, of one client | from | to | figure | slope |\n|---|---|---|---|---|\n%s\n\n", strings.Join(series, "\n"))
+		fmt.Fprintf(w, "| what grows, from the notes above | from | to | figure | slope |\n|---|---|---|---|---|\n%s\n\n", strings.Join(series, "\n"))
 	}
 }
 
@@ -67,7 +67,7 @@ func noteSlopes(runs []*result.Run) (lines []string) {
 	}
 	for _, p := range all {
 		if len(p.x) > 1 {
-			lines = append(lines, fmt.Sprintf("| %s | %s | %s | %s | %s |", p.what, digits(p.x[0]), digits(p.x[len(p.x)-1]), p.unit, slope(p.x, p.y)))
+			lines = append(lines, fmt.Sprintf("| %s | %s | %s | %s | %s |", p.what, whole(p.x[0]), whole(p.x[len(p.x)-1]), p.unit, slope(p.x, p.y)))
 		}
 	}
 	return lines
