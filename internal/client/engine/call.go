@@ -7,11 +7,11 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/command"
 )
 
-// Call is an operation that its caller waits for.
+// Call is an operation with a waiting caller.
 type Call struct {
 	Op
 	Proposal fencing.Proposal // of a caller of fenced acquires
-	Values   []Value          // of a kind that reads: what nodes have answered, in that order
+	Values   []Value          // of a kind that reads: the answers of nodes, in their order
 
 	ended <-chan struct{} // closed when the caller's context ends; nil: it does not
 	done  chan struct{}   // holds one
@@ -21,15 +21,14 @@ type Call struct {
 // Complete implements Completion. The driver calls it, for it is no user code.
 func (c *Call) Complete(*Op) { c.done <- struct{}{} }
 
-// Watch makes the end of ctx end the calls that follow. The context is user code, so
-// only the caller's goroutine calls it. The driver knows its Done channel, which
-// cannot block or panic.
+// Watch makes the end of ctx end the next calls. The context is user code, so only the caller's goroutine calls it.
+// The driver knows its Done channel: a channel cannot block or panic.
 func (c *Call) Watch(ctx context.Context) { c.ended = ctx.Done() }
 
 // Wait waits for the end of a call.
 func (c *Call) Wait() { <-c.done }
 
-// Ended is nil for a call that has a result, and else the error of ctx, which has ended it.
+// Ended is nil for a call with a result, and else the error of ctx, which has ended it.
 func (c *Call) Ended(ctx context.Context) error {
 	if c.Err != context.Canceled {
 		return nil
@@ -50,7 +49,7 @@ func IsClosed(done <-chan struct{}) bool {
 	}
 }
 
-// Value is what a node has answered about a key.
+// Value is a node's answer about a key.
 type Value struct {
 	Node int
 	command.Value

@@ -7,9 +7,8 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
 
-// Call returns a Call to be used with Do, as often as its user likes, and then
-// given to Free; or an error if an argument is wrong. Do does not check them again.
-// The engine reads the key where it is and never writes to it.
+// Call returns a Call for any number of uses with Do, and then for Free; or an error if an argument is wrong. Do does
+// not check them again. The engine reads the key where it is and never writes to it.
 func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 	c, _ := e.calls.Get().(*Call)
 	if c == nil {
@@ -34,15 +33,13 @@ func (e *Engine) Free(c *Call) {
 	e.calls.Put(c)
 }
 
-// Do submits a call and waits for its result. An error is ErrBusy, but not of a release
-// (HasRoom), ErrClosed or that of ctx, which was given to Watch. After an error of ctx the
-// release of an acquire is under way, an extend may or may not take effect, and a release is
-// sent. The result of the operation itself is in the Call.
+// Do submits a call and waits for its result. An error is ErrBusy, but not of a release (HasRoom), ErrClosed or the
+// error of ctx, given to Watch before. After an error of ctx the release of an acquire is under way, an extend may or may
+// not take effect, and a release is sent. The result of the operation itself is in the Call.
 //
-// Do waits on one channel only. To wait for the context as well would mean a
-// select, which takes the locks of both channels twice for every operation, and
-// the context's is often shared. So the watchdog looks at the Done channels of
-// the calls that are under way at each of its ticks, maxTick apart at most.
+// Do waits on one channel only. To wait for the context as well would mean a select. It takes the locks of both
+// channels twice for every operation, and the context's is often shared. So the watchdog looks at the Done channels
+// of the calls under way at each of its ticks, maxTick apart at most.
 func (e *Engine) Do(ctx context.Context, c *Call) error { return e.DoWith(ctx, c, nil) }
 
 func urgencyOf(op *Op) urgency {
@@ -55,16 +52,15 @@ func urgencyOf(op *Op) urgency {
 	return bounded
 }
 
-// HasRoom reports whether n more operations may wait. The caller of a release asks before it
-// ends anything of its lock; the release is then queued in any case, so that a
-// release that is refused has changed nothing. Beyond Config.MaxWaiting there are at most as
-// many releases as callers ask for at once.
+// HasRoom reports whether n more operations may wait. The caller of a release asks before it ends anything of its
+// lock. The release is then queued in any case, so a refused release has changed nothing. Beyond Config.MaxWaiting
+// there are at most as many releases as callers ask for at once.
 func (e *Engine) HasRoom(n int) bool {
 	return e.nodes.closing.Load() || int(e.queue.size.Load())+n <= e.queue.limit
 }
 
-// DoWith is Do for c, with another call sent along after it. The other call ends once in every
-// case. Its caller waits for that, and gets the same error as c if neither was sent.
+// DoWith is Do for c, with another call sent along after it. The other call ends once in every case. Its caller waits
+// for the end, and gets the same error as c if neither was sent.
 func (e *Engine) DoWith(ctx context.Context, c, along *Call) error {
 	urgency := urgencyOf(&c.Op)
 	if c.along = 0; along != nil {

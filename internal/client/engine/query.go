@@ -14,13 +14,12 @@ import (
 // Query is commands for one node alone. The replies are no votes. It is sent whether the
 // in-flight window is open or not.
 //
-// Two refer to it: its caller, until Free, and the connection, which needs the bytes until
-// the node has answered or failed, perhaps long after the caller has gone. The last one
-// gives it back to the pool.
+// Two refer to it: its caller, until Free, and the connection. The connection needs the bytes until the node has
+// answered or failed, perhaps long after the caller has gone. The last one gives it back to the pool.
 type Query struct {
 	fleet.Batch // the caller sets Buf and Replies
 	Node        int
-	Connection  uint64         // of the node that it is meant for; 0: any
+	Connection  uint64         // the only one of the node that it is meant for; 0: any
 	Timeout     time.Duration  // from sending on
 	Said        []command.Said // valid once it is answered: as many as came
 	Err         error          // why there are fewer
@@ -37,21 +36,20 @@ type Query struct {
 	index int           // in queries.asked; -1: it is not there
 }
 
-// Bounds of the replies to queries that a node owes: a connection that owes too much is cut
-// off. The other queries wait for these. The least is more than any query has.
+// Bounds of the replies to queries owed by a node: a connection that owes too much is cut off. Further queries wait.
+// The least is more than any query has.
 const (
 	leastReplies = 16
 	maxReplies   = 1024
 )
 
-// QueryRoom is how many replies to queries a node may owe beside maxInFlight others: a
-// quarter of them. They have their own limit, so that neither what is asked nor what is
-// voted on takes the connection from the other, however small maxInFlight is.
+// QueryRoom is how many replies to queries a node may owe beside maxInFlight others: a quarter of them. They have
+// their own limit, so neither queries nor votes take the connection from the other, however small maxInFlight is.
 func QueryRoom(maxInFlight int) int {
 	return min(maxReplies, max(leastReplies, maxInFlight/4))
 }
 
-// queries is the queries under way. Callers push; what is below pool belongs to the driver.
+// queries is the queries under way. Callers push; the fields below pool belong to the driver.
 type queries struct {
 	nodes *nodes
 	depth *atomic.Int64 // operations under way
@@ -63,7 +61,7 @@ type queries struct {
 	pool   sync.Pool
 
 	backlog [quorum.MaxNodes][]*Query      // of each node, oldest first
-	owed    [quorum.MaxNodes]int           // replies, to those that it has been sent
+	owed    [quorum.MaxNodes]int           // replies, to the queries sent to it
 	limit   int                            // of these
 	heard   [quorum.MaxNodes]time.Duration // when it has last answered one
 	behind  int                            // in all backlogs
@@ -105,7 +103,7 @@ func (l *queries) begin(q *Query) {
 // Answered receives once: when the query is answered, or will not be.
 func (q *Query) Answered() <-chan struct{} { return q.answered }
 
-// Free takes a query back that was asked, answered or not.
+// Free takes back an asked query, answered or not.
 func (q *Query) Free() { q.drop() }
 
 func (q *Query) drop() {
@@ -174,7 +172,7 @@ func (q *Query) finish() {
 	}
 }
 
-// ask sends what was pushed, as far as the bound of each node allows.
+// ask sends the pushed queries, as far as the bound of each node allows.
 func (l *queries) ask() {
 	if l.size.Load() == 0 && l.behind == 0 {
 		return
@@ -197,9 +195,8 @@ func (l *queries) ask() {
 	}
 }
 
-// expire ends the queries that were not answered in time. A node that
-// answers others meanwhile is busy with those before it, and not silent. Those that
-// still wait are not sent any more.
+// expire ends the queries without an answer in time. A node that answers others meanwhile is busy with the earlier
+// ones, and not silent. Queries that still wait are not sent any more.
 func (l *queries) expire(now time.Duration) {
 	isOver := func(q *Query) bool { return now >= max(q.due, l.heard[q.Node]+q.Timeout) }
 	for i := len(l.asked) - 1; i >= 0; i-- {
@@ -216,7 +213,7 @@ func (l *queries) expire(now time.Duration) {
 	}
 }
 
-// IsTimeout reports whether an error of a Query means that the node has not answered in time.
+// IsTimeout reports whether an error of a Query means: no answer in time.
 func IsTimeout(err error) bool { return err == errTimeout }
 
 func (l *queries) push(q *Query) bool {
@@ -251,7 +248,7 @@ func (l *queries) pop(node int) *Query {
 	if b[0] = nil; len(b) > 1 {
 		l.backlog[node] = b[1:]
 	} else {
-		l.backlog[node] = b[:0] // so that one at a time needs no memory
+		l.backlog[node] = b[:0] // so one at a time needs no memory
 	}
 	l.behind--
 	return q

@@ -5,15 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// queue has the operations that were submitted and not sent, oldest first. It is
-// bounded for callers. Cleanups are not refused, but there is at most one for each
-// operation that was accepted.
+// queue has the submitted and unsent operations, oldest first. It is bounded for callers. Cleanups are not refused,
+// but there is at most one for each accepted operation.
 //
-// Renewals have a separate list, which is taken first: a lock that is kept alive must
-// not end because many other operations wait. A renewal may overtake any of them. A release
-// of its lock is not among them: once that is asked for no renewal begins, and one that has
-// begun is in its list before. With an extend of its holder it may change places, as if both
-// had been on their way at once (renewal.Validity).
+// Renewals have a separate list, taken first: a lock kept alive must not end because many other operations wait. A
+// renewal may overtake any of them. A release of its lock is not among them: once it is asked for no renewal begins,
+// and a begun one is in its list before. With an extend of its holder it may change places, as if both had been on
+// their way at once (renewal.Validity).
 type queue struct {
 	mu         sync.Mutex
 	head, tail *Op
@@ -21,12 +19,12 @@ type queue struct {
 	ending     bool // no acquire is taken any more
 	closed     bool
 	limit      int
-	scanned    *Op          // the last that scan has looked at; nil is none
+	scanned    *Op          // the last one that scan has looked at; nil is none
 	size       atomic.Int64 // written under mu, read without it
 	depth      atomic.Int64 // operations submitted by callers and without a result, here and at the nodes
 }
 
-// refuses reports whether the engine has come so far in closing that it takes none of a kind. q.mu is held.
+// refuses reports whether the closing engine takes no more of a kind. q.mu is held.
 func (q *queue) refuses(k Kind) bool { return q.closed || q.ending && k == Acquire }
 
 // end refuses acquires from now on.
@@ -42,7 +40,7 @@ type urgency uint8
 const (
 	bounded   urgency = iota // or refused
 	unbounded                // their number is bounded by other means
-	unawaited                // likewise; releases, without a caller that waits
+	unawaited                // likewise; releases, without a waiting caller
 	renewals                 // likewise; they are taken first, and cannot be removed
 	cleanUp                  // likewise; also while the engine is closing
 )
@@ -137,11 +135,11 @@ func (q *queue) replace(op, other *Op) {
 	op.advance(idle)
 }
 
-// scan calls visit for at most n operations, with q.mu held, from where the last
-// scan has ended. visit may unlink the operation, or replace it.
+// scan calls visit for at most n operations, with q.mu held, from the end of the last scan. visit may unlink the
+// operation, or replace it.
 //
-// It is bounded because submitters wait for q.mu: to look at all of 65,536
-// operations takes milliseconds, and the watchdog looks every few.
+// It is bounded because submitters wait for q.mu: a look at all of 65,536 operations takes milliseconds, and the
+// watchdog looks every few.
 func (q *queue) scan(n int, visit func(*Op)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -182,7 +180,7 @@ func (q *queue) take(ops, keyBytes int) (first *Op, n int) {
 	return taken.first, taken.n
 }
 
-// pop detaches the oldest operation that is no renewal. q.mu is held.
+// pop detaches the oldest operation, renewals aside. q.mu is held.
 func (q *queue) pop() *Op {
 	op := q.head
 	if op == nil {
@@ -200,7 +198,7 @@ func (q *queue) pop() *Op {
 	return op
 }
 
-// putBack returns operations that were taken and not sent to the front.
+// putBack returns operations, taken but not sent, to the front.
 func (q *queue) putBack(l list) {
 	if l.first == nil {
 		return

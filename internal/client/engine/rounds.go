@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// rounds is what the driver sends and what it knows of it: batches under way, their votes, and the
-// operations that these have decided. The driver lock protects it.
+// rounds is what the driver sends and knows: batches under way, their votes, and the operations decided by these. The
+// driver lock protects it.
 type rounds struct {
 	batches
 	queue    *queue
@@ -19,8 +19,7 @@ type rounds struct {
 	inFlight []*batch // all with undecided rounds or in the window, and some others until the next tick
 }
 
-// send writes a batch of n operations to all nodes, less those that are deferred.
-// It returns their number.
+// send writes a batch of n operations to all nodes, without the deferred ones. It returns the number of these.
 func (l *rounds) send(first *Op, n int) (deferred int) {
 	b := l.batch()
 	forms := l.nodes.Forms()
@@ -55,9 +54,9 @@ func (l *rounds) send(first *Op, n int) (deferred int) {
 	return later.n
 }
 
-// failAcquires takes the acquires out of the n oldest operations in the queue, also
-// while the window is shut, and returns how many others there are. Sent, acquires
-// would only have to be cleaned up after, thousands of times a second.
+// failAcquires takes the acquires out of the n oldest operations in the queue, also while the window is shut, and
+// returns how many others there are. Sent, acquires would only have to be cleaned up after, thousands of times a
+// second.
 func (l *rounds) failAcquires(n int, nonvoters quorum.Set) (left int) {
 	l.nodes.pulse.see(maxTimeout) // it looks after callbacks, too
 	var others list
@@ -75,7 +74,7 @@ func (l *rounds) failAcquires(n int, nonvoters quorum.Set) (left int) {
 	return others.n
 }
 
-// fail decides an acquire that is sent to no node.
+// fail decides an acquire sent to no node.
 func (l *rounds) fail(op *Op, nonvoters quorum.Set) {
 	op.Tally.Reset(l.nodes.quorum)
 	for node := range (nonvoters & l.nodes.quorum.Nodes()).All() {
@@ -92,7 +91,7 @@ func (l *rounds) fail(op *Op, nonvoters quorum.Set) {
 	l.decided = append(l.decided, decision{op: op})
 }
 
-// expire ends what has not been answered in time, and the calls with a context that has ended.
+// expire ends what was not answered in time, and the calls with an ended context.
 func (l *rounds) expire(now time.Duration) {
 	for i := len(l.inFlight) - 1; i >= 0; i-- {
 		b := l.inFlight[i]
@@ -108,8 +107,8 @@ func (l *rounds) expire(now time.Duration) {
 	l.checkWaitingContexts()
 }
 
-// checkContexts ends the calls of b with a context that has ended. To claim one takes it
-// from its round, so that no vote can end it too.
+// checkContexts ends the calls of b with an ended context. A claim takes the call from its round, so no vote can end
+// it too.
 func (l *rounds) checkContexts(b *batch) {
 	for i := range b.rounds {
 		r := &b.rounds[i]
@@ -128,9 +127,8 @@ func (l *rounds) checkContexts(b *batch) {
 // scanWaiting is how many queued operations are looked at in a tick.
 const scanWaiting = 2048
 
-// checkWaitingContexts does the same for calls that have not been sent. A release
-// keeps its place in the queue: its caller has gone, but it is sent, and
-// before an acquire that was submitted after it.
+// checkWaitingContexts does the same for unsent calls. A release keeps its place in the queue: its caller has gone,
+// but it is sent, and before any later acquire.
 func (l *rounds) checkWaitingContexts() {
 	var ended list
 	l.queue.scan(scanWaiting, func(op *Op) {

@@ -7,9 +7,8 @@ import (
 	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
-// Submit queues op and ensures that it is sent. It does not block and does
-// not allocate; op.Done is notified of the result, possibly before Submit returns.
-// With an error (ErrClosed, ErrBusy, or one of a wrong argument) nothing was queued.
+// Submit queues op and has it sent. It does not block and does not allocate; op.Done is notified of the result,
+// possibly before Submit returns. With an error (ErrClosed, ErrBusy, or a wrong argument) nothing was queued.
 func (e *Engine) Submit(op *Op) error {
 	now, kind := e.nodes.clock.Now(), op.Kind // once queued, op may be submitted again by its Done
 	if err := e.enqueueAt(op, now); err != nil {
@@ -36,14 +35,14 @@ func (e *Engine) enqueueAt(op *Op, now time.Duration) error {
 // Ops is a list of operations to be submitted together. The zero value is empty.
 type Ops struct{ list }
 
-// Add appends an operation that is idle.
+// Add appends an idle operation.
 func (o *Ops) Add(op *Op) { o.push(op) }
 
-// Enqueue queues operations that were checked, together: all of them or, with ErrBusy or ErrClosed,
-// none. It does not block. Drive sends them.
+// Enqueue queues checked operations together: all of them or, with ErrBusy or ErrClosed, none. It does not block.
+// Drive sends them.
 //
-// Prompt ones are renewals, and travel before all others. Their number is bounded by that of the
-// locks that are held, and Config.MaxWaiting does not hold for them. They cannot be cancelled.
+// Prompt ones are renewals, and travel before all others. The locks held bound their number, so Config.MaxWaiting
+// does not apply. They cannot be cancelled.
 func (e *Engine) Enqueue(ops Ops) error {
 	if ops.n == 0 {
 		return nil
@@ -64,8 +63,8 @@ func (e *Engine) Begin(ops Ops) error {
 // Drive sends what waits, if no other goroutine is about to. It does not block.
 func (e *Engine) Drive() { e.submittedNow(Extend, e.nodes.clock.Now(), nil) }
 
-// enqueueAll queues operations that were checked, and behind them, if it is not nil, the acquire of
-// another caller: all of them or none. That caller is told of its end in every case.
+// enqueueAll queues checked operations, and behind them, if it is not nil, the acquire of another caller: all of them
+// or none. This caller learns of its end in every case.
 func (e *Engine) enqueueAll(l list, along *Call, now time.Duration, u urgency) error {
 	callers := l.n
 	if u == unawaited {
@@ -96,14 +95,13 @@ func (e *Engine) enqueueAll(l list, along *Call, now time.Duration, u urgency) e
 	return err
 }
 
-// Listen notes that d more callers wait for pushes, which are read at once then and not by
-// the watchdog. It counts from the next query on.
+// Listen notes that d more callers wait for pushes. Pushes are then read at once, and not by the watchdog. It counts
+// from the next query on.
 func (e *Engine) Listen(d int64) { e.listeners.Add(d) }
 
-// Cancel takes op back from the engine. It returns false if it is too late: op
-// is completed, or is about to be. Otherwise op is the caller's again and will
-// not be completed; if it was an acquire that may have reached a node, its
-// release is on the way.
+// Cancel takes op back from the engine. It returns false if it is too late: op is completed, or is about to be.
+// Otherwise op is the caller's again and will not be completed. The release of an acquire, perhaps already at a node,
+// is on the way.
 func (e *Engine) Cancel(op *Op) bool {
 	sent := false
 	for !sent && !e.queue.remove(op) {
@@ -127,12 +125,12 @@ func (e *Engine) Cancel(op *Op) bool {
 // lazyTimeout has the watchdog tick every millisecond.
 const lazyTimeout = 4 * minTick
 
-// DriveSoon sends operations without a waiting caller a little later: with the next operation
-// of a caller, or at the watchdog's next tick, after a millisecond or two. A caller that takes
-// another lock at once then has one batch and one round trip for both.
+// DriveSoon sends operations without a waiting caller a little later: with the next operation of a caller, or at the
+// watchdog's next tick, after a millisecond or two. So a caller with another lock to take at once has one batch and
+// one round trip for both.
 //
-// Submitters that do not get the lock rely on the holder of the lock to drive. They have
-// counted themselves in depth before they tried, so it is enough to look there.
+// Submitters that do not get the lock rely on its holder to drive. They have counted themselves in depth before they
+// tried, so it is enough to look there.
 func (e *Engine) DriveSoon() {
 	if e.queue.depth.Load() == 0 && e.lock.TryLock() {
 		e.nodes.pulse.see(lazyTimeout)

@@ -15,9 +15,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Acquire makes attempts to acquire the lock on a key, in line with the others that want it, until one wins, one
-// fails for a reason that stays, they are used up, or ctx ends. With once it makes one attempt, and none beside waiters of
-// this process whose last one, at most a second ago, was denied.
+// Acquire makes attempts to acquire the lock on a key, in line with others for it, until one wins, one fails for a
+// lasting reason, they are used up, or ctx ends. With once it makes one attempt, and none beside waiters of this
+// process whose last one, at most a second ago, was denied.
 func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration, once bool) (Handle, error) {
 	ctx = orBackground(ctx)
 	if ctx.Err() != nil || !g.isPlain() || token.TailFrom(ctx) != "" {
@@ -30,7 +30,7 @@ func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration, once
 	return g.acquire(ctx, key, nil, ttl, once, ended)
 }
 
-// acquire is Acquire where something is rare. The first attempt may have been made: then it has ended without a lock.
+// acquire is Acquire of a lock not plain. ended is the first attempt if it was made: it has ended without a lock.
 func (g *Group) acquire(ctx context.Context, key string, more *holding.More, ttl time.Duration, once bool, ended *engine.Call) (Handle, error) {
 	t := g.lines.NewTries(key)
 	switch err := ctx.Err(); { // it is not reported: there was no attempt
@@ -65,8 +65,8 @@ func (g *Group) acquire(ctx context.Context, key string, more *holding.More, ttl
 	return g.acquired(ctx, &t, h, err)
 }
 
-// acquisition returns the calls for the attempts of one caller to get the lock of s, to be
-// freed by it. The first may have ended already.
+// acquisition returns the calls for the attempts of one caller to get the lock of s. The caller frees them. The first
+// may have ended already.
 func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Duration, ended *engine.Call) (c Calls, err error) {
 	if ended != nil {
 		s.TTL = ended.TTL
@@ -87,8 +87,8 @@ func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Dura
 	return c, nil
 }
 
-// inLine is Acquire for one key: after the callers that wait for it already, and after the
-// processes that do. The first attempt may have ended already.
+// inLine is Acquire for one key: after the callers and the processes already waiting for it. The first attempt may
+// have ended already.
 func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holding.State, ended bool) (Handle, error) {
 	var denied quorum.Set
 	if ended || !g.lines.IsContended(s.Key) {
@@ -129,11 +129,10 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holdi
 	}
 }
 
-// attempt is one attempt, with one new token for all keys. Where one key is refused, the
-// others are released. If it was sent along with a release, only its end is awaited. Where
-// nodes have refused nothing but the number of a fencing token, it is made again at once, and
-// where votes are split, after a pause. The caller reports the attempts to the hook, after it has
-// let others act.
+// attempt is one attempt, with one new token for all keys. If one key is refused, the others are released. If it was
+// sent along with a release, only its end is awaited. If nodes have refused nothing but the number of a fencing
+// token, it is made again at once, and if votes are split, after a pause. The caller reports the attempts to the
+// hook, after it has let others act.
 func (g *Group) attempt(ctx context.Context, c *Calls, s *holding.State, sent bool) (h Handle, r *reports, err error) {
 	first := c.First()
 	for splits, again := 0, true; again; sent = false {
@@ -179,9 +178,9 @@ func (g *Group) attempt(ctx context.Context, c *Calls, s *holding.State, sent bo
 	return h, r, err
 }
 
-// awaitSplit waits until it is this caller's turn to try again after split votes. An error is what has
-// ended the wait. It holds nothing meanwhile: the release of the lost attempt is on its way, and
-// stays ahead of the next attempt on each connection.
+// awaitSplit waits for this caller's turn to try again after split votes. An error is what has ended the wait. It
+// holds nothing meanwhile: the release of the lost attempt is on its way, and stays ahead of the next attempt on each
+// connection.
 func (g *Group) awaitSplit(ctx context.Context, c *Calls, round int) error {
 	at, split := c.Split()
 	pause := at.lines.AfterSplit(string(split.Key), split.Tally.Nodes(quorum.Granted), round, split.Took(g.clock.Now()))
@@ -197,13 +196,13 @@ func (g *Group) awaitSplit(ctx context.Context, c *Calls, round int) error {
 	}
 }
 
-// fresh is what an attempt to acquire needs that no other had.
+// fresh is what each attempt to acquire has anew.
 type fresh struct {
 	token token.Token
 	block fencing.Block // where acquires are fenced
 }
 
-// fresh makes what the next attempt needs. Rand and FenceClock are user code, which may panic.
+// fresh makes the fresh parts of the next attempt. Rand and FenceClock are user code, and may panic.
 func (g *Group) fresh(p *fencing.Proposal) (f fresh, err error) {
 	if err := f.token.Fill(g.cfg.Rand); err != nil {
 		return fresh{}, fmt.Errorf("redlock: %w", err)
@@ -239,18 +238,18 @@ func (g *Group) acquired(ctx context.Context, t *waiting.Tries, h Handle, err er
 	return h, err
 }
 
-// gaveUp is the error of an Acquire after an attempt that has ended with err, for good.
+// gaveUp is the error of an Acquire after its last attempt, which has ended with err.
 func (g *Group) gaveUp(ctx context.Context, t *waiting.Tries, err error) error {
 	if t.End == waiting.AttemptsUsedUp { // also if ctx has ended since
 		return g.acquireError(t, nil)
 	}
-	if err == nil || err == engine.ErrClosed || err != context.Canceled && ctx.Err() == nil { // Do returns that for a context without an error
+	if err == nil || err == engine.ErrClosed || err != context.Canceled && ctx.Err() == nil { // Do returns Canceled for a context without an error
 		return err
 	}
 	return g.cutOff(ctx, t)
 }
 
-// waitedInVain is the error of an Acquire that waits no longer.
+// waitedInVain is the error of an Acquire after its wait has ended.
 func (g *Group) waitedInVain(ctx context.Context, t *waiting.Tries, why waiting.Reason) error {
 	switch why {
 	case waiting.Closed:
@@ -271,7 +270,7 @@ func (g *Group) acquireError(t *waiting.Tries, ended error) error {
 	return g.cfg.AcquireError(t.Key, t.Attempts, g.clock.Now()-t.Began, t.Last, ended)
 }
 
-// deniedBy is the nodes that had the key of an acquire already, or none without one.
+// deniedBy is the nodes that denied an acquire, or none for nil.
 func deniedBy(c *engine.Call) (denied quorum.Set) {
 	if c == nil {
 		return 0
@@ -279,8 +278,8 @@ func deniedBy(c *engine.Call) (denied quorum.Set) {
 	return c.Tally.Nodes(quorum.Denied)
 }
 
-// accept ends the tries by a lock that was passed on to their caller, or releases it where its validity is over: the
-// caller's goroutine has waited long to run again.
+// accept ends the tries by a lock passed on to their caller. It releases a lock whose validity is over: the caller's
+// goroutine has waited long to run again.
 func (h Handle) accept(t *waiting.Tries) bool {
 	if h.Remaining() > 0 {
 		t.End = waiting.HandedOver

@@ -13,13 +13,13 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Option is one of the keys of which a caller takes any. It has a second group while it moves.
+// Option is one of the keys of AcquireAny. It has a second group while it moves.
 type Option struct {
 	Key           string
 	Group, Second *Group
 }
 
-// groups is those that have the key.
+// groups is the groups of the key.
 func (o *Option) groups() []*Group {
 	if o.Second == nil {
 		return []*Group{o.Group}
@@ -27,7 +27,7 @@ func (o *Option) groups() []*Group {
 	return []*Group{o.Group, o.Second}
 }
 
-// state is that of an attempt on the key.
+// state is the state of an attempt on the key.
 func (o *Option) state() holding.State {
 	s := holding.State{Key: o.Key}
 	if o.Second != nil {
@@ -36,8 +36,8 @@ func (o *Option) state() holding.State {
 	return s
 }
 
-// choice is a call of AcquireAny. It never asks for more than one key at a time, so that no caller meets a key
-// that another is about to give back.
+// choice is a call of AcquireAny. It never asks for more than one key at a time: no caller meets a key which another
+// is about to give back.
 type choice struct {
 	home    *Group // of the first key
 	ttl     time.Duration
@@ -45,14 +45,14 @@ type choice struct {
 	found   []found // by option
 }
 
-// found is how the last attempt on a key, or a look, has ended.
+// found is how the last attempt on a key, or a look, ended.
 type found struct {
-	denied quorum.Set // the nodes that have refused it
+	denied quorum.Set // the nodes that refused it
 	err    error
 }
 
-// AcquireAny is Acquire for one of several keys, in their canonical order, whichever can be had first. With once a vote
-// is taken on each.
+// AcquireAny is Acquire for one of several keys, in their canonical order, the first to be had. With once a vote is
+// taken on each.
 func AcquireAny(ctx context.Context, ttl time.Duration, options []Option, once bool) (Handle, error) {
 	ctx = orBackground(ctx)
 	x := choice{home: options[0].Group, ttl: ttl, options: options, found: make([]found, len(options))}
@@ -77,7 +77,7 @@ func AcquireAny(ctx context.Context, ttl time.Duration, options []Option, once b
 	return x.home.acquired(ctx, &t, h, err)
 }
 
-// inLines is AcquireAny after those that wait for the same keys, or for each of them.
+// inLines is AcquireAny after earlier callers for the same keys, or for each of them.
 func (x *choice) inLines(ctx context.Context, t *waiting.Tries) (Handle, error) {
 	g := x.home
 	if !g.lines.IsChosen(x.keys) && slices.ContainsFunc(x.options, func(o Option) bool { return !o.isContended() }) {
@@ -128,8 +128,8 @@ func (x *choice) keys() (keys []string) {
 	return keys
 }
 
-// seats is what waiting needs to know of the keys. A key that moves is waited for in its first group, and a lock of
-// two groups is not passed on.
+// seats is the keys as package waiting needs them. A moving key is waited for in its first group, and a lock of two
+// groups is not passed on.
 func (x *choice) seats() (seats []waiting.Seat) {
 	for i, o := range x.options {
 		seats = append(seats, waiting.Seat{Lines: o.Group.lines, Key: o.Key, Whole: o.Second != nil, Denied: x.found[i].denied, Last: x.found[i].err})
@@ -137,7 +137,7 @@ func (x *choice) seats() (seats []waiting.Seat) {
 	return seats
 }
 
-// check refuses wrong arguments, also those that none of the attempts would meet.
+// check refuses wrong arguments, also where no attempt would meet them.
 func (x *choice) check() error {
 	for _, o := range x.options {
 		c, err := o.Group.engine.Call(engine.Acquire, o.Key, x.ttl)
@@ -161,7 +161,7 @@ func (o *Option) isTaken() bool {
 // isContended reports whether others want the key.
 func (o *Option) isContended() bool { return o.Group.lines.IsContended(o.Key) }
 
-// order is the options in the order in which they are asked for, from another one each time, without some.
+// order is the options in the order of asking, from another one each time, without some.
 func (x *choice) order(without func(*Option) bool) (order []int) {
 	first := int(x.home.turn.Add(1))
 	for i := range x.options {
@@ -172,8 +172,8 @@ func (x *choice) order(without func(*Option) bool) (order []int) {
 	return order
 }
 
-// ask asks for one key. If that is refused it looks at all others at once, and asks for those that are free, one after
-// another. ErrTaken: a vote on each key has said so, but for some.
+// ask asks for one key. If it is refused ask looks at all others at once, and asks for the free ones, one after
+// another. ErrTaken: a vote on each key has said so, some keys left out.
 func (x *choice) ask(ctx context.Context, without func(*Option) bool) (Handle, error) {
 	rest := x.order(without)
 	if len(rest) == 0 {
@@ -201,7 +201,7 @@ func (x *choice) ask(ctx context.Context, without func(*Option) bool) (Handle, e
 	return Handle{}, cmp.Or(lost, engine.ErrTaken)
 }
 
-// attempt asks for one key, in a turn if it is that of a caller in line.
+// attempt asks for one key, in the turn, if any, of a caller in line.
 func (x *choice) attempt(ctx context.Context, at int, turn *waiting.Chooser) (Handle, error) {
 	g, s := x.options[at].Group, x.options[at].state()
 	c, err := g.acquisition(ctx, &s, x.ttl, nil)
@@ -218,8 +218,8 @@ func (x *choice) attempt(ctx context.Context, at int, turn *waiting.Chooser) (Ha
 	return h, err
 }
 
-// look asks which of some keys an acquire would get, in one round trip that sets nothing. It returns those that
-// nodes have not refused, the free ones first. What it does not learn is for the attempts to find out.
+// look asks which of some keys an acquire would get, in one round trip that sets nothing. It returns the keys not
+// refused by nodes, the free ones first. What it does not learn is for the attempts to find out.
 func (x *choice) look(ctx context.Context, of []int) (open []int) {
 	if len(of) < 2 {
 		return of

@@ -7,11 +7,11 @@ import (
 	"github.com/redlock-go/redlock/internal/client/holding"
 )
 
-// Calls is one operation on a lock, with what groups know of it and sites do not.
+// Calls is one operation on a lock, with the knowledge of groups beyond that of sites.
 type Calls struct{ holding.Compound }
 
-// newCalls returns an operation of a kind on a lock, to be freed; or an error if the arguments are
-// wrong. tail is what follows the token in the values of the client.
+// newCalls returns an operation of a kind on a lock, to be freed; or an error if the arguments are wrong. tail
+// follows the token in the values of the client.
 func newCalls(home *Group, kind engine.Kind, s *holding.State, ttl time.Duration, tail string) (c Calls, err error) {
 	err = c.Compose(home, kind, s, ttl, tail)
 	return c, err
@@ -20,7 +20,7 @@ func newCalls(home *Group, kind engine.Kind, s *holding.State, ttl time.Duration
 // groupOf is the group of a part.
 func groupOf(p holding.Part) *Group { return p.Site.(*Group) }
 
-// Split is the call for the first key with split votes, and the group that was asked.
+// Split is the call for the first key with split votes, and its group.
 func (c *Calls) Split() (*Group, *engine.Call) {
 	at := c.Parts()[0]
 	for _, p := range c.Asked() {
@@ -39,8 +39,8 @@ func (c *Calls) Granted() {
 	}
 }
 
-// Again reports whether an acquire that has ended with err is to be made again at once, as the
-// fence of the group decides that was asked last. Else it returns the error that is to be reported.
+// Again reports whether an acquire that ended with err is to be made again at once: the fence of the group asked last
+// decides. Else it returns the error to report.
 func (c *Calls) Again(err error) (bool, error) {
 	asked := c.Asked()
 	if len(asked) == 0 {

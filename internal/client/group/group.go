@@ -1,11 +1,11 @@
-// Package group implements the root package's calls for one quorum of nodes: it has the nodes, the
-// engine, and the locks that were acquired. It puts the other rooms together, and has the
-// configuration and the hooks. The root package documents what the calls promise.
+// Package group implements the root package's calls for one quorum of nodes: it has the nodes, the engine, and the
+// acquired locks. It puts the other rooms together, and has the configuration and the hooks. The root package
+// documents what the calls promise.
 //
 // A client may have several groups (package router). None knows of another, but a lock of several
 // keys may have some in each: its calls then go to the engines of several (holding.Compound).
 //
-//	New ─> Group.Acquire ─┬─> engine ─> conn, quorum
+//	New ─> Group.Acquire ─┬─> engine ─> fleet, quorum
 //	            │         ├─> waiting, fence
 //	            │         └─> token, clock
 //	            ├─> Handle.Extend, Handle.Release ─> holding, engine
@@ -29,11 +29,10 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Group is the nodes of one quorum and everything that goes to them. It is safe
-// for concurrent use.
+// Group is the nodes of one quorum and everything sent to them. It is safe for concurrent use.
 type Group struct {
 	*Nodes
-	cfg    Config // checked, with its defaults; without what has passwords
+	cfg    Config // checked, with its defaults; without passwords
 	clock  *clock.System
 	ending <-chan struct{} // closed when the client begins to close
 	turn   atomic.Uint32   // where the next choice begins
@@ -114,7 +113,7 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 	})
 }
 
-// ErrForgotten is an error that the root package exports.
+// ErrForgotten is exported by the root package.
 var ErrForgotten = fence.ErrForgotten
 
 // queryTimeout is how long a node has to answer a query.
@@ -130,7 +129,7 @@ const (
 	maxQueryTimeout     = time.Second
 )
 
-// Stop refuses new locks, and ends all waits and that locks are kept alive, once Config.Ending is closed.
+// Stop refuses new locks, and ends all waits and renewals, once Config.Ending is closed.
 func (g *Group) Stop() {
 	g.engine.Ending()
 	g.lines.Close()

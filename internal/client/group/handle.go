@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Handle is a handle on a lock that was acquired. It is a small value that may be copied. The
-// zero Handle holds nothing, and neither does one of a lock that was released.
+// Handle is a handle on an acquired lock. It is a small value, and may be copied. The zero Handle holds nothing, as
+// does the Handle of a released lock.
 type Handle struct {
 	group *Group // counts the lock, and keeps it alive
 	hold  holding.Hold
@@ -49,8 +49,8 @@ func (h Handle) Keys() []string {
 	return []string{h.key}
 }
 
-// Token is the value at the keys, the proof of holding the lock, or "". A lock with
-// a token that was shown is not passed on inside the process: another may have the token.
+// Token is the value at the keys, the proof of holding the lock, or "". A lock with a shown token is not passed on
+// inside the process: another may have the token.
 func (h Handle) Token() string {
 	h.hold.ShowToken()
 	return h.Value()
@@ -78,7 +78,7 @@ func (h Handle) Text() string {
 	return texts.Lock(h.key, h.Remaining(), digest)
 }
 
-// Remaining is the validity that is left, or 0. A machine that was suspended is noticed.
+// Remaining is the validity left, or 0. A suspension of the machine is noticed.
 func (h Handle) Remaining() time.Duration {
 	if s, ok := h.hold.State(); ok {
 		return max(0, s.Until-h.group.clock.Now())
@@ -86,9 +86,8 @@ func (h Handle) Remaining() time.Duration {
 	return 0
 }
 
-// Extend asks the nodes to count ttl from now, where they still hold the lock. A
-// wrong ttl is reported before the end of the context, and that before a lock that
-// was released or has expired.
+// Extend asks the nodes to count ttl from now, where they still hold the lock. A wrong ttl is reported before the end
+// of the context, and this end before a lock released or expired.
 func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 	s, ok := h.hold.State()
 	if !ok {
@@ -147,9 +146,9 @@ func (h Handle) mayExtend(s *holding.State) error {
 	return nil
 }
 
-// Release has the nodes delete the key where it still has the lock's token. Validity
-// ends before they are asked: they may apply the release even if its caller gets an error.
-// The lease is free for another lock once it is certain that they have.
+// Release has the nodes delete the key where it still has the lock's token. Validity ends before they are asked: they
+// may apply the release even if its caller gets an error. The lease is free for another lock once they certainly
+// have.
 func (h Handle) Release(ctx context.Context) error {
 	ctx = orBackground(ctx)
 	if h.group != nil && h.group.isPlain() {
@@ -160,7 +159,7 @@ func (h Handle) Release(ctx context.Context) error {
 	return h.release(ctx)
 }
 
-// release is Release where something is rare.
+// release is Release of a lock not plain.
 func (h Handle) release(ctx context.Context) error {
 	s, ok := h.hold.State()
 	if !ok {
@@ -168,7 +167,7 @@ func (h Handle) release(ctx context.Context) error {
 	}
 	g := h.group
 	if s.Kept {
-		if !h.hasRoom(ctx, &s) { // before it is kept alive no more
+		if !h.hasRoom(ctx, &s) { // before its renewals end
 			return engine.ErrBusy
 		}
 		g.keeper.Stop(h.hold)
@@ -190,7 +189,7 @@ func (h Handle) release(ctx context.Context) error {
 		along = h.along(&s)
 	}
 	absent, ok := g.keeper.Releasing(h.hold)
-	if !ok { // another caller has released it since, or has passed it on
+	if !ok { // another caller has released it since, or passed it on
 		return engine.ErrNotHeld
 	}
 	c.Watch(ctx)
@@ -208,7 +207,7 @@ func (h Handle) notReleased(ctx context.Context, one *engine.Call, err error) er
 	return h.released(ctx, &c, op, unsent, err)
 }
 
-// released ends the hold of a lock that was released, and reports how that went.
+// released ends the hold of a released lock, and reports the result.
 func (h Handle) released(ctx context.Context, c *Calls, op *engine.Op, unsent bool, err error) error {
 	g := h.group
 	if unsent {
@@ -226,8 +225,8 @@ func (h Handle) released(ctx context.Context, c *Calls, op *engine.Op, unsent bo
 	return err
 }
 
-// hasRoom reports whether the release of a lock may be queued. If not, that is an attempt
-// which has ended with ErrBusy, and nothing of the lock has changed.
+// hasRoom reports whether the release of a lock may be queued. If not, this is an attempt with ErrBusy, and
+// nothing of the lock has changed.
 func (h Handle) hasRoom(ctx context.Context, s *holding.State) bool {
 	has, at, n := true, h.group, 0 // the keys at a site stand together
 	h.group.eachKey(s.Key, s.More, func(g *Group, _ string) {
@@ -244,9 +243,9 @@ func (h Handle) hasRoom(ctx context.Context, s *holding.State) bool {
 	return false
 }
 
-// send sends a release, or leaves it to be sent, all of it or nothing. With something fresh
-// the acquire of the first that waits for the lock is sent along, if there is room for both. The
-// line learns of it on every path, and before a hook is called, which may block.
+// send sends a release, or leaves it to be sent, all of it or nothing. With something fresh the acquire of the lock's
+// first waiter is sent along, if there is room for both. The line learns of it on every path, and before a hook is
+// called: a hook may block.
 func (h Handle) send(ctx context.Context, c *Calls, leaves bool, s *holding.State, along fresh) (op *engine.Op, unsent bool, err error) {
 	if next := h.next(s, along); next != nil {
 		if op, unsent, err = c.DoWith(ctx, next); err != engine.ErrBusy {
@@ -260,8 +259,8 @@ func (h Handle) send(ctx context.Context, c *Calls, leaves bool, s *holding.Stat
 	return c.Do(ctx)
 }
 
-// along is what an acquire needs that is sent along with the release of h, where some caller waits for the lock. It is made
-// before the release is noted: user code may panic.
+// along is what an acquire needs to be sent along with the release of h, where some caller waits for the lock. It is
+// made before the release is noted: user code may panic.
 func (h Handle) along(s *holding.State) (f fresh) {
 	if awaited, _ := h.group.lines.Look(s.Key); awaited && s.Several() == nil {
 		f, _ = h.group.fresh(new(fencing.Proposal))
@@ -269,7 +268,7 @@ func (h Handle) along(s *holding.State) (f fresh) {
 	return f
 }
 
-// next is the acquire of the first that waits for the lock of h, to be sent along with its release, or nil.
+// next is the acquire of the lock's first waiter, to be sent along with the release of h, or nil.
 func (h Handle) next(s *holding.State, along fresh) *engine.Call {
 	if along == (fresh{}) {
 		return nil
@@ -280,8 +279,8 @@ func (h Handle) next(s *holding.State, along fresh) *engine.Call {
 // ReleaseAsync is Release without waiting for the nodes. The handle is dead at once.
 func (h Handle) ReleaseAsync() { _ = h.leave(false) }
 
-// leave is ReleaseAsync, where at once is asked for as Calls.Discard does it. The acquire of the first that waits for the
-// lock goes with the release. The error is ErrClosed: then no node learns of it.
+// leave is ReleaseAsync, with atOnce as of Calls.Discard. The acquire of the lock's first waiter goes with the
+// release. The error is ErrClosed: then no node learns of it.
 func (h Handle) leave(atOnce bool) error {
 	s, ok := h.hold.State()
 	if !ok {
@@ -313,12 +312,12 @@ func (h Handle) leave(atOnce bool) error {
 	return c.Discard(next, atOnce)
 }
 
-// freed notes that a lock has no holder in this process any more.
+// freed notes that no holder in this process has the lock any more.
 func (g *Group) freed(s *holding.State) {
 	g.eachKey(s.Key, s.More, func(g *Group, key string) { g.lines.Freed(key) })
 }
 
-// eachKey calls f for each key of a lock, and the group that has it.
+// eachKey calls f for each key of a lock, with its group.
 func (g *Group) eachKey(key string, m *holding.More, f func(g *Group, key string)) {
 	if m == nil || m.Keys == nil {
 		f(g, key)
@@ -329,7 +328,7 @@ func (g *Group) eachKey(key string, m *holding.More, f func(g *Group, key string
 	}
 }
 
-// at is the group that has the i-th key of a lock.
+// at is the group of the i-th key of a lock.
 func (g *Group) at(m *holding.More, i int) *Group { return m.Site(i, g).(*Group) }
 
 // KeepAlive keeps the lock alive until its context ends.
@@ -340,7 +339,7 @@ func (h Handle) KeepAlive(ctx context.Context) *holding.Kept {
 	return h.group.keeper.Keep(orBackground(ctx), h.hold)
 }
 
-// left is how long it is until an instant of the group's clock, or 0.
+// left is the time to an instant of the group's clock, or 0.
 func (g *Group) left(until time.Duration) time.Duration { return max(0, until-g.clock.Now()) }
 
 // orBackground is ctx, or one without an end for nil.
@@ -351,5 +350,5 @@ func orBackground(ctx context.Context) context.Context {
 	return ctx
 }
 
-// FenceFrom is the fencing token of the lock that ctx belongs to.
+// FenceFrom is the fencing token of the lock of ctx.
 func FenceFrom(ctx context.Context) (token uint64, ok bool) { return holding.FenceFrom(ctx) }

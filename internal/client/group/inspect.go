@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Sight is what a node has answered about a key.
+// Sight is a node's answer about a key.
 type Sight struct {
 	Node  int           // its number among those of all groups
 	Addr  string        // without credentials
@@ -21,8 +21,8 @@ type Sight struct {
 	Err   error         // why the node has not answered
 }
 
-// Inspect asks all nodes what they have at a key, and sums it up. Nothing is changed there, and values are not read at one
-// moment: only what a quorum shows counts.
+// Inspect asks all nodes what they have at a key, and sums it up. Nothing is changed there, and values are not read
+// at one moment: only what a quorum shows counts.
 func (g *Group) Inspect(ctx context.Context, key string) (seen []Sight, all Summary, err error) {
 	if seen, err = g.read(ctx, key); err == nil {
 		all = summarize(seen, g.Members().Quorum)
@@ -30,9 +30,8 @@ func (g *Group) Inspect(ctx context.Context, key string) (seen []Sight, all Summ
 	return seen, all, err
 }
 
-// read asks all nodes what they have at a key, and waits for all of them. The TTL is
-// asked for first: the lock with the value that is seen after that had this TTL, or
-// has been extended since.
+// read asks all nodes what they have at a key, and waits for all of them. The TTL is asked for first: the lock of the
+// value, seen afterwards, had this TTL, or has been extended since.
 func (g *Group) read(ctx context.Context, key string) ([]Sight, error) {
 	ctx = orBackground(ctx)
 	if err := ctx.Err(); err != nil {
@@ -81,8 +80,8 @@ func (g *Group) read(ctx context.Context, key string) ([]Sight, error) {
 	return seen, nil
 }
 
-// prove returns what nodes have shown of a lock as if that had been asked in one operation: it has
-// no error if a quorum has the value. ttl is then what a quorum shows at least.
+// prove returns what nodes have shown of a lock as if asked in one operation, without an error if a quorum has the
+// value. ttl is then what a quorum shows at least.
 func prove(seen []Sight, value string, nodes *quorum.Config) (op *engine.Op, ttl time.Duration) {
 	op = &engine.Op{}
 	op.Tally.Reset(nodes)
@@ -108,7 +107,7 @@ func prove(seen []Sight, value string, nodes *quorum.Config) (op *engine.Op, ttl
 	return op, ttl
 }
 
-// shownBy is the longest TTL that each node of a quorum among some nodes shows.
+// shownBy is the longest TTL shown by each node of some quorum among some nodes.
 func shownBy(seen []Sight, among quorum.Set, nodes *quorum.Config) time.Duration {
 	order := slices.Collect(among.All())
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(seen[b].TTL, seen[a].TTL) })

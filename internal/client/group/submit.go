@@ -13,27 +13,26 @@ import (
 // Op is an operation without a waiting caller. Its user sets Kind, Key, TTL and Done; Submit sets
 // the rest.
 //
-// A key that moves is in a second group, which is asked after the first: an acquire or extend goes
-// on where it has won, a release in any case. To its user the operation is under way until both
-// have ended.
+// A moving key is in a second group, asked after the first: an acquire or extend goes on where it has won, a release
+// in any case. To its user the operation is under way until both have ended.
 type Op struct {
 	engine.Call
 	group   *Group // of the last Submit
 	parts   Calls
-	second  *engine.Call // of parts, or of former ones
+	second  *engine.Call // of parts, or of earlier ones
 	holder  *token.Token // of an acquire: where its user finds the token
-	decider *engine.Op   // the part that the result is of
+	decider *engine.Op   // the part of the result
 	err     error        // the result
 }
 
-// ofOp is the context of an operation that is not waited for.
+// ofOp is the context of an operation without a waiting caller.
 var ofOp context.Context
 
-// Submit begins an operation that was reserved, on the lock of t, in g and, where the key moves, in
-// another group after it. For an acquire it makes t a new token first.
+// Submit begins a reserved operation, on the lock of t, in g and, where the key moves, in another group after it. For
+// an acquire it makes t a new token first.
 func (g *Group) Submit(op *Op, t *token.Token, also *Group) error {
 	if op.Kind.Reads() {
-		op.Kind = 0 // and is refused as one that does not exist
+		op.Kind = 0 // and is refused as unknown
 	}
 	op.Tail = g.cfg.tail
 	if op.Kind == engine.Acquire {
@@ -63,7 +62,7 @@ func (g *Group) Submit(op *Op, t *token.Token, also *Group) error {
 	return err
 }
 
-// compose makes the parts: one in g and, if that is not nil, one in another group.
+// compose makes the parts: one in g and, if also is not nil, one there.
 func (op *Op) compose(g, also *Group) {
 	op.group, op.Part = g, also != nil
 	first := holding.Part{Call: &op.Call, Site: g}
@@ -135,10 +134,9 @@ func (op *Op) cancelSecond() bool {
 	return true
 }
 
-// Report reports the attempt of an operation that is complete. Its Done calls it
-// before the operation is its user's again. Other callbacks may have come first, and
-// have taken so long that no validity is left. It returns false if the operation goes on: in the
-// second group, or again, since it has met nothing but refusals of the number of its fencing token.
+// Report reports the attempt of a complete operation. Its Done calls it before the operation is its user's again.
+// Other callbacks may have come first, and have taken so long that no validity is left. It returns false if the
+// operation goes on: in the second group, or again, after nothing but refusals of the number of its fencing token.
 func (op *Op) Report() (ended bool) {
 	if op.goesOn() {
 		return false
@@ -177,8 +175,8 @@ func (g *Group) freedByOp(key []byte) {
 	}
 }
 
-// repeat submits an acquire again, with another token, and reports whether it did. No other
-// does: to its user the operation is still under way.
+// repeat submits an acquire again, with another token, and reports whether it did. To its user the operation is still
+// under way, so no other submits it.
 func (op *Op) repeat() bool {
 	f, err := op.group.fresh(&op.Proposal)
 	if err != nil || !op.Reserve() {
@@ -186,14 +184,14 @@ func (op *Op) repeat() bool {
 	}
 	lost := op.err
 	*op.holder, op.Token, op.Block = f.token, f.token, f.block
-	if op.begin() != nil { // its user learns of the attempt that was made
+	if op.begin() != nil { // its user learns of the attempt made
 		op.err = lost
 		return false
 	}
 	return true
 }
 
-// Result returns the error of an operation that is complete, or nil.
+// Result returns the error of a complete operation, or nil.
 func (op *Op) Result() error {
 	if op.err == nil { // also where it was never submitted
 		return nil
@@ -201,7 +199,7 @@ func (op *Op) Result() error {
 	return op.parts.Explain(op.decider, op.err)
 }
 
-// Remaining is the validity that is left after an operation without an error, or 0.
+// Remaining is the validity left after an operation without an error, or 0.
 func (op *Op) Remaining() time.Duration {
 	if op.group == nil || op.err != nil {
 		return 0

@@ -13,15 +13,14 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Compound is one operation on a lock: a part for each of its keys. The parts have one result. The
-// site of the first counts and reports it.
+// Compound is one operation on a lock: a part for each of its keys. The parts have one result. The site of the first
+// counts and reports it.
 //
-// It is the only place that counts parts. Do waits for them. A renewal hears of its last part
-// (renewing), and an operation without a waiting caller asks for the next part when one has ended
-// (Submit).
+// It is the only place where parts are counted. Do waits for them. A renewal hears of its last part (renewing), and
+// an operation without a waiting caller asks for the next part when one has ended (Submit).
 type Compound struct {
 	one   [1]Part
-	more  []Part     // in place of one, for several keys; those at one site stand together
+	more  []Part     // in place of one, for several keys; the parts of one site stand together
 	asked int        // how many parts nodes were asked for, from the first on
 	vain  *engine.Op // at a site without a quorum, for which no other was asked; or nil
 }
@@ -32,8 +31,8 @@ type Part struct {
 	Site Site
 }
 
-// Compose makes c an operation of a kind on a lock, until Free; or it returns an error of wrong
-// arguments. tail is that of the client.
+// Compose makes c an operation of a kind on a lock, until Free; or it returns an error of wrong arguments. tail is
+// the client's.
 func (c *Compound) Compose(home Site, kind engine.Kind, s *State, ttl time.Duration, tail string) (err error) {
 	c.more = c.more[:0]
 	keys := s.Several()
@@ -57,7 +56,7 @@ func (c *Compound) Compose(home Site, kind engine.Kind, s *State, ttl time.Durat
 	return nil
 }
 
-// Take makes c an operation of parts that belong to its user.
+// Take makes c an operation of parts of its user's.
 func (c *Compound) Take(parts ...Part) {
 	c.one[0], c.more, c.asked = parts[0], c.more[:0], 0
 	if len(parts) > 1 {
@@ -82,7 +81,7 @@ func (c *Compound) Parts() []Part {
 	return c.one[:]
 }
 
-// Asked is those of the parts that nodes were asked for.
+// Asked is the parts that nodes were asked for.
 func (c *Compound) Asked() []Part { return c.Parts()[:c.asked] }
 
 // First is the call for the first key.
@@ -95,8 +94,7 @@ func (c *Compound) Watch(ctx context.Context) {
 	}
 }
 
-// About sets the lock that the calls are about. The nodes of absent do not have its key; b is of a
-// fenced acquire.
+// About sets the lock of the calls. The nodes of absent do not have its key; b is of a fenced acquire.
 func (c *Compound) About(t token.Token, b fencing.Block, absent quorum.Set) {
 	for _, p := range c.Parts() {
 		p.Token, p.Block, p.Absent = t, b, absent
@@ -111,8 +109,7 @@ func (c *Compound) Accompany(h Hold, before time.Duration) {
 	}
 }
 
-// Do makes the calls, and returns their outcome. What was granted is released if the context
-// panics: it is user code.
+// Do makes the calls, and returns their outcome. If the context, user code, panics, all granted keys are released.
 func (c *Compound) Do(ctx context.Context) (op *engine.Op, unsent bool, err error) {
 	if len(c.more) == 0 {
 		return c.Ended(c.one[0].Site.Engine().Do(ctx, c.one[0].Call))
@@ -133,14 +130,14 @@ func (c *Compound) Do(ctx context.Context) (op *engine.Op, unsent bool, err erro
 	return c.outcome(err)
 }
 
-// AskAll asks all sites at once. If one cannot be asked, those before it are.
+// AskAll asks all sites at once. If one cannot be asked, the earlier ones are.
 func (c *Compound) AskAll(ctx context.Context) error {
 	err := c.each((*engine.Engine).Begin)
 	return cmp.Or(err, await(ctx, c.Asked()))
 }
 
-// askInTurn asks the sites one after another: of two sets of keys that overlap, the one that is
-// first where they meet first wins, and the other asks no further.
+// askInTurn asks the sites one after another: of two overlapping sets of keys, the first one where they meet first
+// wins, and the other asks no further.
 func (c *Compound) askInTurn(ctx context.Context) (err error) {
 	for won := true; err == nil && won && c.asked < len(c.more); {
 		var at []Part
@@ -152,8 +149,8 @@ func (c *Compound) askInTurn(ctx context.Context) (err error) {
 	return err
 }
 
-// askInVain asks sites that are known to have no quorum, before all others. Keys at the others
-// would be held in vain, until such a site is asked.
+// askInVain asks sites known to have no quorum, before all others. Keys at the others would be held in vain, until
+// such a site is asked.
 func (c *Compound) askInVain(ctx context.Context) error {
 	for i, p := range c.more {
 		if i > 0 && c.more[i-1].Site == p.Site || !p.Site.Engine().LacksQuorum() {
@@ -167,7 +164,7 @@ func (c *Compound) askInVain(ctx context.Context) error {
 			c.vain = &p.Op
 			return nil
 		}
-		p.Site.Engine().Forgo(&p.Op, context.Canceled) // it has one again
+		p.Site.Engine().Forgo(&p.Op, context.Canceled) // it has a quorum again
 	}
 	return nil
 }
@@ -185,7 +182,7 @@ func (c *Compound) queue(f func(*engine.Engine, engine.Ops) error) (at []Part, e
 	return rest[:n], err
 }
 
-// each has all parts queued by f, site after site, until that fails.
+// each has all parts queued by f, site after site, until f fails.
 func (c *Compound) each(f func(*engine.Engine, engine.Ops) error) (err error) {
 	for c.asked = 0; err == nil && c.asked < len(c.Parts()); {
 		_, err = c.queue(f)
@@ -193,7 +190,7 @@ func (c *Compound) each(f func(*engine.Engine, engine.Ops) error) (err error) {
 	return err
 }
 
-// await waits for the results of parts. The error is that of ctx, if its end has ended one of them.
+// await waits for the results of parts. The error is the context's, if its end has ended one of them.
 func await(ctx context.Context, parts []Part) error {
 	for _, p := range parts {
 		p.Wait()
@@ -206,7 +203,7 @@ func await(ctx context.Context, parts []Part) error {
 	return nil
 }
 
-// DoWith is Do for one key. The acquire of the first that waits for it is sent along.
+// DoWith is Do for one key. The acquire of the key's first waiter is sent along.
 func (c *Compound) DoWith(ctx context.Context, along *engine.Call) (op *engine.Op, unsent bool, err error) {
 	return c.Ended(c.one[0].Site.Engine().DoWith(ctx, c.one[0].Call, along))
 }
@@ -216,7 +213,7 @@ func (c *Compound) Await(ctx context.Context) (op *engine.Op, unsent bool, err e
 	return c.Ended(c.First().Ended(ctx))
 }
 
-// Ended is the outcome of an operation on one key. An err is that of the call.
+// Ended is the outcome of an operation on one key. err is the error of the call.
 func (c *Compound) Ended(err error) (*engine.Op, bool, error) {
 	if c.asked = 0; err == nil {
 		c.asked = 1
@@ -229,10 +226,9 @@ func (c *Compound) Leave() (op *engine.Op, unsent bool, err error) {
 	return c.outcome(c.each((*engine.Engine).Leave))
 }
 
-// Discard is Leave for a caller that does not look at the result. It is counted when the first key
-// has one. The acquire of the first that waits for a lock of one key is sent along. At once, the
-// releases are sent when Discard returns, or follow the batch under way; else they may be sent a
-// little later, with the next operation.
+// Discard is Leave for a caller that does not look at the result. It is counted when the first key has one. The
+// acquire of the first waiter for a lock of one key is sent along. If atOnce, the releases are sent when Discard
+// returns, or follow the batch under way; else they may be sent a little later, with the next operation.
 func (c *Compound) Discard(along *engine.Call, atOnce bool) (err error) {
 	c.First().Part = false
 	_ = c.each(func(e *engine.Engine, ops engine.Ops) error {
@@ -246,8 +242,8 @@ func (c *Compound) Discard(along *engine.Call, atOnce bool) (err error) {
 	return err
 }
 
-// Submit asks for a part, the one after those before it, for a user that does not wait. The part's
-// Done is called when it has a result.
+// Submit asks for part i, after the earlier ones, for a user without a waiting caller. The part's Done is called when
+// it has a result.
 func (c *Compound) Submit(i int) error {
 	p := c.Parts()[i]
 	c.asked = i + 1
@@ -263,8 +259,8 @@ func (c *Compound) Rollback(err error) {
 	}
 }
 
-// outcome returns the error of the whole, and the operation that decides it. An error of the call
-// itself comes first; unsent, no node has heard of it.
+// outcome returns the error of the whole, and its deciding operation. An error of the call itself comes first. If
+// unsent, no node has heard of it.
 func (c *Compound) outcome(ended error) (op *engine.Op, unsent bool, err error) {
 	switch {
 	case ended != nil:
@@ -276,8 +272,8 @@ func (c *Compound) outcome(ended error) (op *engine.Op, unsent bool, err error) 
 	return op, false, err
 }
 
-// Result is that of the parts that were asked for: a lock is lost, or taken, if one of its keys is.
-// op decides it.
+// Result is the result of the asked parts, and its deciding operation: a lock is lost, or taken, if one of its keys
+// is.
 func (c *Compound) Result() (op *engine.Op, err error) {
 	op = &c.First().Op
 	for _, p := range c.Asked() {
@@ -288,7 +284,7 @@ func (c *Compound) Result() (op *engine.Op, err error) {
 	return op, err
 }
 
-// Explain returns err, the result of the whole, as the API shows it. op has decided it.
+// Explain returns err, the result of the whole decided by op, as the API shows it.
 func (c *Compound) Explain(op *engine.Op, err error) error {
 	at := c.Parts()[0].Site
 	for _, p := range c.more {
@@ -306,7 +302,7 @@ func (c *Compound) Note(err error) {
 	}
 }
 
-// Until is when the validity ends of a lock that was acquired or extended.
+// Until is when the validity of a lock ends, as acquired or extended.
 func (c *Compound) Until() time.Duration {
 	least := clock.Never
 	for _, p := range c.Parts() {
@@ -326,7 +322,7 @@ func (c *Compound) Absent() quorum.Set {
 	return absent
 }
 
-// Refused is the call for the key at a place, if nodes have refused that since it was taken, or nil.
+// Refused is the call for the key at a place, if nodes have refused it as taken, or nil.
 func (c *Compound) Refused(place int) *engine.Call {
 	if asked := c.Asked(); place < len(asked) && (asked[place].Err == engine.ErrTaken || asked[place].Err == engine.ErrSplit) {
 		return asked[place].Call

@@ -14,13 +14,13 @@ import (
 
 // Config configures a Keeper.
 type Config struct {
-	Home  Site // of the locks that are not in several
+	Home  Site // of the locks in one site
 	Clock *clock.System
 	Tail  string // follows the token in the value at the keys
 
 	// Ring has Turn called at once. It is called under locks, and does not block.
 	Ring func()
-	// Gone learns of a lock that the keeper has found to be lost.
+	// Gone learns of each lock found to be lost by the keeper.
 	Gone func(s *State)
 
 	// Hooks are called by the goroutine of callbacks; they may be nil.
@@ -28,12 +28,11 @@ type Config struct {
 	OnLockLost func(key string, err error)
 }
 
-// Keeper keeps the locks of a client alive: it renews them, and reports when one has ended.
-// One goroutine calls Turn. No goroutine and no timer exists for each lock, and no renewal allocates.
+// Keeper keeps the locks of a client alive: it renews them, and reports their end. One goroutine calls Turn. No lock
+// has a goroutine or a timer of its own, and no renewal allocates.
 //
-// No lock is renewed after it was stopped: an entry is taken out of the schedule, and
-// renewals are put into the engine's queue, with mu held. Results come from the driver,
-// which appends them to the inbox and does nothing else.
+// No lock is renewed after a stop: an entry is taken out of the schedule, and renewals are put into the engine's
+// queue, with mu held. Results come from the driver. It appends them to the inbox and does nothing else.
 //
 // Lock order: mu, then a lease's or an engine's queue's. The inbox's lock is taken alone,
 // or under the driver lock or mu.
@@ -42,10 +41,10 @@ type Keeper struct {
 
 	mu       sync.Mutex
 	schedule renewal.Schedule[*entry]
-	failing  map[*entry]error // why the last renewal has failed
+	failing  map[*entry]error // why the last renewal failed
 	endings  []ending         // to be reported without mu
 	reports  []func()         // to be announced without mu
-	gone     []State          // locks that were lost, to be reported without mu
+	gone     []State          // lost locks, to be reported without mu
 	lost     uint64
 	closed   bool
 
@@ -55,16 +54,16 @@ type Keeper struct {
 	spare sync.Pool // of *renewing
 
 	engine   *engine.Engine // of Home
-	outgoing []outgoing     // of the goroutine that calls Turn
+	outgoing []outgoing     // of the goroutine of Turn
 }
 
-// outgoing is the renewals that begin in one turn, for one engine.
+// outgoing is the renewals begun in one turn, for one engine.
 type outgoing struct {
 	engine *engine.Engine
 	ops    engine.Ops
 }
 
-// entry is a lock that is kept alive, a part of its Kept.
+// entry is a lock kept alive, a part of its Kept.
 type entry struct {
 	renewal.Lock
 	lease *lease
@@ -79,7 +78,7 @@ func (e *entry) SetPlace(place int) { e.place = int32(place) }
 // Place implements renewal.Entry.
 func (e *entry) Place() int { return int(e.place) }
 
-// hold is the lock that the entry is about.
+// hold is the entry's lock.
 func (e *entry) hold() Hold { return Hold{lease: e.lease, life: e.life} }
 
 // is reports whether e is still the entry of h.
@@ -91,17 +90,17 @@ func (e *entry) is(h Hold) bool {
 type ending struct {
 	kept  *Kept
 	cause error
-	lost  string // the key, where the loss is to be reported
+	lost  string // the key, if the loss is to be reported
 }
 
 const (
 	// maxRenewals is how many renewals begin in a turn: one batch.
 	maxRenewals = 1024
-	// syncEvery is how often the keeper looks whether the machine was suspended, at least.
+	// syncEvery is how often, at least, the keeper looks for a suspension of the machine.
 	syncEvery = 100 * time.Millisecond
 )
 
-// noCaller is the context of an attempt that no caller waits for.
+// noCaller is the context of an attempt without a waiting caller.
 var noCaller context.Context
 
 // NewKeeper returns a keeper without locks.
@@ -136,15 +135,14 @@ func (k *Keeper) add(c *Kept) error {
 	return nil
 }
 
-// ringFor has the next turn come earlier, if it is to be about e.
+// ringFor has the next turn come earlier, if it is about e.
 func (k *Keeper) ringFor(e *entry) {
 	if first, _ := k.schedule.First(); first == e {
 		k.cfg.Ring()
 	}
 }
 
-// Review gives the entry of a lock, if it has one, its next event anew: its holder has extended it, or
-// has found it lost.
+// Review gives the entry of a lock, if any, a new next event: its holder has extended it, or has found it lost.
 func (k *Keeper) Review(h Hold) {
 	e := h.kept()
 	if e == nil {
@@ -161,16 +159,15 @@ func (k *Keeper) Review(h Hold) {
 	k.ringFor(e)
 }
 
-// Stop ends that the lock of h is kept alive. When it returns, no renewal begins any more.
+// Stop ends the renewals of the lock of h. When it returns, no renewal begins any more.
 func (k *Keeper) Stop(h Hold) {
 	if e := h.kept(); e != nil {
 		k.stop(e, h)
 	}
 }
 
-// Releasing notes that a release of the lock of h is about to be sent: it ends validity, and
-// that the lock is kept alive. It returns the nodes that do not have the key. Not ok, h holds
-// nothing to be released.
+// Releasing notes that a release of the lock of h is about to be sent: it ends validity, and the renewals. It returns
+// the nodes without the key. If not ok, h holds nothing to be released.
 func (k *Keeper) Releasing(h Hold) (absent quorum.Set, ok bool) {
 	until, absent, e, ok := h.releasing()
 	k.held.add(until, -1)
@@ -180,15 +177,15 @@ func (k *Keeper) Releasing(h Hold) (absent quorum.Set, ok bool) {
 	return absent, ok
 }
 
-// ReleasingPlain is Releasing for a lock of one key that is not kept alive, has no value of its own, and was not released
-// before. It makes op the release of it; of any other lock it notes nothing.
+// ReleasingPlain is Releasing for a lock of one key, not kept alive, without a value of its own, and not released
+// before. It makes op the lock's release; for any other lock it notes nothing.
 func (k *Keeper) ReleasingPlain(h Hold, op *engine.Op) (ok bool) {
 	until, ok := h.releasingPlain(op)
 	k.held.add(until, -1)
 	return ok
 }
 
-// Unreleased takes a release back that was never sent.
+// Unreleased takes back a release never sent.
 func (k *Keeper) Unreleased(h Hold) { k.held.add(h.unreleased(), 1) }
 
 // Begin begins to hold a lock. The nodes of absent do not have its key.
@@ -197,7 +194,7 @@ func (k *Keeper) Begin(s *State, absent quorum.Set, fence uint64) Hold {
 	return begin(s, absent, fence)
 }
 
-// Extended notes the result of an extension of the lock of h by ttl, with which validity ends at until.
+// Extended notes the result of an extension of the lock of h by ttl: with it validity ends at until.
 func (k *Keeper) Extended(h Hold, ttl, until time.Duration, r renewal.Result) {
 	if before, after := h.extended(ttl, until, r); before != after {
 		k.held.add(before, -1)
@@ -205,7 +202,7 @@ func (k *Keeper) Extended(h Hold, ttl, until time.Duration, r renewal.Result) {
 	}
 }
 
-// stop ends an entry that was made for h, unless it has ended.
+// stop ends an entry made for h, unless it has ended.
 func (k *Keeper) stop(e *entry, h Hold) {
 	k.mu.Lock()
 	if e.is(h) {
@@ -235,14 +232,14 @@ func (k *Keeper) Close() {
 	k.unlockAndReport()
 }
 
-// Count is how many locks have validity left, how many are kept alive, and how many were lost while they were.
+// Count is how many locks have validity left, how many are kept alive, and how many were lost while kept alive.
 func (k *Keeper) Count() (held, kept int, lost uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.held.count(), k.schedule.Len(), k.lost
 }
 
-// Turn does what is due and returns how long it is to the next turn.
+// Turn does what is due and returns the pause to the next turn.
 func (k *Keeper) Turn() (pause time.Duration) {
 	k.mu.Lock()
 	now := k.cfg.Clock.Now()
@@ -310,9 +307,8 @@ func (k *Keeper) do(e *entry, s *State, a renewal.Action, next time.Duration) {
 	}
 }
 
-// causeOf is why validity has come to its end. It may be 0 because a release was asked
-// for, and its caller is about to stop the entry; or because the lock was found to be lost,
-// by an extension of its holder.
+// causeOf is why validity has come to its end. It may be 0 after a release, whose caller is about to stop the entry;
+// or after an extension of its holder, which has found the lock lost.
 func (k *Keeper) causeOf(e *entry, s *State) error {
 	switch err := k.failing[e]; {
 	case s.Released:
@@ -344,12 +340,12 @@ func (k *Keeper) endEntry(e *entry, cause error) {
 	e.lease, e.kept = nil, nil
 }
 
-// unlockAndReport gives mu up and reports what has ended. To end a context runs no user
-// code; the rest is called by the goroutine of callbacks.
+// unlockAndReport gives mu up and reports the ended entries. To end a context runs no user code; the rest is called
+// by the goroutine of callbacks.
 func (k *Keeper) unlockAndReport() {
 	endings, news, gone := k.endings, k.reports, k.gone
 	k.endings, k.reports, k.gone = nil, nil, nil
-	for _, e := range endings { // still under mu: Kept.Err relies on it that what has ended is reported
+	for _, e := range endings { // still under mu: Kept.Err relies on it, all ends are reported
 		e.kept.ended(e.cause)
 	}
 	k.mu.Unlock()
@@ -372,7 +368,7 @@ func (k *Keeper) renew(e *entry, s *State, now time.Duration) {
 	if r == nil {
 		r = &renewing{inbox: &k.inbox}
 	}
-	if err := r.prepare(k.cfg.Home, s, s.Tail(k.cfg.Tail), now); err != nil { // a TTL that MaxTTL forbids, of an attached lock
+	if err := r.prepare(k.cfg.Home, s, s.Tail(k.cfg.Tail), now); err != nil { // of an attached lock, with a TTL above MaxTTL
 		k.endEntry(e, err)
 		return
 	}
@@ -386,7 +382,7 @@ func (k *Keeper) renew(e *entry, s *State, now time.Duration) {
 	k.schedule.Set(e, next)
 }
 
-// result notes what became of a renewal. mu is held.
+// result notes the result of a renewal. mu is held.
 func (k *Keeper) result(r *renewing, now time.Duration) {
 	op, err := r.Result()
 	r.Note(err)

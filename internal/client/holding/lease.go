@@ -10,21 +10,18 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// lease is the state of one lock that is held, or a used one that waits for the next lock.
-// It is safe for concurrent use.
+// lease is the state of one held lock, or a used one ready for the next lock. It is safe for concurrent use.
 //
-// A lease is used again once its lock is gone, so that acquiring allocates nothing. A Hold
-// may outlive its lock, so each remembers which life of the lease it belongs to, and holds
-// nothing in another one. That is why a Hold may be copied, kept and used twice.
+// A lease is used again once its lock is gone, so acquiring allocates nothing. A Hold may outlive its lock, so each
+// remembers its life of the lease, and holds nothing in another one. So a Hold may be copied, kept and used twice.
 //
-// A client may hold a million leases, so the fields are few, and in an order that leaves no
-// gaps: 96 bytes.
+// A client may hold a million leases, so the fields are few, in an order without gaps: 96 bytes.
 type lease struct {
 	mu       sync.Mutex
 	life     uint64
 	key      string // the first, of several
 	token    veiled
-	releases uint8 // that were asked for, and may have been sent; at most manyReleases
+	releases uint8 // asked for, and perhaps sent; at most manyReleases
 	notes    uint8 // a bit for each of the following
 
 	validity renewal.Validity
@@ -40,30 +37,30 @@ const (
 	tokenShown             // the user has asked for the token
 )
 
-// MaxPasses bounds how often in a row a lock is passed on inside a process, so that other
-// processes have their turn. A life is a multiple of it when the nodes have granted the lock.
+// MaxPasses bounds the holders of one grant, in a row inside a process: then other processes have their turn. A life
+// is a multiple of it when the nodes have granted the lock.
 const MaxPasses = 64
 
-// manyReleases is where releases stops counting: the lock has no validity any more,
-// although none of them may have been sent.
+// manyReleases is where releases stops counting: the lock has no validity any more, although perhaps no release was
+// sent.
 const manyReleases = 255
 
-// Site is one of the groups of nodes that the keys of a lock are in.
+// Site is one of the groups of nodes with keys of a lock.
 type Site interface {
 	Engine() *engine.Engine
-	// Explain returns the error of an operation there as the API shows it.
+	// Explain returns the error of an operation there as shown by the API.
 	Explain(op *engine.Op, err error) error
 }
 
-// More is what only some locks have: several keys, or a value that is more than a token.
+// More is what only some locks have: several keys, or a value of more than a token.
 type More struct {
-	Keys    []string // all, if there are several; one that moves stands here for both of its sites
+	Keys    []string // all, if there are several; a moving key once for each of its sites
 	Sites   []Site   // of each of Keys; nil: all are where the lock is counted and kept
 	HasTail bool     // Tail follows the token in its value, and not the name of the client
 	Tail    string
 }
 
-// Site is the one that has the i-th key; home is where the lock is counted and kept.
+// Site is the site of the i-th key; home is where the lock is counted and kept.
 func (m *More) Site(i int, home Site) Site {
 	if m.Sites == nil {
 		return home
@@ -82,7 +79,7 @@ type State struct {
 	Kept     bool // it is kept alive
 }
 
-// Keys is all keys, in the order in which they are written.
+// Keys is all keys, in the order of their writing.
 func (s *State) Keys() []string {
 	if s.More != nil && s.More.Keys != nil {
 		return s.More.Keys
@@ -98,8 +95,8 @@ func (s *State) Several() []string {
 	return s.More.Keys
 }
 
-// Tail is what follows the token in the value at the keys: that of the client, or the lock's own
-// where it was attached, or acquired for a client of a front end.
+// Tail is what follows the token in the value at the keys: the client's tail, or the lock's own if it was attached,
+// or acquired for a client of a front end.
 func (s *State) Tail(ofClient string) string {
 	if s.More != nil && s.More.HasTail {
 		return s.More.Tail
@@ -131,9 +128,9 @@ func (l *lease) begin(s *State, absent quorum.Set) (life uint64) {
 // is reports whether a life has not ended. l.mu is held.
 func (l *lease) is(life uint64) bool { return l.life == life && l.key != "" }
 
-// Repair implements engine.Repairer. After a release was asked for it allows nothing: the
-// release might reach the node before the key does. Before the node is sent the key it no
-// longer counts as one without it, since it may set the key even if its answer is lost.
+// Repair implements engine.Repairer. After a release was asked for it allows nothing: the release might reach the
+// node before the key does. A node no longer counts as one without the key before the key is sent to it: it may set
+// the key even if its answer is lost.
 func (l *lease) Repair(life uint64, node int, now time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,9 +144,8 @@ func (l *lease) Repair(life uint64, node int, now time.Duration) time.Duration {
 	return left
 }
 
-// Hold is one holder's claim to a lock: a lease, and one life of it. It is a small value that
-// may be copied. The zero Hold holds nothing, and so does one of a lock that was released or
-// passed on.
+// Hold is one holder's claim to a lock: a lease, and one life of it. It is a small value, and may be copied. The zero
+// Hold holds nothing, as does the Hold of a lock released or passed on.
 type Hold struct {
 	lease *lease
 	life  uint64
@@ -189,8 +185,8 @@ func (h Hold) State() (s State, ok bool) {
 	return s, true
 }
 
-// extended notes the result of an extension by ttl, with which validity ends at until. It returns when
-// validity ended before it, and ends now, both 0 once a release was asked for.
+// extended notes the result of an extension by ttl: with it validity ends at until. It returns when validity ended
+// before, and ends now, both 0 once a release was asked for.
 func (h Hold) extended(ttl, until time.Duration, result renewal.Result) (before, after time.Duration) {
 	if !h.lock() {
 		return 0, 0
@@ -205,8 +201,7 @@ func (h Hold) extended(ttl, until time.Duration, result renewal.Result) (before,
 	return before, l.validity.Until()
 }
 
-// keep notes that the keeper has an entry for the lock. It is false for a lock that was
-// released, or is kept alive already.
+// keep notes that the keeper has an entry for the lock. It is false for a lock released, or kept alive already.
 func (h Hold) keep(e *entry) bool {
 	if !h.lock() {
 		return false
@@ -219,7 +214,7 @@ func (h Hold) keep(e *entry) bool {
 	return true
 }
 
-// unkeep takes keep back.
+// unkeep undoes keep.
 func (h Hold) unkeep() {
 	if h.lock() {
 		h.lease.kept = nil
@@ -236,10 +231,10 @@ func (h Hold) kept() *entry {
 	return h.lease.kept
 }
 
-// releasing notes that a release is about to be sent. That ends validity: the nodes may
-// apply it at any time, and another holder may follow. It returns when validity has ended so, 0 where it
-// had before, the nodes that do not have the key, and the keeper's entry, which must be
-// stopped. Not ok, the release must not be sent: another Hold may have the lock by the same token.
+// releasing notes that a release is about to be sent. This ends validity: the nodes may apply it at any time, and
+// another holder may follow. It returns the end that validity had, 0 after an earlier release, the nodes without the
+// key, and the keeper's entry, to be stopped. If not ok, the release must not be sent: another Hold may have the lock
+// by the same token.
 func (h Hold) releasing() (until time.Duration, absent quorum.Set, kept *entry, ok bool) {
 	if !h.lock() {
 		return 0, 0, nil, false
@@ -256,7 +251,7 @@ func (h Hold) releasing() (until time.Duration, absent quorum.Set, kept *entry, 
 	return until, l.absent, l.kept, true
 }
 
-// releasingPlain is releasing for a lock about which nothing is rare; op becomes its release.
+// releasingPlain is releasing for a plain lock; op becomes its release.
 func (h Hold) releasingPlain(op *engine.Op) (until time.Duration, ok bool) {
 	if !h.lock() {
 		return 0, false
@@ -270,7 +265,7 @@ func (h Hold) releasingPlain(op *engine.Op) (until time.Duration, ok bool) {
 	return until, ok
 }
 
-// unreleased takes a release back that was never sent, and returns when validity ends again, or 0.
+// unreleased takes back a release never sent, and returns when validity ends again, or 0.
 func (h Hold) unreleased() (until time.Duration) {
 	if !h.lock() {
 		return 0
@@ -286,8 +281,8 @@ func (h Hold) unreleased() (until time.Duration) {
 	return l.validity.Until()
 }
 
-// ReportLoss notes that the loss of the lock is known, and reports whether the user is to
-// learn of it: once, and not of a lock that another release may have deleted.
+// ReportLoss notes that the loss of the lock is known, and reports whether the user is to learn of it: once, and not
+// if another release may have deleted the lock.
 func (h Hold) ReportLoss() bool {
 	if !h.lock() {
 		return false
@@ -320,8 +315,7 @@ func (h Hold) end() bool {
 	return true
 }
 
-// ShowToken notes that the user knows the token, so that the lock is not passed on: another
-// may have the token too.
+// ShowToken notes that the user knows the token. The lock is not passed on then: another may have the token too.
 func (h Hold) ShowToken() {
 	if h.lock() {
 		h.lease.notes |= tokenShown
@@ -329,10 +323,9 @@ func (h Hold) ShowToken() {
 	}
 }
 
-// Pass ends h and begins the Hold of the next holder, which has asked for ttl and renews by
-// that: the nodes see one long hold. It returns when validity ends. Not ok, the lock stays:
-// less than 7/8 of ttl is left, or more than it; the lock may be in other hands or is lost; or it was
-// passed on often enough.
+// Pass ends h and begins the Hold of the next holder, who has asked for ttl and renews by it: the nodes see one long
+// hold. It returns when validity ends. If not ok, the lock stays: less than 7/8 of ttl is left, or more than all of
+// it; the lock may be in other hands or is lost; or it was passed on often enough.
 func (h Hold) Pass(now, ttl time.Duration) (next Hold, until time.Duration, ok bool) {
 	if !h.lock() {
 		return Hold{}, 0, false
@@ -348,7 +341,7 @@ func (h Hold) Pass(now, ttl time.Duration) (next Hold, until time.Duration, ok b
 	}
 	l.life++
 	if next = (Hold{l, l.life, h.Fence}); next.Fence != 0 {
-		next.Fence++ // the nodes have recorded a token for each time that the lock may pass on
+		next.Fence++ // the nodes have recorded a token for each pass
 	}
 	return next, until, true
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 )
 
-// renewing is a renewal that is under way.
+// renewing is a renewal under way.
 type renewing struct {
 	Compound
 	left  atomic.Int32 // parts without a result
@@ -31,8 +31,8 @@ func (r *renewing) Complete(*engine.Op) {
 
 const leastTimeout = 2 * time.Millisecond
 
-// prepare makes the parts; an error means that the TTL is wrong. The nodes have half of the
-// validity that is left at most, so that there is time for another try.
+// prepare makes the parts; an error means a wrong TTL. The nodes have half of the remaining validity at most, so
+// there is time for another try.
 func (r *renewing) prepare(home Site, s *State, tail string, now time.Duration) error {
 	if err := r.Compose(home, engine.Extend, s, s.TTL, tail); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (r *renewing) prepare(home Site, s *State, tail string, now time.Duration) 
 	return nil
 }
 
-// inbox is the renewals that have their result, the last first.
+// inbox is the renewals with a result, the last first.
 type inbox struct {
 	mu   sync.Mutex
 	last *renewing
