@@ -117,7 +117,7 @@ func (x *choice) inLines(ctx context.Context, t *waiting.Tries) (Handle, error) 
 			return h, g.gaveUp(ctx, t, err)
 		}
 		t.Wait(false)
-		w.GoesOn()
+		w.WaitOn()
 	}
 }
 

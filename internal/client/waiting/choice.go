@@ -314,8 +314,8 @@ func (o *Chooser) report(end func(p *place)) {
 	}
 }
 
-// GoesOn has o wait on, in its place in the list.
-func (o *Chooser) GoesOn() { o.choice.free(o) }
+// WaitOn has o wait on, in its place in the list.
+func (o *Chooser) WaitOn() { o.choice.free(o) }
 
 // StandAgain has o wait at the end, after a lock was passed on to it in vain.
 func (o *Chooser) StandAgain() {
