@@ -26,7 +26,8 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 	return c, nil
 }
 
-// Free takes a Call back.
+// Free takes back a Call that has ended, or was never sent. A late vote finds another generation in it, and decides
+// nothing: see Op.state.
 func (e *Engine) Free(c *Call) {
 	c.Key, c.ended = nil, nil
 	clear(c.Values)

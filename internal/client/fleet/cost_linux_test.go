@@ -22,7 +22,7 @@ import (
 func BenchmarkCost(b *testing.B) {
 	fleet.InMemory(b)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	client, err := redlock.New(redlock.Config{Nodes: fakeredis.Addrs(fakeredis.StartN(b, 5)), NodeTimeout: time.Second})
+	client, err := redlock.New(redlock.Config{Nodes: fakeredis.Addrs(fakeredis.StartN(b, 5)), NodeTimeout: time.Minute, StallTimeout: time.Minute})
 	require.NoError(b, err)
 	defer client.Close()
 	require.NoError(b, client.ReadyAll(b.Context()))
