@@ -118,7 +118,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		err = engine.ErrExpired
 	}
 	result := holding.ResultOf(err)
-	if g.keeper.Extended(h.hold, c.First().TTL, c.Until(), result); result != renewal.Unknown {
+	if g.keeper.Extended(h.hold, c.Validity(), result); result != renewal.Unknown {
 		g.keeper.Review(h.hold)
 	}
 	if result == renewal.Lost {

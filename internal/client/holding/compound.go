@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/rules/renewal"
 	"github.com/redlock-go/redlock/internal/wire/token"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -309,6 +310,11 @@ func (c *Compound) Until() time.Duration {
 		least = min(least, p.Until)
 	}
 	return least
+}
+
+// Validity is that of an extend, if it has won.
+func (c *Compound) Validity() renewal.Validity {
+	return renewal.Validity{TTL: c.First().TTL, Until: c.Until()}
 }
 
 // Absent is the nodes without any of the keys. Nodes of several sites have no common numbers.

@@ -194,9 +194,9 @@ func (k *Keeper) Begin(s *State, absent quorum.Set, fence uint64) Hold {
 	return begin(s, absent, fence)
 }
 
-// Extended notes the result of an extension of the lock of h by ttl: with it validity ends at until.
-func (k *Keeper) Extended(h Hold, ttl, until time.Duration, r renewal.Result) {
-	if before, after := h.extended(ttl, until, r); before != after {
+// Extended notes the result of an extension of the lock of h.
+func (k *Keeper) Extended(h Hold, by renewal.Validity, r renewal.Result) {
+	if before, after := h.extended(by, r); before != after {
 		k.held.add(before, -1)
 		k.held.add(after, 1)
 	}
@@ -387,7 +387,7 @@ func (k *Keeper) result(r *renewing, now time.Duration) {
 	op, err := r.Result()
 	r.Note(err)
 	result := ResultOf(err)
-	k.Extended(r.hold, r.First().TTL, r.Until(), result)
+	k.Extended(r.hold, r.Validity(), result)
 	err = r.Explain(op, err)
 	if e := r.entry; e.is(r.hold) && e.Awaits(r.seq) {
 		s, ok := r.hold.State()

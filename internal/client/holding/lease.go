@@ -119,7 +119,7 @@ func (l *lease) begin(s *State, absent quorum.Set) (life uint64) {
 	l.mu.Lock() // a Hold of an earlier life may look
 	life = (l.life | (MaxPasses - 1)) + 1
 	l.life, l.key, l.token, l.more, l.absent = life, s.Key, veil(s.Token), s.More, absent
-	l.validity, l.kept = renewal.Begin(s.TTL, s.Until), nil
+	l.validity, l.kept = renewal.Validity{TTL: s.TTL, Until: s.Until}, nil
 	l.releases, l.notes = 0, 0
 	l.mu.Unlock()
 	return life
@@ -176,7 +176,7 @@ func (h Hold) State() (s State, ok bool) {
 	l := h.lease
 	defer l.mu.Unlock()
 	s = State{
-		Key: l.key, Token: l.token.unveil(), Until: l.validity.Until(), TTL: l.validity.TTL(),
+		Key: l.key, Token: l.token.unveil(), Until: l.validity.Until, TTL: l.validity.TTL,
 		Released: l.releases > 0, More: l.more, Kept: l.kept != nil,
 	}
 	if s.Released {
@@ -185,20 +185,20 @@ func (h Hold) State() (s State, ok bool) {
 	return s, true
 }
 
-// extended notes the result of an extension by ttl: with it validity ends at until. It returns when validity ended
-// before, and ends now, both 0 once a release was asked for.
-func (h Hold) extended(ttl, until time.Duration, result renewal.Result) (before, after time.Duration) {
+// extended notes the result of an extension. It returns when validity ended before, and ends now, both 0 once a
+// release was asked for.
+func (h Hold) extended(by renewal.Validity, result renewal.Result) (before, after time.Duration) {
 	if !h.lock() {
 		return 0, 0
 	}
 	l := h.lease
 	defer l.mu.Unlock()
-	before = l.validity.Until()
-	l.validity.Extended(ttl, until, result)
+	before = l.validity.Until
+	l.validity.Extended(by, result)
 	if l.releases > 0 {
 		return 0, 0
 	}
-	return before, l.validity.Until()
+	return before, l.validity.Until
 }
 
 // keep notes that the keeper has an entry for the lock. It is false for a lock released, or kept alive already.
@@ -241,7 +241,7 @@ func (h Hold) releasing() (until time.Duration, absent quorum.Set, kept *entry, 
 	}
 	l := h.lease
 	defer l.mu.Unlock()
-	if until = l.validity.Until(); l.releases > 0 {
+	if until = l.validity.Until; l.releases > 0 {
 		until = 0
 		l.notes |= contended
 	}
@@ -258,7 +258,7 @@ func (h Hold) releasingPlain(op *engine.Op) (until time.Duration, ok bool) {
 	}
 	l := h.lease
 	if ok = l.releases == 0 && l.kept == nil && l.more == nil; ok {
-		until, l.releases = l.validity.Until(), 1
+		until, l.releases = l.validity.Until, 1
 		op.Token, op.Absent = l.token.unveil(), l.absent
 	}
 	l.mu.Unlock()
@@ -278,7 +278,7 @@ func (h Hold) unreleased() (until time.Duration) {
 	if l.releases > 0 {
 		return 0
 	}
-	return l.validity.Until()
+	return l.validity.Until
 }
 
 // ReportLoss notes that the loss of the lock is known, and reports whether the user is to learn of it: once, and not

@@ -11,7 +11,7 @@ func TestLeaseAllocatesNothing(t *testing.T) {
 	var l lease
 	got := testing.AllocsPerRun(1000, func() {
 		n := l.begin(&State{Key: "lock:orders", Token: tokenOf(1), Until: time.Second}, 0)
-		l.of(n).extended(0, time.Second, renewal.Won)
+		l.of(n).extended(renewal.Validity{Until: time.Second}, renewal.Won)
 		_, _ = l.of(n).State()
 		_, _, _, _ = l.of(n).releasing()
 		_ = l.of(n).ReportLoss()
