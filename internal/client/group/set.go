@@ -46,26 +46,20 @@ func unique(keys []string) (once []string) {
 // their groups, and the keys of each in their canonical order. The first group counts the lock, and keeps it alive.
 // With once there is one attempt.
 func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool) (Handle, error) {
-	g, more := parts[0].Group, &holding.More{Keys: parts[0].Keys}
-	if len(parts) > 1 {
-		more.Keys = nil
-		for _, p := range parts {
-			more.Keys = append(more.Keys, p.Keys...)
-			for range p.Keys {
-				more.Sites = append(more.Sites, p.Group)
-			}
-		}
-	}
-	keys := more.Keys
-	if len(keys) == 1 {
-		return g.Acquire(ctx, keys[0], ttl, once)
-	}
+	g, more := parts[0].Group, new(holding.More)
 	for _, p := range parts {
 		if n, most := len(p.Keys), g.cfg.Engine.MaxWaiting; n > most {
 			return Handle{}, engine.WrongArgument("AcquireAll was given %d keys, and MaxWaiting is %d for each group: raise that", n, most)
 		}
+		more.Keys = append(more.Keys, p.Keys...)
+		for range p.Keys {
+			more.Sites = append(more.Sites, p.Group)
+		}
 	}
-	return g.acquire(orBackground(ctx), keys[0], more, ttl, once, nil)
+	if len(more.Keys) == 1 {
+		return g.Acquire(ctx, more.Keys[0], ttl, once)
+	}
+	return g.acquire(orBackground(ctx), more.Keys[0], more, ttl, once, nil)
 }
 
 // fairFor is for how long a set asks for its keys only with a turn in each of its lines. Of 20 callers for three of
