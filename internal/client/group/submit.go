@@ -64,6 +64,9 @@ func (g *Group) Submit(op *Op, t *token.Token, also *Group) error {
 
 // compose makes the parts: one in g and, if also is not nil, one there.
 func (op *Op) compose(g, also *Group) {
+	if also == nil && op.group == g && !op.Part && op.parts.First() == &op.Call {
+		return // they are those of the last Submit
+	}
 	op.group, op.Part = g, also != nil
 	first := holding.Part{Call: &op.Call, Site: g}
 	if also == nil {
@@ -154,8 +157,9 @@ func (op *Op) Report() (ended bool) {
 	case op.Kind == engine.Acquire:
 		if op.err == nil {
 			c.Granted()
+		} else {
+			again, op.err = c.Again(op.err)
 		}
-		again, op.err = c.Again(op.err)
 	case op.Kind == engine.Release && op.err == nil: // it may be the lock of a holder in this process
 		for _, p := range c.Parts() {
 			groupOf(p).freedByOp(op.Key)
