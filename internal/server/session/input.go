@@ -19,7 +19,7 @@ type input struct {
 // tools is the tools for reading commands.
 type tools struct {
 	decoder resp.Decoder
-	small   [512]byte // large enough for most commands
+	small   [small]byte
 }
 
 var spareTools = sync.Pool{New: func() any { return new(tools) }}

@@ -30,7 +30,12 @@ func (l Limits) withDefaults() Limits {
 // request, its words and a reply.
 const overhead = 256
 
-// budget is the bytes of commands, shared by all connections.
+// small is the bytes of most commands, those of locks among them.
+const small = 512
+
+// budget is the bytes of commands, shared by all connections. A small command is taken beyond the
+// limit if its connection has at most one under way, perhaps just answered: clients that do not
+// read must not stop those that do.
 type budget struct {
 	most int64
 	used atomic.Int64

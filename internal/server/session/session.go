@@ -49,12 +49,16 @@ var (
 func (s *session) arrive(args []string, size int, isLast bool) error {
 	r := requests.Get().(*request)
 	r.args, r.size = args, size
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	fits := s.server.budget.take(size + overhead)
+	if !fits && s.depth < 2 && size <= small {
+		s.server.budget.give(-size - overhead)
+		fits = true
+	}
 	if r.isCharged = fits; !fits {
 		r.size = 0
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var err error
 	for s.isFull() && !s.gone && err == nil {
 		switch s.write(); { // complete commands make room
