@@ -13,17 +13,18 @@ const startTimeout = 20 * time.Second
 
 // await returns once the server gives PING a good enough answer.
 func (s *Server) await(goodEnough func(reply string) bool) error {
-	deadline := time.After(startTimeout)
-	for {
+	for deadline := time.Now().Add(startTimeout); ; {
+		isLate := time.Now().After(deadline) // before the last look: this process may have been stopped
 		reply, err := ping(s.Addr())
 		if err == nil && goodEnough(reply) {
 			return nil
 		}
+		if isLate {
+			return fmt.Errorf("realredis: %s does not answer: %q, %w", s.command[0], reply, err)
+		}
 		select {
 		case <-s.exited:
 			return fmt.Errorf("realredis: %s ended: %v", s.command[0], s.cmd.ProcessState)
-		case <-deadline:
-			return fmt.Errorf("realredis: %s does not answer: %q, %w", s.command[0], reply, err)
 		case <-time.After(2 * time.Millisecond):
 		}
 	}

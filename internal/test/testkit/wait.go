@@ -29,8 +29,12 @@ func Await(t testing.TB, what string, condition func() bool) {
 func AwaitFor(t testing.TB, bound time.Duration, what string, condition func() bool) {
 	t.Helper()
 	pause := 20 * time.Microsecond
-	for deadline := time.Now().Add(bound); !condition(); {
-		if time.Now().After(deadline) {
+	for deadline := time.Now().Add(bound); ; {
+		isLate := time.Now().After(deadline) // before the last look: the process may have been stopped
+		if condition() {
+			return
+		}
+		if isLate {
 			require.Failf(t, "waited in vain", "%s: not within %v", what, bound)
 		}
 		time.Sleep(pause)
