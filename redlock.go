@@ -55,7 +55,7 @@ type Config struct {
 	// Nodes are the masters, each as "host:port" or a URL: redis://user:password@host:port/database, rediss:// for
 	// TLS, or unix:///path/to/socket. A password in a URL writes /, ?, # and % as %2F, %3F, %23 and %25. The masters
 	// must be independent: not replicas, not a cluster. An odd number is best. A URL ending in ?persistent=yes
-	// declares a node that forgets nothing in a restart (appendonly yes, appendfsync always). The restart guard does
+	// declares a node that forgets nothing in a restart (appendonly yes, appendfsync always). The quarantine after restarts does
 	// not apply to it: see MaxTTL.
 	Nodes []string
 	// NextNodes are the nodes after a change. While they are set, each lock needs a quorum of Nodes and one of
@@ -87,7 +87,7 @@ type Config struct {
 	// Name identifies the client, such as host and process: in CLIENT LIST of the nodes, and beside the token
 	// of each lock, for Inspect. At most 128 bytes of printable ASCII without spaces. Default: none.
 	Name string
-	// MaxTTL bounds every TTL and makes the restart guard strict. The guard is the delayed restart of the algorithm's
+	// MaxTTL bounds every TTL and makes the quarantine after restarts strict: the delayed restart of the algorithm's
 	// text: a master that may have forgotten locks has no vote until they have expired. Without MaxTTL this is a node
 	// back with another run_id (INFO server), for the longest TTL used by this client. With MaxTTL it is such a node
 	// for MaxTTL and its drift, and also a node first met by this client, until it has been up for as long. Nodes
@@ -780,9 +780,9 @@ type Hooks struct {
 	// Vote is called for each vote of a node, also on cleanups. If it blocks, votes beyond 65,536 are dropped.
 	Vote func(Vote)
 	// NodeUp is called when a connection came up, NodeDown when one ended, or New could not make it. Close does not
-	// call NodeDown. NodeGuarded is called for a node without a vote for Node.NoVoteFor, since it has restarted or
+	// call NodeDown. NodeQuarantined is called for a node without a vote for Node.NoVoteFor, since it has restarted or
 	// lost its fencing tokens.
-	NodeUp, NodeDown, NodeGuarded func(Node)
+	NodeUp, NodeDown, NodeQuarantined func(Node)
 	// LockLost is called once for a lock gone before its release: Extend or Release returned ErrNotHeld, Extend
 	// returned ErrExpired, or it could not be kept alive. It is not called for an Op.
 	LockLost func(key string, err error)
@@ -855,7 +855,7 @@ func (h Hooks) install(in *group.Config) {
 		}
 		return func(n metrics.Node) { f(Node(n)) }
 	}
-	in.OnNodeUp, in.OnNodeDown, in.OnNodeGuarded = node(h.NodeUp), node(h.NodeDown), node(h.NodeGuarded)
+	in.OnNodeUp, in.OnNodeDown, in.OnNodeQuarantined = node(h.NodeUp), node(h.NodeDown), node(h.NodeQuarantined)
 }
 
 func init() { knobs.Register(func(config any) **knobs.Knobs { return &config.(*Config).knobs }) }

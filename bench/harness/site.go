@@ -24,16 +24,16 @@ type site struct {
 	servers []result.Server // what they are
 	away    map[string]bool // those that did not answer at the beginning
 
-	masters *child.Process   // if embedded
-	fleet   *realredis.Fleet // if real, and started here
-	proxy   *proxy.Proxy     // if a cell needs one
-	guarded bool             // the victim is reached through the proxy, always
+	masters  *child.Process   // if embedded
+	fleet    *realredis.Fleet // if real, and started here
+	proxy    *proxy.Proxy     // if a cell needs one
+	hasProxy bool             // the victim is reached through the proxy, always
 }
 
 // open starts what the options ask for, once for all cells: those with fewer
 // nodes use the first of them.
 func open(opts Options) (*site, error) {
-	s := &site{addrs: opts.Nodes, guarded: opts.unwell()}
+	s := &site{addrs: opts.Nodes, hasProxy: opts.unwell()}
 	var err error
 	n := slices.Max(opts.Masters)
 	switch {
@@ -48,7 +48,7 @@ func open(opts Options) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.guarded || slices.Max(opts.RTT) > 0 {
+	if s.hasProxy || slices.Max(opts.RTT) > 0 {
 		if s.proxy, err = proxy.Start(s.addrs); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
@@ -78,7 +78,7 @@ func (s *site) Close() error {
 func (s *site) nodes(c result.Cell) []string {
 	addrs := slices.Clone(s.addrs[:c.Nodes])
 	for i := range addrs {
-		if c.RTT > 0 || i == victim && s.guarded {
+		if c.RTT > 0 || i == victim && s.hasProxy {
 			addrs[i] = s.proxy.Addrs[i]
 		}
 	}

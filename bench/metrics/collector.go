@@ -41,7 +41,7 @@ var families = []struct {
 	{"redlock_operations_in_flight", "Operations sent and without a verdict.", nil},
 	{"redlock_node_up", "1 if the node has a connection.", []string{"node"}},
 	{"redlock_node_may_vote", "1 if the node has a vote in locks, by restarts and fencing.", []string{"node"}},
-	{"redlock_node_guarded_seconds", "How long the node still has no vote at least, where that is known.", []string{"node"}},
+	{"redlock_node_quarantine_seconds", "How long the node still has no vote at least, where that is known.", []string{"node"}},
 	{"redlock_node_connects_total", "Connections that the node has had.", []string{"node"}},
 	{"redlock_node_round_trips_total", "Batches that the node has answered in full.", []string{"node"}},
 	{"redlock_node_round_trip_seconds", "How long such a batch takes, smoothed.", []string{"node"}},
@@ -110,7 +110,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	for _, n := range s.Nodes {
 		gauge("redlock_node_up", one(n.Up), n.Addr)
 		gauge("redlock_node_may_vote", one(n.NoVote == nil), n.Addr)
-		gauge("redlock_node_guarded_seconds", n.NoVoteFor.Seconds(), n.Addr)
+		gauge("redlock_node_quarantine_seconds", n.NoVoteFor.Seconds(), n.Addr)
 		count("redlock_node_connects_total", n.Connects, n.Addr)
 		count("redlock_node_round_trips_total", n.RoundTrips, n.Addr)
 		gauge("redlock_node_round_trip_seconds", n.RoundTrip.Seconds(), n.Addr)

@@ -13,7 +13,7 @@ import (
 
 // TestMiniredis: three of the fakes that most Go programs are tested with make a fleet. They
 // have no INFO server, no commands to compare a token natively, and do not push: so the
-// restart guard is off, scripts extend and release, and waiters ask again and again.
+// quarantine is off, scripts extend and release, and waiters ask again and again.
 func TestMiniredis(t *testing.T) {
 	var nodes []string
 	var fakes []*miniredis.Miniredis

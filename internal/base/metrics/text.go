@@ -76,7 +76,7 @@ func (t *text) nodes(nodes []Node) {
 	}{
 		{"redlock_node_up", "gauge", "1 if the node has a connection.", func(n Node) string { return gauge(b2i(n.Up)) }},
 		{"redlock_node_may_vote", "gauge", "1 if the node has a vote in locks, by restarts and fencing.", func(n Node) string { return gauge(b2i(n.NoVote == nil)) }},
-		{"redlock_node_guarded_seconds", "gauge", "How long the node still has no vote at least, where that is known.", func(n Node) string { return seconds(n.NoVoteFor) }},
+		{"redlock_node_quarantine_seconds", "gauge", "How long the node still has no vote at least, where that is known.", func(n Node) string { return seconds(n.NoVoteFor) }},
 		{"redlock_node_connects_total", "counter", "Connections that the node has had.", func(n Node) string { return count(n.Connects) }},
 		{"redlock_node_round_trips_total", "counter", "Batches that the node has answered in full.", func(n Node) string { return count(n.RoundTrips) }},
 		{"redlock_node_round_trip_seconds", "gauge", "How long such a batch takes, smoothed.", func(n Node) string { return seconds(n.RoundTrip) }},

@@ -282,7 +282,7 @@ func TestCallsTogether(t *testing.T) {
 	lock = 2
 	calls, err = all(Acquire, "b", "c")
 	require.Equal(t, ErrTaken, err)
-	e.Forgo(&calls[1].Op, err) // "c" is free again
+	e.Discount(&calls[1].Op, err) // "c" is free again
 	lock = 3
 	_, err = all(Acquire, "c")
 	require.NoError(t, err)

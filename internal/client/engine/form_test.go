@@ -103,7 +103,7 @@ func TestNativeCommandRefused(t *testing.T) {
 // in the quarantine get no vote after it either.
 func TestQuarantinedNodesHaveNoVote(t *testing.T) {
 	p := newScripted(t, 3)
-	p.guarded = 0b011
+	p.quarantined = 0b011
 	op := p.submit(Acquire, "key")
 	require.Equal(t, ErrNoQuorum, op.Err)
 	require.Equal(t, []Failure{{0, conn.ErrQuarantined}, {1, conn.ErrQuarantined}}, op.Failures)
@@ -119,7 +119,7 @@ func TestQuarantinedNodesHaveNoVote(t *testing.T) {
 		for wire, want := range map[string]error{c.yes: c.won, c.no: c.taken} {
 			p.sent = nil
 			op := p.submit(c.kind, "key")
-			p.guarded = 0
+			p.quarantined = 0
 			p.all(p.sent[0], wire)
 			require.Equal(t, want, op.Err, "%v %q", c.kind, wire)
 			if c.kind != Release {
@@ -129,10 +129,10 @@ func TestQuarantinedNodesHaveNoVote(t *testing.T) {
 				p.all(s, zero)
 			}
 			p.idle()
-			p.guarded = 0b011
+			p.quarantined = 0b011
 		}
 	}
-	p.guarded = 0b001 // a minority: the others decide
+	p.quarantined = 0b001 // a minority: the others decide
 	p.sent = nil
 	op = p.submit(Acquire, "key")
 	p.all(p.sent[0], ok)

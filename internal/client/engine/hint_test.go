@@ -300,9 +300,9 @@ type noting struct {
 
 func (n *noting) NoteTTL(d time.Duration) { n.noted = append(n.noted, d) }
 
-// TestTheGuardHearsTheLongestTTL of a batch, whichever comes last, with the drift: that
+// TestTheQuarantineHearsTheLongestTTL of a batch, whichever comes last, with the drift: that
 // long a key may live by a slow clock.
-func TestTheGuardHearsTheLongestTTL(t *testing.T) {
+func TestTheQuarantineHearsTheLongestTTL(t *testing.T) {
 	n := &noting{scriptedFleet: newScripted(t, 1)}
 	attach(n.engine, n)
 	for i, ttl := range []time.Duration{time.Second, time.Minute, time.Second} {

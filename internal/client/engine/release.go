@@ -36,9 +36,9 @@ func (e *Engine) queueReleases(releases Ops, discard bool, along *Call) error {
 	return e.enqueueAll(l, along, now, unawaited)
 }
 
-// Forgo corrects the counts of an acquire or extend, completed well but in vain because of err: its caller has run
+// Discount corrects the counts of an acquire or extend, completed well but in vain because of err: its caller has run
 // too late, or it is part of a failed whole. An acquire is abandoned.
-func (e *Engine) Forgo(op *Op, err error) {
+func (e *Engine) Discount(op *Op, err error) {
 	e.counters.correct(op, err)
 	if op.Kind == Acquire {
 		e.Abandon(op)

@@ -20,21 +20,21 @@ import (
 // without goroutines.
 type scriptedFleet struct {
 	plain
-	speaks  []fleet.Form // by node; nil is scripts, of all
-	guarded quorum.Set   // nodes without a vote, a bit each
-	t       *testing.T
-	engine  *Engine
-	clock   *manual.Clock
-	nodes   int
-	sent    []*sentBatch
-	down    quorum.Set // nodes without a connection, a bit each
-	closed  bool
-	calling bool
-	armed   int
-	checks  int
-	arrived func() // for the next Sweep
-	onSweep func()
-	onArm   func()
+	speaks      []fleet.Form // by node; nil is scripts, of all
+	quarantined quorum.Set   // nodes without a vote, a bit each
+	t           *testing.T
+	engine      *Engine
+	clock       *manual.Clock
+	nodes       int
+	sent        []*sentBatch
+	down        quorum.Set // nodes without a connection, a bit each
+	closed      bool
+	calling     bool
+	armed       int
+	checks      int
+	arrived     func() // for the next Sweep
+	onSweep     func()
+	onArm       func()
 }
 
 // sentBatch is one batch as it was sent. Of a retry, only one node has it.
@@ -111,7 +111,7 @@ func (p *scriptedFleet) Fault(node int) error {
 	return nil
 }
 
-func (p *scriptedFleet) Quarantined() quorum.Set { return p.guarded }
+func (p *scriptedFleet) Quarantined() quorum.Set { return p.quarantined }
 func (p *scriptedFleet) Away() quorum.Set        { return p.down }
 
 func (p *scriptedFleet) Forms() (ds []fleet.Form) {

@@ -65,12 +65,12 @@ func TestRetriesOpenTheGate(t *testing.T) {
 // a node without a vote and of a handed-off release. So does a fatal refusal.
 func TestMisfits(t *testing.T) {
 	for _, c := range []struct {
-		speaks  fleet.Form
-		kind    Kind
-		guarded quorum.Set
-		handed  bool
-		reply   string
-		want    error
+		speaks      fleet.Form
+		kind        Kind
+		quarantined quorum.Set
+		handed      bool
+		reply       string
+		want        error
 	}{
 		{scripts, Acquire, 0, false, one, errMisfit},
 		{scripts, Extend, 1, false, ":1\r\n", errMisfit},
@@ -81,7 +81,7 @@ func TestMisfits(t *testing.T) {
 		{scripts, Acquire, 0, false, "-MOVED 1 127.0.0.1:7000\r\n", conn.ErrCluster},
 	} {
 		p := newMixed(t, c.speaks)
-		p.guarded = c.guarded
+		p.quarantined = c.quarantined
 		op := p.submit(c.kind, "key")
 		if c.handed {
 			p.lose(0)

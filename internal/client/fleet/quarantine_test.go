@@ -24,17 +24,17 @@ func (r *testFleet) restart(node int) {
 	r.up()
 }
 
-func (r *testFleet) guardedNow() (nodes quorum.Set) {
+func (r *testFleet) quarantinedNow() (nodes quorum.Set) {
 	r.do(func() { nodes = r.Quarantined() })
 	return nodes
 }
 
-// TestRestartGuard: a node whose run_id has changed has no vote until the longest
+// TestQuarantine: a node whose run_id has changed has no vote until the longest
 // TTL that was sent has passed, counted from when it came back.
-func TestRestartGuard(t *testing.T) {
+func TestQuarantine(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpFleet(t, portable, 3)
-		require.Zero(t, r.guardedNow(), "a first contact is trusted")
+		require.Zero(t, r.quarantinedNow(), "a first contact is trusted")
 		r.do(func() { r.NoteTTL(10 * time.Second); r.NoteTTL(time.Second) })
 
 		p := r.peers[0] // a connection that ends is not a restart
@@ -42,41 +42,41 @@ func TestRestartGuard(t *testing.T) {
 		r.lose(0)
 		p.Start(t)
 		r.up()
-		require.Zero(t, r.guardedNow())
+		require.Zero(t, r.quarantinedNow())
 
 		r.restart(1)
-		require.Equal(t, quorum.Set(0b010), r.guardedNow())
+		require.Equal(t, quorum.Set(0b010), r.quarantinedNow())
 		r.clock.Advance(9 * time.Second)
 		r.restart(2)
 		r.do(func() { r.NoteTTL(time.Minute) }) // concerns nothing that was forgotten
-		require.Equal(t, quorum.Set(0b110), r.guardedNow())
+		require.Equal(t, quorum.Set(0b110), r.quarantinedNow())
 		r.clock.Advance(time.Second)
-		require.Equal(t, quorum.Set(0b100), r.guardedNow())
+		require.Equal(t, quorum.Set(0b100), r.quarantinedNow())
 		r.clock.Advance(9 * time.Second)
-		require.Zero(t, r.guardedNow())
+		require.Zero(t, r.quarantinedNow())
 		r.restart(2)
-		require.Equal(t, quorum.Set(0b100), r.guardedNow(), "again")
+		require.Equal(t, quorum.Set(0b100), r.quarantinedNow(), "again")
 	})
 }
 
-// TestRestartGuardBeforeAnyTTL: a client that has sent no TTL needs no quarantine.
-func TestRestartGuardBeforeAnyTTL(t *testing.T) {
+// TestQuarantineBeforeAnyTTL: a client that has sent no TTL needs no quarantine.
+func TestQuarantineBeforeAnyTTL(t *testing.T) {
 	r := newUpFleet(t, true, 1)
 	r.restart(0)
-	require.Zero(t, r.guardedNow())
+	require.Zero(t, r.quarantinedNow())
 }
 
 // TestQuarantineOfANodeThatIsUp: what it has been up for counts, but for a second,
 // which its clock may have rounded up. Connections that end change nothing.
 func TestQuarantineOfANodeThatIsUp(t *testing.T) {
-	const probation = 10 * time.Second
+	const quarantine = 10 * time.Second
 	for uptime, want := range map[string]time.Duration{
-		"0": probation, "1": probation, "2": 9 * time.Second, "10": time.Second, "11": 0, "999": 0,
+		"0": quarantine, "1": quarantine, "2": 9 * time.Second, "10": time.Second, "11": 0, "999": 0,
 	} {
 		up := func(p *scripted.Server) {
 			p.Answers = map[string]string{"INFO server": scripted.InfoOf("run_id:" + p.RunID + "\r\nuptime_in_seconds:" + uptime + "\r\n")}
 		}
-		r := newTestFleet(t, true, scripted.NewN(t, 1, up), func(c *Config) { c.Quarantine = probation })
+		r := newTestFleet(t, true, scripted.NewN(t, 1, up), func(c *Config) { c.Quarantine = quarantine })
 		r.up()
 		r.wires[0].Cut()
 		r.lose(0)
@@ -84,24 +84,24 @@ func TestQuarantineOfANodeThatIsUp(t *testing.T) {
 		r.do(func() { require.Equal(t, want, r.Node(0).Quarantined, uptime) })
 		if want > 0 {
 			r.clock.Advance(want - 1)
-			require.Equal(t, quorum.Set(1), r.guardedNow(), uptime)
+			require.Equal(t, quorum.Set(1), r.quarantinedNow(), uptime)
 			r.clock.Advance(1)
 		}
-		require.Zero(t, r.guardedNow(), uptime)
+		require.Zero(t, r.quarantinedNow(), uptime)
 	}
 }
 
-// TestPersistentNodesAreTrusted, and so is everything without a guard.
+// TestPersistentNodesAreTrusted, and so is everything without a quarantine.
 func TestPersistentNodesAreTrusted(t *testing.T) {
 	r := newUpFleet(t, true, 2, func(c *Config) { c.Addresses[0].Persistent = true })
 	r.do(func() { r.NoteTTL(time.Minute) })
 	r.restart(0)
 	r.restart(1)
-	require.Equal(t, quorum.Set(0b10), r.guardedNow())
+	require.Equal(t, quorum.Set(0b10), r.quarantinedNow())
 
 	r = newUpFleet(t, true, 1, func(c *Config) { c.TrustRestarts = true; c.Quarantine = time.Hour })
 	r.restart(0)
-	require.Zero(t, r.guardedNow())
+	require.Zero(t, r.quarantinedNow())
 }
 
 // TestNoRunID: without a run_id a restart cannot be seen. Where that is demanded, the
@@ -132,9 +132,9 @@ func TestRunIDThatComesAndGoes(t *testing.T) {
 		p.Answers = answers
 		p.Start(t)
 		r.up()
-		require.Equal(t, quorum.Set(1), r.guardedNow(), i)
+		require.Equal(t, quorum.Set(1), r.quarantinedNow(), i)
 		r.clock.Advance(time.Second)
-		require.Zero(t, r.guardedNow(), i)
+		require.Zero(t, r.quarantinedNow(), i)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestTrustNeedsNoRunID(t *testing.T) {
 	} {
 		r := newTestFleet(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Quarantine = time.Minute }, trust)
 		r.up()
-		require.Zero(t, r.guardedNow())
+		require.Zero(t, r.quarantinedNow())
 		r = newTestFleet(t, true, scripted.NewN(t, 1, silent), trust, func(c *Config) { c.Fenced = true })
 		r.AwaitFirstDials()
 		r.do(func() { require.ErrorIs(t, r.Fault(0), conn.ErrNoRunID) })

@@ -50,7 +50,7 @@ type Config struct {
 	OnVote       func(kind engine.Kind, node int, addr string, o quorum.Outcome, err error)
 	OnLockLost   func(key string, err error)
 
-	OnNodeUp, OnNodeDown, OnNodeGuarded func(metrics.Node)
+	OnNodeUp, OnNodeDown, OnNodeQuarantined func(metrics.Node)
 
 	members Members
 	maxTTL  time.Duration // the present one, and the longer one of both

@@ -59,22 +59,22 @@ func (n *Nodes) Failures(op *engine.Op) []engine.Failure {
 		if full[i] = f; f.IsTimeout() {
 			full[i].Err = texts.Because(f.Err, "no answer within %v (NodeTimeout)", op.Timeout)
 		} else if f.Err == conn.ErrQuarantined {
-			full[i].Err = n.whyGuarded(f.Node)
+			full[i].Err = n.whyQuarantined(f.Node)
 		}
 	}
 	return full
 }
 
-// guard is why a node has no vote, and until when. It outlives the lock under which it was read.
-type guard struct {
+// quarantine is why a node has no vote, and until when. It outlives the lock under which it was read.
+type quarantine struct {
 	unmet        bool
 	uptime       time.Duration // of the server, at since
 	since, until time.Duration
 }
 
-// whyGuarded is the reason why a node has no vote, with the time left.
-func (n *Nodes) whyGuarded(node int) error {
-	g := n.guards[node].Load()
+// whyQuarantined is the reason why a node has no vote, with the time left.
+func (n *Nodes) whyQuarantined(node int) error {
+	g := n.quarantines[node].Load()
 	if g == nil {
 		return conn.ErrQuarantined
 	}

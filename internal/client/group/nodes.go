@@ -17,18 +17,18 @@ import (
 // others cannot. The driver lock protects all that changes about a node. Hooks and the log are called later, by the
 // goroutine of callbacks. It is safe for concurrent use.
 type Nodes struct {
-	cfg       *Config // the group's
-	names     []string
-	engine    *engine.Engine
-	fence     *fence.Client // nil: acquires are not fenced
-	fleet     *fleet.Fleet
-	readiness readiness
-	guards    []atomic.Pointer[guard] // the last of each node
+	cfg         *Config // the group's
+	names       []string
+	engine      *engine.Engine
+	fence       *fence.Client // nil: acquires are not fenced
+	fleet       *fleet.Fleet
+	readiness   readiness
+	quarantines []atomic.Pointer[quarantine] // the last of each node
 }
 
 // newNodes returns nodes, to be completed by Connect.
 func newNodes(cfg *Config, addresses []conn.Address) *Nodes {
-	n := &Nodes{cfg: cfg, guards: make([]atomic.Pointer[guard], len(addresses))}
+	n := &Nodes{cfg: cfg, quarantines: make([]atomic.Pointer[quarantine], len(addresses))}
 	for _, a := range addresses {
 		n.names = append(n.names, a.String())
 	}
@@ -134,17 +134,17 @@ func (n *Nodes) Up(i int) (pushes bool) {
 	}, n.cfg.OnNodeUp, s)
 	if at.Quarantined > 0 {
 		now := n.cfg.Clock.Now()
-		n.guards[i].Store(&guard{at.Unmet, at.Uptime, now, now + at.Quarantined})
-		n.guarded(s)
+		n.quarantines[i].Store(&quarantine{at.Unmet, at.Uptime, now, now + at.Quarantined})
+		n.reportQuarantine(s)
 	}
 	return at.Pushes
 }
 
-// guarded notes that a node has no vote for a time.
-func (n *Nodes) guarded(s metrics.Node) {
+// reportQuarantine reports that a node has no vote for a time.
+func (n *Nodes) reportQuarantine(s metrics.Node) {
 	n.report(func() {
 		n.cfg.Logger.Warn("redlock: node may have forgotten locks, and has no vote yet: restart no other node before", "node", s.Addr, "for", s.NoVoteFor)
-	}, n.cfg.OnNodeGuarded, s)
+	}, n.cfg.OnNodeQuarantined, s)
 }
 
 // Forgot notes that a node has lost its fencing tokens. For a restarted node Up has done so.
@@ -152,7 +152,7 @@ func (n *Nodes) Forgot(i int) {
 	n.engine.DriverLock().Lock()
 	defer n.engine.DriverLock().Unlock()
 	if n.fleet.Node(i).Quarantined == 0 {
-		n.guarded(n.Node(i))
+		n.reportQuarantine(n.Node(i))
 	}
 }
 

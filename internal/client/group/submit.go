@@ -89,8 +89,8 @@ func (op *Op) begin() error {
 	return err
 }
 
-// goesOn asks the second group once the first has answered, and reports whether it did.
-func (op *Op) goesOn() bool {
+// askNext asks the second group once the first has answered, and reports whether it did.
+func (op *Op) askNext() bool {
 	switch left := len(op.parts.Parts()) - len(op.parts.Asked()); {
 	case left == 0 && op.Part: // both have answered
 		op.Unreserve()
@@ -141,7 +141,7 @@ func (op *Op) cancelSecond() bool {
 // Other callbacks may have come first, and have taken so long that no validity is left. It returns false if the
 // operation goes on: in the second group, or again, after nothing but refusals of the number of its fencing token.
 func (op *Op) Report() (ended bool) {
-	if op.goesOn() {
+	if op.askNext() {
 		return false
 	}
 	g, c := op.group, &op.parts

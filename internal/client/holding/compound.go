@@ -165,7 +165,7 @@ func (c *Compound) askInVain(ctx context.Context) error {
 			c.vain = &p.Op
 			return nil
 		}
-		p.Site.Engine().Forgo(&p.Op, context.Canceled) // it has a quorum again
+		p.Site.Engine().Discount(&p.Op, context.Canceled) // it has a quorum again
 	}
 	return nil
 }
@@ -255,7 +255,7 @@ func (c *Compound) Submit(i int) error {
 func (c *Compound) Rollback(err error) {
 	for _, p := range c.Asked() {
 		if p.Err == nil {
-			p.Site.Engine().Forgo(&p.Op, err)
+			p.Site.Engine().Discount(&p.Op, err)
 		}
 	}
 }

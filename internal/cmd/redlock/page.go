@@ -61,9 +61,9 @@ func (p *page) hooks() redlock.Hooks {
 				p.record(a.Kind.String(), a.Key, a.Err)
 			}
 		},
-		LockLost:    func(key string, err error) { p.record("lock lost", key, err) },
-		NodeDown:    func(n redlock.Node) { p.record("node down", "", n.Err) },
-		NodeGuarded: func(n redlock.Node) { p.record("no vote: "+n.Addr, "", n.NoVote) },
+		LockLost:        func(key string, err error) { p.record("lock lost", key, err) },
+		NodeDown:        func(n redlock.Node) { p.record("node down", "", n.Err) },
+		NodeQuarantined: func(n redlock.Node) { p.record("no vote: "+n.Addr, "", n.NoVote) },
 	}
 }
 

@@ -134,7 +134,7 @@ func (r *running) hold(lock redlock.Lock, child *exec.Cmd) error {
 		release(lock)
 		return &exit{126, err}
 	}
-	lost := r.guard(lock, kept, group, signals)
+	lost := r.supervise(lock, kept, group, signals)
 	group.close()
 	if lost != nil {
 		return &exit{exitLost, fmt.Errorf("the lock was lost: %w", lost)}
@@ -157,10 +157,10 @@ func release(lock redlock.Lock) {
 	_ = lock.Release(ctx)
 }
 
-// guard passes signals on until the group has ended, and ends it before the lock does. After the
-// program's end, its remaining processes get SIGTERM, and SIGKILL after -kill-after. guard returns
+// supervise passes signals on until the group has ended, and ends it before the lock does. After the
+// program's end, its remaining processes get SIGTERM, and SIGKILL after -kill-after. supervise returns
 // why the lock was lost, or nil.
-func (r *running) guard(lock redlock.Lock, kept context.Context, group *group, signals <-chan os.Signal) (lost error) {
+func (r *running) supervise(lock redlock.Lock, kept context.Context, group *group, signals <-chan os.Signal) (lost error) {
 	look := time.NewTimer(0) // a look at the time left: the clock of a timer stands still while the machine is suspended
 	defer look.Stop()
 	var killAt time.Time // for remaining processes of the program

@@ -197,16 +197,16 @@ func held(ctx context.Context, env *environment, args []string) error {
 
 // node is a node as shown by nodes.
 type node struct {
-	Node    string  `json:"node"`
-	In      string  `json:"in,omitempty"` // its lists, during a change
-	Up      bool    `json:"up"`
-	Votes   bool    `json:"votes"`
-	Guarded float64 `json:"no_vote_for_seconds,omitempty"`
-	Server  string  `json:"server,omitempty"`
-	Dialect string  `json:"releases_by,omitempty"`
-	Trip    float64 `json:"round_trip_seconds"`
-	Error   string  `json:"error,omitempty"`
-	Serves  string  `json:"serves,omitempty"`
+	Node       string  `json:"node"`
+	In         string  `json:"in,omitempty"` // its lists, during a change
+	Up         bool    `json:"up"`
+	Votes      bool    `json:"votes"`
+	Quarantine float64 `json:"no_vote_for_seconds,omitempty"`
+	Server     string  `json:"server,omitempty"`
+	Dialect    string  `json:"releases_by,omitempty"`
+	Trip       float64 `json:"round_trip_seconds"`
+	Error      string  `json:"error,omitempty"`
+	Serves     string  `json:"serves,omitempty"`
 }
 
 const aboutNodes = `
@@ -263,7 +263,7 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 	var all []node
 	for _, n := range states {
 		shown := node{
-			Node: n.Addr, In: t.in(n), Up: n.Up, Votes: n.NoVote == nil, Guarded: n.NoVoteFor.Seconds(),
+			Node: n.Addr, In: t.in(n), Up: n.Up, Votes: n.NoVote == nil, Quarantine: n.NoVoteFor.Seconds(),
 			Server: n.Server, Dialect: n.Dialect, Trip: n.RoundTrip.Seconds(), Serves: n.Serves,
 		}
 		if n.NoVote != nil {
@@ -278,8 +278,8 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 			switch {
 			case !n.Up:
 				state = "down"
-			case !n.Votes && n.Guarded > 0:
-				state = fmt.Sprintf("no vote for %.3gs", n.Guarded)
+			case !n.Votes && n.Quarantine > 0:
+				state = fmt.Sprintf("no vote for %.3gs", n.Quarantine)
 			case !n.Votes:
 				state = "no vote"
 			}

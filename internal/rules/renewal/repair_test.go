@@ -108,7 +108,7 @@ func (s state) String() string {
 		fmt.Fprintf(&b, "; other %d %d", o.phase, o.left)
 	}
 	for _, n := range s.node {
-		fmt.Fprintf(&b, "\n  key %d for %d, guard %d, queue %v, of others %v, answers %v, mute %b", n[value], n[left], n[guard],
+		fmt.Fprintf(&b, "\n  key %d for %d, quarantine %d, queue %v, of others %v, answers %v, mute %b", n[value], n[left], n[quarantine],
 			n[queue:queue+inLine], n[orders:answers], n[answers:mute], n[mute])
 	}
 	return b.String()

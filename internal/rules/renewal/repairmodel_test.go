@@ -40,17 +40,17 @@ type world struct {
 type node [nodeSize]uint8
 
 const (
-	value   = 0 // the client whose key is there
-	left    = 1 // its TTL
-	guard   = 2 // ticks without a vote
-	queue   = 3 // commands of client 1
-	inLine  = 6
-	orders  = queue + inLine // of the others, two each
-	answers = orders + 2*others
-	mute    = answers + maxExtend // extends in which it has no vote, a bit each
-	vote    = mute + 1            // in the acquires of the others
-	doubt   = vote + others       // a copy, perhaps not there, for rules.confirmed
-	known   = doubt + 1           // its reply is on its way
+	value      = 0 // the client whose key is there
+	left       = 1 // its TTL
+	quarantine = 2 // ticks without a vote
+	queue      = 3 // commands of client 1
+	inLine     = 6
+	orders     = queue + inLine // of the others, two each
+	answers    = orders + 2*others
+	mute       = answers + maxExtend // extends in which it has no vote, a bit each
+	vote       = mute + 1            // in the acquires of the others
+	doubt      = vote + others       // a copy, perhaps not there, for rules.confirmed
+	known      = doubt + 1           // its reply is on its way
 
 	nodeSize = known + 1
 )

@@ -33,7 +33,7 @@ func (s *state) tick() (changed bool) {
 		if n := &s.node[i]; down(&n[left]) {
 			n[value] = 0
 		}
-		down(&s.node[i][guard])
+		down(&s.node[i][quarantine])
 	}
 	down(&s.until)
 	down(&s.reaches)
@@ -82,7 +82,7 @@ func (s *state) restart(i int) {
 	s.disconnect(i)
 	n := &s.node[i]
 	clear(n[queue:answers])
-	n[value], n[left], n[guard] = 0, 0, ttl
+	n[value], n[left], n[quarantine] = 0, 0, ttl
 	for o := range s.other {
 		if s.other[o].phase == acquiring && n[vote+o] == 0 {
 			n[vote+o] = refused
@@ -191,7 +191,7 @@ func (w *world) stepsOfHolder(s state, emit func(state, string)) {
 		for i := range next.node {
 			n := &next.node[i]
 			n.push(queue, inLine, extend+k)
-			if n[guard] > 0 || w.confirmed && n[doubt] != 0 {
+			if n[quarantine] > 0 || w.confirmed && n[doubt] != 0 {
 				n[mute] |= 1 << k
 			}
 		}
@@ -220,7 +220,7 @@ func (w *world) stepsOf(s state, o int, emit func(state, string)) {
 		for i := range next.node {
 			n := &next.node[i]
 			n.push(mine, 2, set)
-			if n[guard] > 0 {
+			if n[quarantine] > 0 {
 				n[vote+o] = unasked
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/scanner"
 	"go/token"
+	"io/fs"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,8 +20,31 @@ var (
 	bannedNames = regexp.MustCompile(`^[tT]ells?($|[A-Z])|Tells?($|[A-Z])`)
 )
 
+// synonyms returns the words in the last column of the glossary: one word for one meaning.
+func synonyms(t *testing.T) *regexp.Regexp {
+	page, err := fs.ReadFile(repository, "internal/DESIGN.md")
+	require.NoError(t, err)
+	_, glossary, found := strings.Cut(string(page), "\n| word | meaning | not |\n|---|---|---|\n")
+	require.True(t, found)
+	glossary, _, _ = strings.Cut(glossary, "\n\n")
+	var words []string
+	for row := range strings.SplitSeq(glossary, "\n") {
+		columns := strings.Split(strings.Trim(row, "|"), "|")
+		require.Len(t, columns, 3, row)
+		for word := range strings.FieldsFuncSeq(columns[2], func(r rune) bool { return r == ',' || r == ' ' }) {
+			words = append(words, word)
+		}
+	}
+	require.NotEmpty(t, words)
+	var parts []string // of camelCase: at the beginning of a name, and later
+	for _, word := range words {
+		parts = append(parts, "^"+word, strings.ToUpper(word[:1])+word[1:])
+	}
+	return regexp.MustCompile(`(` + strings.Join(parts, "|") + `)(s|ed)?($|[A-Z_])`)
+}
+
 // wordProblems returns file:line of each banned word.
-func wordProblems(f file) (problems []string) {
+func wordProblems(f file, synonyms *regexp.Regexp) (problems []string) {
 	fset := token.NewFileSet()
 	source := fset.AddFile(f.path, -1, len(f.src))
 	var s scanner.Scanner
@@ -30,7 +54,7 @@ func wordProblems(f file) (problems []string) {
 		switch {
 		case kind == token.EOF:
 			return problems
-		case kind == token.IDENT && bannedNames.MatchString(text):
+		case kind == token.IDENT && (bannedNames.MatchString(text) || synonyms.MatchString(text)):
 			problems = append(problems, fmt.Sprintf("%v: name %s", source.Position(at), text))
 		}
 		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
@@ -42,14 +66,15 @@ func wordProblems(f file) (problems []string) {
 }
 
 func TestWords(t *testing.T) {
+	synonyms := synonyms(t)
 	for _, f := range goFiles(t) {
 		if strings.HasSuffix(f.path, "archtest/words_test.go") {
 			continue
 		}
-		for _, problem := range wordProblems(f) {
+		for _, problem := range wordProblems(f, synonyms) {
 			t.Error(problem)
 		}
 	}
-	src := "package p\n\n// Whatever it is, nobody asks.\nvar tellAll, hotel, stellar int\n"
-	require.Len(t, wordProblems(file{path: "a.go", src: []byte(src)}), 3)
+	src := "package p\n\n// Whatever it is, nobody asks.\nvar tellAll, hotel, stellar, guardAll, isGuarded, safeguards int\n"
+	require.Len(t, wordProblems(file{path: "a.go", src: []byte(src)}, synonyms), 5)
 }

@@ -74,7 +74,7 @@ func TestFailedAttemptsCleanUpBehindThemselves(t *testing.T) {
 		return cluster.Of(t, cluster.Start(t, 5, still), cluster.NodeTimeout(timeout))
 	}
 	outages := map[string]func(*fakeredis.Server){
-		"hung": (*fakeredis.Server).Hang, "deaf": (*fakeredis.Server).HangDeaf, "mute": (*fakeredis.Server).Mute,
+		"hung": (*fakeredis.Server).Hang, "unread": (*fakeredis.Server).HangUnread, "mute": (*fakeredis.Server).Mute,
 	}
 	for name, outage := range outages {
 		for bad := 3; bad <= 5; bad++ {

@@ -51,7 +51,7 @@ func acquireOp(key string) *redlock.Op {
 func callEachCallback(t *testing.T, r *cluster.Cluster) {
 	t.Helper()
 	times := 0
-	goesOn := func() {
+	nextRuns := func() {
 		t.Helper()
 		times++
 		for i := range 5 {
@@ -61,20 +61,20 @@ func callEachCallback(t *testing.T, r *cluster.Cluster) {
 		require.NoError(t, testkit.Outcome(t, "another Done", op))
 		cluster.Stats(t, r.Client)
 	}
-	goesOn()
+	nextRuns()
 	cluster.Begin(t, r.Client, acquireOp("bad"))
-	goesOn()
+	nextRuns()
 	r.Servers[0].Down()
 	cluster.AwaitNodesUp(t, r.Client, 2)
-	goesOn()
+	nextRuns()
 	r.Heal(t)
 	cluster.AwaitNodesUp(t, r.Client, 3)
-	goesOn()
+	nextRuns()
 	testkit.Start(func() error { // it may wait for the hook, or panic
 		_, err := r.TryAcquire(context.Background(), "bad", ttl)
 		return err
 	})
-	goesOn()
+	nextRuns()
 }
 
 // TestCallbackMayPanic: a hook or a Logger that panics harms nothing else, from

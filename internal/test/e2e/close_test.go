@@ -96,7 +96,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 			require.NoError(t, err)
 			servers[0].Down()
 			servers[1].Hang()
-			servers[2].HangDeaf()
+			servers[2].HangUnread()
 			require.ErrorIs(t, l.Release(t.Context()), redlock.ErrNoQuorum)
 			_, err = c.TryAcquire(t.Context(), "another", ttl)
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)

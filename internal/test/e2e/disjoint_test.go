@@ -188,11 +188,11 @@ func TestErrorTexts(t *testing.T) {
 		r.Servers[2].Hang()
 		require.Contains(t, text(l.Release(t.Context())), "ErrNotHeld from another Release means done")
 
-		guarded := cluster.New(t, 1, func(c *redlock.Config) { c.MaxTTL = time.Hour })
-		_, err = guarded.TryAcquire(t.Context(), "k", ttl)
+		bounded := cluster.New(t, 1, func(c *redlock.Config) { c.MaxTTL = time.Hour })
+		_, err = bounded.TryAcquire(t.Context(), "k", ttl)
 		require.ErrorIs(t, err, conn.ErrQuarantined)
 		require.Regexp(t, `up for \d+s, MaxTTL is 1h0m0s: no vote for 1h0m\d+s`, text(err))
-		_, err = guarded.TryAcquire(t.Context(), "k", 2*time.Hour)
+		_, err = bounded.TryAcquire(t.Context(), "k", 2*time.Hour)
 		require.Equal(t, "redlock: ttl is 2h0m0s, from 10ms to 1h0m0s (MaxTTL) are allowed", text(err))
 
 		hole := cluster.New(t, 1, func(c *redlock.Config) { c.DialTimeout, c.Dialer = 30*time.Millisecond, blackHole })

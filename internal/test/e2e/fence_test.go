@@ -98,7 +98,7 @@ func TestForgetful(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 3)
 		nodes := fakeredis.Addrs(servers)
-		var heard cluster.GuardRecorder
+		var heard cluster.QuarantineRecorder
 		c := cluster.Connect(t, nodes, fenced(0), cluster.NodeTimeout(100*time.Millisecond), heard.Of(0))
 		require.NoError(t, c.InitFencing(t.Context()))
 		l := cluster.MustAcquire(t, c, "k", fenceTTL)

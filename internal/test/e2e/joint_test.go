@@ -204,8 +204,8 @@ func TestRepairDuringAChange(t *testing.T) {
 	})
 }
 
-// TestGuardDuringAChange: a forgetful node has no vote in its lists.
-func TestGuardDuringAChange(t *testing.T) {
+// TestQuarantineDuringAChange: a forgetful node has no vote in its lists.
+func TestQuarantineDuringAChange(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 4)
 		r := cluster.Of(t, servers, fromTo(servers, three, []int{0, 1, 3}))

@@ -95,19 +95,19 @@ var userCode = map[string]func(c *use, f func()){
 			}
 		}}
 	},
-	"Hooks.Attempt":     func(c *use, f func()) { c.Hooks.Attempt = func(redlock.Attempt) { f() } },
-	"Hooks.Acquire":     func(c *use, f func()) { c.Hooks.Acquire = func(redlock.Acquisition) { f() } },
-	"Hooks.Vote":        func(c *use, f func()) { c.Hooks.Vote = func(redlock.Vote) { f() } },
-	"Hooks.NodeUp":      func(c *use, f func()) { c.Hooks.NodeUp = func(redlock.Node) { f() } },
-	"Hooks.NodeDown":    func(c *use, f func()) { c.Hooks.NodeDown = func(redlock.Node) { f() } },
-	"Hooks.NodeGuarded": func(c *use, f func()) { c.Hooks.NodeGuarded = func(redlock.Node) { f() } },
-	"Hooks.LockLost":    func(c *use, f func()) { c.Hooks.LockLost = func(string, error) { f() } },
-	"Logger":            func(c *use, f func()) { c.Logger = slog.New(handler(f)) },
-	"Rand":              func(c *use, f func()) { knobs.Of(c.Config).Rand = callingRand(f) },
-	"Dialer":            dialing(""),
-	"Conn.Read":         dialing("Read"),
-	"Conn.Write":        dialing("Write"),
-	"Conn.Close":        dialing("Close"),
+	"Hooks.Attempt":         func(c *use, f func()) { c.Hooks.Attempt = func(redlock.Attempt) { f() } },
+	"Hooks.Acquire":         func(c *use, f func()) { c.Hooks.Acquire = func(redlock.Acquisition) { f() } },
+	"Hooks.Vote":            func(c *use, f func()) { c.Hooks.Vote = func(redlock.Vote) { f() } },
+	"Hooks.NodeUp":          func(c *use, f func()) { c.Hooks.NodeUp = func(redlock.Node) { f() } },
+	"Hooks.NodeDown":        func(c *use, f func()) { c.Hooks.NodeDown = func(redlock.Node) { f() } },
+	"Hooks.NodeQuarantined": func(c *use, f func()) { c.Hooks.NodeQuarantined = func(redlock.Node) { f() } },
+	"Hooks.LockLost":        func(c *use, f func()) { c.Hooks.LockLost = func(string, error) { f() } },
+	"Logger":                func(c *use, f func()) { c.Logger = slog.New(handler(f)) },
+	"Rand":                  func(c *use, f func()) { knobs.Of(c.Config).Rand = callingRand(f) },
+	"Dialer":                dialing(""),
+	"Conn.Read":             dialing("Read"),
+	"Conn.Write":            dialing("Write"),
+	"Conn.Close":            dialing("Close"),
 	"Credentials": func(c *use, f func()) {
 		c.Credentials = func(context.Context, string) (string, string, error) {
 			f()

@@ -112,7 +112,7 @@ func requireEachIsNeeded(t *testing.T, privileges, nodes []string, admins []*clu
 		switch log, err := life(0); {
 		case privilege == "+info":
 			require.NoError(t, err)
-			require.Equal(t, len(nodes), strings.Count(log, "the restart guard is off for it"), log)
+			require.Equal(t, len(nodes), strings.Count(log, "it has no quarantine after a restart"), log)
 			_, err = life(ttl)
 			require.ErrorIs(t, err, redlock.ErrConfig)
 			require.ErrorIs(t, err, conn.ErrNoRunID)
@@ -145,7 +145,7 @@ func TestRedis84Privileges(t *testing.T) {
 			err = wholeLife(t, c, c, nil)
 			require.NoError(t, c.Close())
 		}
-		require.Equal(t, privilege != "", err != nil || strings.Contains(sink.String(), "restart guard is off"), "%s: %v", privilege, err)
+		require.Equal(t, privilege != "", err != nil || strings.Contains(sink.String(), "no quarantine after a restart"), "%s: %v", privilege, err)
 	}
 }
 

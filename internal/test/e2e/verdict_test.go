@@ -72,7 +72,7 @@ func TestSlowestNodesDelayNoCaller(t *testing.T) {
 			}
 		}
 		r.Servers[3].Hang()
-		r.Servers[4].HangDeaf()
+		r.Servers[4].HangUnread()
 
 		for _, lost := range lost { // the hung ones owe more each time
 			testkit.AtOnce(t, func() {

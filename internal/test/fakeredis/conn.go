@@ -115,7 +115,7 @@ func (c *conn) serve() {
 		return
 	}
 	for {
-		if !c.await(c.srv.deaf()) || !c.fill() {
+		if !c.await(c.srv.unread()) || !c.fill() {
 			return
 		}
 		if c.run() && (!c.write() || c.how != endNot) {

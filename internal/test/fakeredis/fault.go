@@ -10,7 +10,7 @@ import (
 type faults struct {
 	delay     time.Duration
 	thawed    chan struct{} // while no command is run; closed when that ends
-	deaf      bool          // nor is anything read
+	unread    bool          // nor is anything read
 	mute      bool          // replies are kept
 	rejection string        // the error for a new connection, before it is closed
 	rules     []*rule

@@ -66,7 +66,7 @@ func TestOutages(t *testing.T) {
 		refuses bool   // new connections
 	}{
 		"hung":        {(*Server).Hang, false, "+OK", false},
-		"deaf":        {(*Server).HangDeaf, false, "+OK", false},
+		"unread":      {(*Server).HangUnread, false, "+OK", false},
 		"mute":        {(*Server).Mute, true, "+OK", false},
 		"partitioned": {(*Server).Partition, false, "", false},
 		"refusing":    {(*Server).Refuse, true, "+OK", true},
@@ -109,9 +109,9 @@ func TestOutages(t *testing.T) {
 
 // A client of a server that reads nothing finds its socket full; one of a server that merely hangs
 // does not.
-func TestHangDeafDoesNotRead(t *testing.T) {
+func TestHangUnreadDoesNotRead(t *testing.T) {
 	s := StartN(t, 1)[0]
-	s.HangDeaf()
+	s.HangUnread()
 	c := testkit.DialText(t, s.Addr())
 	require.NoError(t, c.Conn.SetWriteDeadline(time.Now().Add(200*time.Millisecond)))
 	_, err := c.Conn.Write(make([]byte, 64<<20))

@@ -15,16 +15,16 @@ func (s *Server) Delay(d time.Duration) {
 // no command is run, until Heal runs all of them.
 func (s *Server) Hang() { s.freeze(false) }
 
-// HangDeaf is Hang without reading either: a client that goes on writing finds its socket full.
-func (s *Server) HangDeaf() { s.freeze(true) }
+// HangUnread is Hang without reading either: a client that goes on writing finds its socket full.
+func (s *Server) HangUnread() { s.freeze(true) }
 
-func (s *Server) freeze(deaf bool) {
+func (s *Server) freeze(unread bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.faults.thawed == nil {
 		s.faults.thawed = make(chan struct{})
 	}
-	s.faults.deaf = deaf
+	s.faults.unread = unread
 	s.kickAll()
 }
 
@@ -107,7 +107,7 @@ func (s *Server) Heal() error {
 
 // thaw ends Hang and Mute. The caller holds s.mu.
 func (s *Server) thaw() {
-	s.faults.deaf, s.faults.mute = false, false
+	s.faults.unread, s.faults.mute = false, false
 	if s.faults.thawed != nil {
 		close(s.faults.thawed)
 		s.faults.thawed = nil
@@ -129,11 +129,11 @@ func (s *Server) frozen() <-chan struct{} {
 	return s.faults.thawed
 }
 
-// deaf is frozen, but for HangDeaf only.
-func (s *Server) deaf() <-chan struct{} {
+// unread is frozen, but for HangUnread only.
+func (s *Server) unread() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.faults.deaf {
+	if !s.faults.unread {
 		return nil
 	}
 	return s.faults.thawed

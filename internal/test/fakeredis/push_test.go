@@ -88,7 +88,7 @@ func TestForgedPushes(t *testing.T) {
 // Pushes are a server's words as replies are: none while it hangs or is muted, late where the line
 // is long, and never in the middle of a reply.
 func TestPushesInOutages(t *testing.T) {
-	for name, begin := range map[string]func(*Server){"hung": (*Server).Hang, "deaf": (*Server).HangDeaf, "mute": (*Server).Mute} {
+	for name, begin := range map[string]func(*Server){"hung": (*Server).Hang, "unread": (*Server).HangUnread, "mute": (*Server).Mute} {
 		t.Run(name, func(t *testing.T) {
 			s := StartN(t, 1)[0]
 			c := tracker(t, s)

@@ -120,7 +120,7 @@ func (u *caller) gap() time.Duration {
 }
 
 // sleep is pause within the session.
-func (u *caller) sleep(d time.Duration) (goesOn bool) {
+func (u *caller) sleep(d time.Duration) (fine bool) {
 	if d > 0 {
 		timer := time.NewTimer(d)
 		defer timer.Stop()

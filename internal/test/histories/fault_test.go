@@ -25,7 +25,7 @@ var faults = []fault{
 	{"restart", time.Second, (troublemaker).restart},
 	{"restart empty", time.Second, (troublemaker).restartEmpty},
 	{"freeze", time.Second, func(t troublemaker) func() { return t.standing((*fakeredis.Server).Hang) }},
-	{"deaf", time.Second, func(t troublemaker) func() { return t.standing((*fakeredis.Server).HangDeaf) }},
+	{"unread", time.Second, func(t troublemaker) func() { return t.standing((*fakeredis.Server).HangUnread) }},
 	{"mute", time.Second, func(t troublemaker) func() { return t.standing((*fakeredis.Server).Mute) }},
 	{"slow", 2 * time.Second, func(t troublemaker) func() {
 		d := 10*time.Millisecond + t.N(40*time.Millisecond)

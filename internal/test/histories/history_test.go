@@ -126,7 +126,7 @@ func (h *history) rng(of ...int) random {
 }
 
 // pause sleeps, but not beyond the end of the work, and reports this.
-func (h *history) pause(d time.Duration) (goesOn bool) {
+func (h *history) pause(d time.Duration) (fine bool) {
 	if d > 0 {
 		timer := time.NewTimer(d)
 		defer timer.Stop()

@@ -81,18 +81,18 @@ func Listening(y *HookRecorder) func(*redlock.Config) {
 	return func(c *redlock.Config) { c.Hooks = y.Hooks() }
 }
 
-// GuardRecorder records a client's reports of the quarantine: the nodes without a vote, and how
+// QuarantineRecorder records a client's reports of the quarantine: the nodes without a vote, and how
 // many votes of one of them were withheld, and were not.
-type GuardRecorder struct {
+type QuarantineRecorder struct {
 	mu       sync.Mutex
 	withheld []redlock.Node
 	votes    map[bool]int
 }
 
 // Of has a client report to w, with the votes of one node.
-func (w *GuardRecorder) Of(node int) func(*redlock.Config) {
+func (w *QuarantineRecorder) Of(node int) func(*redlock.Config) {
 	return func(c *redlock.Config) {
-		c.Hooks.NodeGuarded = func(n redlock.Node) {
+		c.Hooks.NodeQuarantined = func(n redlock.Node) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.withheld = append(w.withheld, n)
@@ -107,7 +107,7 @@ func (w *GuardRecorder) Of(node int) func(*redlock.Config) {
 	}
 }
 
-func (w *GuardRecorder) count(withheld bool) {
+func (w *QuarantineRecorder) count(withheld bool) {
 	if w.votes == nil {
 		w.votes = map[bool]int{}
 	}
@@ -115,7 +115,7 @@ func (w *GuardRecorder) count(withheld bool) {
 }
 
 // Take returns the records since the last time.
-func (w *GuardRecorder) Take() (withheld []redlock.Node, votes map[bool]int) {
+func (w *QuarantineRecorder) Take() (withheld []redlock.Node, votes map[bool]int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	withheld, votes = w.withheld, w.votes

@@ -41,8 +41,8 @@ func restartUnder(t *testing.T, server *fakeredis.Server, node int, clients ...*
 	}
 }
 
-// requireGuarded requires that a client gets the lock of another after its end, and not before.
-func requireGuarded(t *testing.T, c *redlock.Client, theirs redlock.Lock, ttl time.Duration) {
+// requireQuarantined requires that a client gets the lock of another after its end, and not before.
+func requireQuarantined(t *testing.T, c *redlock.Client, theirs redlock.Lock, ttl time.Duration) {
 	t.Helper()
 	l, err := c.Acquire(t.Context(), theirs.Key(), ttl)
 	require.NoError(t, err)
@@ -74,13 +74,13 @@ func TestRestartForgets(t *testing.T) {
 	}
 }
 
-// TestRestartGuard: a client that has seen the master before, and has used a TTL as long, refuses
+// TestQuarantine: a client that has seen the master before, and has used a TTL as long, refuses
 // its vote until the lock is over, and then counts it again by itself.
-func TestRestartGuard(t *testing.T) {
+func TestQuarantine(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		const brief = 1500 * time.Millisecond
 		servers := cluster.Start(t, 5)
-		var heard cluster.GuardRecorder
+		var heard cluster.QuarantineRecorder
 		c := cluster.Connect(t, fakeredis.Addrs(servers), heard.Of(0))
 		liveFor(t, c, "another", brief)
 		l := thinly(t, servers, "k", brief)
@@ -102,7 +102,7 @@ func TestRestartGuard(t *testing.T) {
 		_, votes := heard.Take()
 		require.Positive(t, votes[true], "it was asked all the same")
 		require.Zero(t, votes[false])
-		requireGuarded(t, c, l, brief)
+		requireQuarantined(t, c, l, brief)
 		testkit.Await(t, "a vote", func() bool { return c.Stats().Nodes[0].NoVoteFor == 0 })
 		cluster.Settle(t, c)
 		cluster.AwaitHooks(t, c)
@@ -120,10 +120,10 @@ func TestRestartGuard(t *testing.T) {
 	})
 }
 
-// TestStrictGuard: with Config.MaxTTL, clients are safe too if they come after the restart, or have
+// TestStrictQuarantine: with Config.MaxTTL, clients are safe too if they come after the restart, or have
 // not used any TTL. Masters that were up before have a vote, also where only Config.MaxTTL and its
 // drift are a reason to wait.
-func TestStrictGuard(t *testing.T) {
+func TestStrictQuarantine(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		const longest = 10 * time.Second
 		servers := cluster.Start(t, 5)
@@ -147,9 +147,9 @@ func TestStrictGuard(t *testing.T) {
 		for i, n := range late.Stats().Nodes {
 			require.Equal(t, i == 0, n.NoVoteFor > 0)
 		}
-		requireGuarded(t, early, l, longest)
+		requireQuarantined(t, early, l, longest)
 		l = thinly(t, servers, "other", longest)
 		restartUnder(t, servers[1], 1, early, late)
-		requireGuarded(t, late, l, longest)
+		requireQuarantined(t, late, l, longest)
 	})
 }
