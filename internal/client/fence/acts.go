@@ -46,7 +46,7 @@ func (a Acts) Init(ctx context.Context) error {
 
 // Recover gives nodes their vote after too many have forgotten. atLeast is the largest token seen by the resources,
 // and lost are nodes that never come back.
-func (a Acts) Recover(ctx context.Context, atLeast uint64, lost []string) error {
+func (a Acts) Recover(ctx context.Context, atLeast fencing.Token, lost []string) error {
 	if atLeast == 0 {
 		return engine.WrongArgument("atLeast is 0: RecoverFencing needs the largest token that the resources have seen, and InitFencing is for a new fleet")
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strconv"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
@@ -79,7 +78,7 @@ func (a Acts) open(changes fencing.Changes) bool {
 	all := true
 	for i, asked := range a.ask(fencing.RejoinVerb, func(group, node int) ([]string, bool) {
 		r, sealed := changes.Opens(group, node)
-		return []string{r.Nonce, strconv.FormatUint(r.Floor, 10), r.Fleet}, sealed
+		return []string{r.Nonce, r.Floor.String(), r.Fleet}, sealed
 	}) {
 		c, opened := a.Groups[i], changes[i].Opened()
 		for _, x := range asked {

@@ -300,7 +300,7 @@ func (c *Client) IsChanging() bool { return c != nil && c.fleet.Next.Nodes != 0 
 
 // remember takes notice of a floor. All keys have it, so the next proposals are above it, and grow with time, like a
 // clock's: a key locked again costs one attempt too. Tokens of other locks are not remembered.
-func (c *Client) remember(floor uint64) {
+func (c *Client) remember(floor fencing.Token) {
 	if floor >= fencing.MaxToken {
 		return
 	}

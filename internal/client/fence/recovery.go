@@ -118,7 +118,7 @@ func (c *Client) advance(r *recovery, ring func(), by *View) (pause time.Duratio
 			if by != nil {
 				r.request.Floor = max(r.request.Floor, by.floor(c, by.alone))
 			}
-			args = []string{r.request.Nonce, strconv.FormatUint(r.request.Floor, 10), r.request.Fleet}
+			args = []string{r.request.Nonce, r.request.Floor.String(), r.request.Fleet}
 		default:
 			if r.failed != nil && !r.Finished() { // too few others have a vote
 				c.mu.Lock()
@@ -148,7 +148,7 @@ func (c *Client) answered(r *recovery, a fencing.Answer, err error) {
 			r.failed = fmt.Errorf("%s: %w", name, err)
 		}
 	case request.Verb == fencing.RejoinVerb && a.Code == fencing.OK:
-		c.log(slog.LevelInfo, "redlock: node has its fenced vote back", "node", name, "floor", request.Floor)
+		c.log(slog.LevelInfo, "redlock: node has its fenced vote back", "node", name, "floor", uint64(request.Floor))
 	case left > 0 && r.Due != before:
 		c.cfg.Forgot(r.node)
 	}

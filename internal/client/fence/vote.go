@@ -3,7 +3,6 @@ package fence
 import (
 	"context"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
@@ -14,17 +13,17 @@ import (
 
 // order is an act's order for the nodes without a vote.
 type order struct {
-	atLeast uint64        // the largest token seen by the resources
+	atLeast fencing.Token // the largest token seen by the resources
 	isNew   bool          // there were no tokens before
 	stage   fencing.Stage // of a change, as shown by the nodes of all groups
 
-	shown func() uint64 // the largest token shown by nodes when the first quarantine is over
+	shown func() fencing.Token // the largest token shown by nodes when the first quarantine is over
 }
 
 // floor is the floor of a node that gets its vote now, after its quarantine. A clock and nodes without a vote are
 // trusted only where too few nodes have one. A new fleet needs no floor: a call after one cut off finds no token, and
 // begins again.
-func (o *order) floor(c *Client, alone bool) uint64 {
+func (o *order) floor(c *Client, alone bool) fencing.Token {
 	switch {
 	case o.isNew || !alone && o.atLeast == 0:
 		return 0
@@ -43,10 +42,10 @@ func (o *order) floor(c *Client, alone bool) uint64 {
 // voted since, by another operator's call, for locks beyond the number. So the number is used for the nonces shown by
 // nodes at the look; all other nodes are left to the nodes with a vote by then.
 func (a Acts) vote(ctx context.Context, views []View, o order) error {
-	if floor := strconv.FormatUint(fencing.InitFloor(o.atLeast, block, 0, 0), 10); o.atLeast > 0 {
-		a.ask(fencing.RaiseVerb, each(floor))
+	if floor := fencing.InitFloor(o.atLeast, block, 0, 0); o.atLeast > 0 {
+		a.ask(fencing.RaiseVerb, each(floor.String()))
 	}
-	o.shown = sync.OnceValue(func() uint64 { return a.shown(views, o.atLeast) })
+	o.shown = sync.OnceValue(func() fencing.Token { return a.shown(views, o.atLeast) })
 	answers, errs := newBell(), make([]error, len(views))
 	for i := range views {
 		views[i].begin(&o)
@@ -70,7 +69,7 @@ func (a Acts) vote(ctx context.Context, views []View, o order) error {
 }
 
 // shown is the largest token shown by nodes in groups where too many have forgotten.
-func (a Acts) shown(views []View, atLeast uint64) (shown uint64) {
+func (a Acts) shown(views []View, atLeast fencing.Token) (shown fencing.Token) {
 	for _, asked := range a.ask(fencing.ShowVerb, func(group, _ int) ([]string, bool) { return nil, views[group].alone }) {
 		for _, x := range asked {
 			if x.answer.Code == fencing.OK {
@@ -79,7 +78,7 @@ func (a Acts) shown(views []View, atLeast uint64) (shown uint64) {
 		}
 	}
 	if shown > atLeast {
-		a.Groups[0].log(slog.LevelWarn, "redlock: RecoverFencing was given a smaller token than nodes show; the greater counts", "atLeast", atLeast, "shown", shown)
+		a.Groups[0].log(slog.LevelWarn, "redlock: RecoverFencing was given a smaller token than nodes show; the greater counts", "atLeast", uint64(atLeast), "shown", uint64(shown))
 	}
 	return shown
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/fence"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
@@ -42,7 +43,9 @@ func TestCollectTrustsNoClient(t *testing.T) {
 	defer g.Stop()
 	defer close(ending)
 	acts := fence.Acts{Groups: []*fence.Client{g.fence}, Join: func(errs []error) error { return errs[0] }}
-	call := testkit.Start(func() error { return acts.Recover(t.Context(), uint64(time.Now().Add(24*time.Hour).UnixMicro()), nil) })
+	call := testkit.Start(func() error {
+		return acts.Recover(t.Context(), fencing.Token(time.Now().Add(24*time.Hour).UnixMicro()), nil)
+	})
 	testkit.Await(t, "its vote", func() bool {
 		g.fence.Turn()
 		_, why := g.fence.Vote(0)
@@ -65,5 +68,5 @@ func TestCollectTrustsNoClient(t *testing.T) {
 	collect()
 	after, _ = s.Fence(fence.DefaultSet)
 	require.Empty(t, after.Tokens)
-	require.InDelta(t, time.Now().Add(48*time.Hour-time.Hour).UnixMicro(), after.Floor, 60e6)
+	require.InDelta(t, time.Now().Add(48*time.Hour-time.Hour).UnixMicro(), float64(after.Floor), 60e6)
 }

@@ -24,7 +24,7 @@ type Handle struct {
 }
 
 // begin begins to hold the lock of s. The nodes of absent do not have its key.
-func (g *Group) begin(s *holding.State, absent quorum.Set, fence uint64) Handle {
+func (g *Group) begin(s *holding.State, absent quorum.Set, fence fencing.Token) Handle {
 	h := Handle{group: g, hold: g.keeper.Begin(s, absent, fence), key: s.Key}
 	if s.More != nil && s.More.Keys != nil {
 		h.more = s.More
@@ -33,7 +33,7 @@ func (g *Group) begin(s *holding.State, absent quorum.Set, fence uint64) Handle 
 }
 
 // Fence is the fencing token, or 0 where the client is not fenced.
-func (h Handle) Fence() uint64 { return h.hold.Fence }
+func (h Handle) Fence() uint64 { return uint64(h.hold.Fence) }
 
 // Key is the locked key, the first of several. It stays after the lock.
 func (h Handle) Key() string { return h.key }
@@ -351,4 +351,7 @@ func orBackground(ctx context.Context) context.Context {
 }
 
 // FenceFrom is the fencing token of the lock of ctx.
-func FenceFrom(ctx context.Context) (token uint64, ok bool) { return holding.FenceFrom(ctx) }
+func FenceFrom(ctx context.Context) (token uint64, ok bool) {
+	t, ok := holding.FenceFrom(ctx)
+	return uint64(t), ok
+}

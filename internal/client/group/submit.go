@@ -216,5 +216,5 @@ func (op *Op) Fence() uint64 {
 	if op.Kind != engine.Acquire || op.err != nil {
 		return 0
 	}
-	return op.Block.First
+	return uint64(op.Block.First)
 }

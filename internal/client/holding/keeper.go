@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -189,7 +190,7 @@ func (k *Keeper) ReleasingPlain(h Hold, op *engine.Op) (ok bool) {
 func (k *Keeper) Unreleased(h Hold) { k.held.add(h.unreleased(), 1) }
 
 // Begin begins to hold a lock. The nodes of absent do not have its key.
-func (k *Keeper) Begin(s *State, absent quorum.Set, fence uint64) Hold {
+func (k *Keeper) Begin(s *State, absent quorum.Set, fence fencing.Token) Hold {
 	k.held.add(s.Until, 1)
 	return begin(s, absent, fence)
 }

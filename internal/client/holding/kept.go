@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 )
 
@@ -77,7 +78,7 @@ func (c *Kept) Value(key any) any {
 }
 
 // FenceFrom is the fencing token of the lock of ctx: ctx is its context, or derived from it.
-func FenceFrom(ctx context.Context) (token uint64, ok bool) {
+func FenceFrom(ctx context.Context) (token fencing.Token, ok bool) {
 	c, ok := ctx.Value(fenceKey{}).(*Kept)
 	if !ok || c.hold.Fence == 0 {
 		return 0, false

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 	"github.com/redlock-go/redlock/internal/wire/token"
 	"github.com/redlock-go/redlock/quorum"
@@ -108,7 +109,7 @@ func (s *State) Tail(ofClient string) string {
 var leases = sync.Pool{New: func() any { return new(lease) }}
 
 // begin begins to hold a lock. The nodes of absent do not have its key.
-func begin(s *State, absent quorum.Set, fence uint64) Hold {
+func begin(s *State, absent quorum.Set, fence fencing.Token) Hold {
 	l := leases.Get().(*lease)
 	return Hold{l, l.begin(s, absent), fence}
 }
@@ -149,7 +150,7 @@ func (l *lease) Repair(life uint64, node int, now time.Duration) time.Duration {
 type Hold struct {
 	lease *lease
 	life  uint64
-	Fence uint64 // the fencing token, or 0
+	Fence fencing.Token // the fencing token, or 0
 }
 
 // IsZero reports whether h never held anything.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/redlock-go/redlock/internal/client/fence"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
 
 // The acts of fencing, on all groups: see [fence.Acts].
@@ -15,7 +16,7 @@ func (r *Router) InitFencing(ctx context.Context) error {
 
 // RecoverFencing gives nodes their vote after too many have forgotten, lost being nodes that never come back.
 func (r *Router) RecoverFencing(ctx context.Context, atLeast uint64, lost []string) error {
-	return r.acts().Recover(orBackground(ctx), atLeast, lost)
+	return r.acts().Recover(orBackground(ctx), fencing.Token(atLeast), lost)
 }
 
 // ChangeFencing has clients of the present configuration refused, and clients of the next one served.

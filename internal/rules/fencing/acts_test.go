@@ -231,9 +231,9 @@ func (m *stepper) lookOf(c, i int, f Fleet) Look {
 				text = Marker{Phase: Provisional, Me: Me{Run: me.Run}, Nonce: "others/n"}.String()
 			}
 		}
-		token := uint64(0)
+		token := Token(0)
 		if m.kind(c) == 'i' {
-			token = uint64(m.s.calls[c].floor)
+			token = Token(m.s.calls[c].floor)
 		}
 		l.Shown(j, me.Run, Answer{Code: OK, Token: token, Text: text})
 	}

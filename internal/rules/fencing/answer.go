@@ -1,5 +1,12 @@
 package fencing
 
+import "strconv"
+
+// Token is a fencing token, or a bound of tokens: no time, though clients take theirs, in µs, for one.
+type Token uint64
+
+func (t Token) String() string { return strconv.FormatUint(uint64(t), 10) }
+
 // MaxToken is the largest token: a score of a sorted set is a float64, and counts without gaps to
 // here. In microseconds it is the year 2255.
 const MaxToken = 1<<53 - 1
@@ -33,6 +40,6 @@ func (c Code) String() string {
 // Answer is what a node's script replied.
 type Answer struct {
 	Code  Code
-	Token uint64
+	Token Token
 	Text  string
 }

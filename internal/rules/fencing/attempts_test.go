@@ -73,7 +73,7 @@ func (m *stepper) end(k int) {
 }
 
 func (m *stepper) blockOf(token uint8) Block {
-	return Block{uint64(token), uint64(token) + uint64(m.block) - 1}
+	return Block{Token(token), Token(token) + Token(m.block) - 1}
 }
 
 // quorum reports whether attempt k has one, and forgets its votes then.

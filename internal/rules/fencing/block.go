@@ -9,6 +9,6 @@ package fencing
 // refuses it if it refuses smaller tokens. An order of every single holder, also of one that has
 // lost the lease unnoticed, needs more: a quorum of extends sent after the hand-over began must
 // confirm that the key still has the nonce.
-type Block struct{ First, Last uint64 }
+type Block struct{ First, Last Token }
 
 func (b Block) valid() bool { return b.First > 0 && b.First <= b.Last && b.Last <= MaxToken }

@@ -17,7 +17,7 @@ type Change struct {
 	fleet  Fleet
 	before map[int]string // the nonces of the look before
 	now    map[int]string // those of this one
-	floor  uint64
+	floor  Token
 }
 
 // BeginChange is for a fleet with a Next.
@@ -98,7 +98,7 @@ func (all Changes) are(it func(*Change) bool) bool {
 // Opens returns the REJOIN for a node of the next configuration once the changes are Confirmed. It
 // is false of all others, of unsealed nodes, and of open ones.
 func (all Changes) Opens(group, node int) (Request, bool) {
-	c, floor := &all[group], uint64(0)
+	c, floor := &all[group], Token(0)
 	for i := range all {
 		floor = max(floor, all[i].floor)
 	}

@@ -22,7 +22,7 @@ func TestSecondAttempt(t *testing.T) {
 	for i := range nodes {
 		nodes[i] = voting(0)
 	}
-	last := map[string]uint64{}
+	last := map[string]Token{}
 	now := 400_000 * hour
 	for call := range 5_000 {
 		now += 1 + random.Uint64N(1_000_000)
@@ -188,7 +188,7 @@ func majority(n int) Fleet {
 }
 
 // answered is the answer to READ of a node of this fleet.
-func answered(token uint64) Answer {
+func answered(token Token) Answer {
 	return Answer{Code: OK, Token: token, Text: "active:f:run"}
 }
 
@@ -216,7 +216,7 @@ func TestRejoin(t *testing.T) {
 	require.Equal(t, SendReads, r.Next(20), "2 of 3 others")
 	r.Learned("n", 4, answered(5))
 	require.Equal(t, SendRejoin, r.Next(20))
-	require.Equal(t, uint64(8), r.Floor)
+	require.Equal(t, Token(8), r.Floor)
 	require.Equal(t, "n", r.Nonce)
 	r.Rejoined(Answer{Code: OK}, 21)
 	require.Equal(t, Finished, r.Next(21))
@@ -280,7 +280,7 @@ func TestRejoinInAChange(t *testing.T) {
 		r.Noticed(Answer{Code: Amnesia, Text: "n"}, 0)
 		r.Next(0)
 		for node, fleet := range c.read {
-			r.Learned("n", node, Answer{Code: OK, Token: uint64(node), Text: "active:" + fleet + ":run"})
+			r.Learned("n", node, Answer{Code: OK, Token: Token(node), Text: "active:" + fleet + ":run"})
 		}
 		require.Equal(t, c.want, r.Fleet(), c.why)
 		require.Equal(t, c.want != "", r.Next(0) == SendRejoin, c.why)
@@ -299,7 +299,7 @@ func TestChange(t *testing.T) {
 		c.Look()
 		for node, nonce := range nonces {
 			if nonce != "" {
-				c[0].Sealed(node, Answer{Code: OK, Token: uint64(10 + node), Text: "active:old+new:run:" + nonce})
+				c[0].Sealed(node, Answer{Code: OK, Token: Token(10 + node), Text: "active:old+new:run:" + nonce})
 			}
 		}
 	}
@@ -368,7 +368,7 @@ func TestLookIsBoundToNonces(t *testing.T) {
 }
 
 func TestAllocatesNothing(t *testing.T) {
-	sum := uint64(0)
+	sum := Token(0)
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		var p Proposal
 		var r Refusals
@@ -378,7 +378,7 @@ func TestAllocatesNothing(t *testing.T) {
 			p.Learn(a)
 			r.Add(node, a)
 		}
-		sum += uint64(r.Advise(&five, Memory{})) + p.above
+		sum += Token(r.Advise(&five, Memory{})) + p.above
 	}))
 	require.NotZero(t, sum)
 }

@@ -11,7 +11,7 @@ import (
 type Look struct {
 	fleet   Fleet
 	Memory  Memory
-	Token   uint64     // the largest shown by any node
+	Token   Token      // the largest shown by any node
 	Silent  quorum.Set // nodes without an answer
 	Foreign quorum.Set // of another fleet
 	Marked  quorum.Set // with a marker of an earlier run

@@ -11,14 +11,14 @@ import (
 // knows whether one exists, and sets it after an OK.
 type Node struct {
 	Marker Marker
-	Floor  uint64  // no token up to it is accepted, for any key
-	Tokens []Token // F of each key with one above the floor, sorted by name
+	Floor  Token      // no token up to it is accepted, for any key
+	Tokens []KeyToken // F of each key with one above the floor, sorted by name
 }
 
-// Token is the largest token accepted by a node for a key.
-type Token struct {
+// KeyToken is the largest token accepted by a node for a key.
+type KeyToken struct {
 	Name string
-	F    uint64
+	F    Token
 }
 
 // Acquire records the block of an attempt and grants it the key, or refuses. A refusal writes
@@ -46,7 +46,7 @@ func (n *Node) Acquire(me Me, name string, b Block, exists bool) Answer {
 	case found:
 		n.Tokens[at].F = b.Last
 	default:
-		n.Tokens = slices.Insert(n.Tokens, at, Token{name, b.Last})
+		n.Tokens = slices.Insert(n.Tokens, at, KeyToken{name, b.Last})
 	}
 	return Answer{Code: OK}
 }
@@ -65,7 +65,7 @@ func (n *Node) Extend(me Me, holds bool) Answer {
 
 // Raise lifts the floor to x, and forgets the tokens up to it. Any x is safe; a late or
 // repeated one never lowers the floor.
-func (n *Node) Raise(me Me, x uint64) Answer {
+func (n *Node) Raise(me Me, x Token) Answer {
 	if state := n.Marker.read(me); state.Code != Active {
 		return state
 	}
@@ -73,7 +73,7 @@ func (n *Node) Raise(me Me, x uint64) Answer {
 }
 
 // Collect forgets the tokens accepted age µs ago or earlier, by the node's TIME.
-func (n *Node) Collect(me Me, age, now uint64) Answer { return n.Raise(me, now-min(now, age)) }
+func (n *Node) Collect(me Me, age, now uint64) Answer { return n.Raise(me, Token(now-min(now, age))) }
 
 // Notice gives a forgetful node a provisional marker, and answers Amnesia with its nonce: an
 // earlier one of this life, or a new one made of nonce and the node's TIME. A request delivered
@@ -143,7 +143,7 @@ func (n *Node) Show(me Me) Answer {
 // Rejoin gives a node with this nonce a vote, with a marker naming fleet: a forgetful node gets its
 // vote back, and a sealed one serves the clients of fleet alone too. Everything else writes nothing
 // and answers as the marker does. So a late or repeated request does no harm: the nonce is gone.
-func (n *Node) Rejoin(me Me, nonce string, floor uint64, fleet string) Answer {
+func (n *Node) Rejoin(me Me, nonce string, floor Token, fleet string) Answer {
 	state := n.Marker.read(me)
 	if nonce == "" || state.Code == Foreign || n.Marker.Me.Run != me.Run || n.Marker.Nonce != nonce {
 		return state
@@ -156,17 +156,17 @@ func (n *Node) Rejoin(me Me, nonce string, floor uint64, fleet string) Answer {
 }
 
 // raise lifts the floor and removes the tokens it covers.
-func (n *Node) raise(x uint64) Answer {
+func (n *Node) raise(x Token) Answer {
 	if x > MaxToken {
 		return Answer{Code: Invalid}
 	}
 	n.Floor = max(n.Floor, x)
-	n.Tokens = slices.DeleteFunc(n.Tokens, func(t Token) bool { return t.F <= n.Floor })
+	n.Tokens = slices.DeleteFunc(n.Tokens, func(t KeyToken) bool { return t.F <= n.Floor })
 	return Answer{Code: OK}
 }
 
 func (n *Node) find(name string) (at int, found bool) {
-	return slices.BinarySearchFunc(n.Tokens, name, func(t Token, name string) int {
+	return slices.BinarySearchFunc(n.Tokens, name, func(t KeyToken, name string) int {
 		return strings.Compare(t.Name, name)
 	})
 }

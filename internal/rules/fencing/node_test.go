@@ -15,7 +15,7 @@ var (
 // asked is an acquire of a free key.
 func (n *Node) asked(me Me) Answer { return n.Acquire(me, "a", Block{1, 1}, false) }
 
-func voting(floor uint64, tokens ...Token) Node {
+func voting(floor Token, tokens ...KeyToken) Node {
 	return Node{Marker: Marker{Phase: Voting, Me: self}, Floor: floor, Tokens: tokens}
 }
 
@@ -43,18 +43,18 @@ func TestForgetting(t *testing.T) {
 	require.Equal(t, voting(7), n, "a repeated REJOIN writes nothing")
 
 	// A state back from a file has tokens, and no vote.
-	n = voting(100, Token{"a", 120})
+	n = voting(100, KeyToken{"a", 120})
 	require.Equal(t, Answer{Code: Amnesia, Text: "n.21"}, n.Notice(later, "n", 21))
 	require.Equal(t, OK, n.Rejoin(later, "n.21", 50, "f3").Code)
-	require.Equal(t, Node{Marker{Voting, later, ""}, 100, []Token{{"a", 120}}}, n, "what it has is kept")
+	require.Equal(t, Node{Marker{Voting, later, ""}, 100, []KeyToken{{"a", 120}}}, n, "what it has is kept")
 
 	// A node that forgets nothing is resumed, if it had a vote; it shows no word of others.
-	n = voting(100, Token{"a", 120})
+	n = voting(100, KeyToken{"a", 120})
 	require.Equal(t, Answer{Code: OK, Token: 120, Text: "active:f3:r1"}, n.Show(later))
 	require.Equal(t, Foreign, n.Resume(other).Code)
 	require.Equal(t, Foreign, n.Show(other).Code)
 	require.Equal(t, OK, n.Resume(later).Code)
-	require.Equal(t, Node{Marker{Voting, later, ""}, 100, []Token{{"a", 120}}}, n)
+	require.Equal(t, Node{Marker{Voting, later, ""}, 100, []KeyToken{{"a", 120}}}, n)
 	require.Equal(t, Active, n.Resume(later).Code)
 	n = Node{}
 	require.Equal(t, Answer{Code: OK}, n.Show(self))

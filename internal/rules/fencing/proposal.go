@@ -7,7 +7,7 @@ const FirstTime = 1_577_836_800_000_000
 // Proposal is the tokens proposed by one call for one key, attempt by attempt. The zero value knows
 // of no token.
 type Proposal struct {
-	above uint64
+	above Token
 	row   int // of attempts advised to be made again
 }
 
@@ -27,11 +27,11 @@ func (p *Proposal) Learn(a Answer) {
 // Next returns the block of the next attempt, k tokens from max(now, above+1) on. now is the
 // client's time in µs. ok is false without room below MaxToken.
 func (p *Proposal) Next(now uint64, k int) (b Block, ok bool) {
-	b.First = max(now, p.above+1)
-	if k < 1 || b.First > MaxToken || uint64(k)-1 > MaxToken-b.First {
+	b.First = max(Token(now), p.above+1)
+	if k < 1 || b.First > MaxToken || Token(k)-1 > MaxToken-b.First {
 		return Block{}, false
 	}
-	b.Last = b.First + uint64(k) - 1
+	b.Last = b.First + Token(k) - 1
 	p.Exceed(b)
 	return b, true
 }

@@ -23,7 +23,7 @@ const (
 type Rejoin struct {
 	Nonce string        // everything after NOTICE is bound to it
 	Due   time.Duration // when the quarantine ends
-	Floor uint64        // the largest token learned
+	Floor Token         // the largest token learned
 	Given string        // what the marker is to name, by an operator, who gives the floor too: nothing is read
 
 	fleet Fleet
@@ -47,8 +47,8 @@ func BeginInit(f Fleet, node int, names string) Rejoin {
 // first may have some unknown to atLeast. shown is what the other nodes show, with a vote or
 // without, and now is the client's time. Beside a correct atLeast these are not needed, and do no
 // harm.
-func InitFloor(atLeast uint64, k int, shown, now uint64) uint64 {
-	return max(atLeast+uint64(k), shown, now)
+func InitFloor(atLeast Token, k int, shown Token, now uint64) Token {
+	return max(atLeast+Token(k), shown, Token(now))
 }
 
 // Next returns the next step at the time now.

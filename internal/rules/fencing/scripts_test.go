@@ -88,8 +88,8 @@ func answerOf(reply any) Answer {
 	a := Answer{Code: Code(reply.([]any)[0].(int)), Text: reply.([]any)[1].(string)}
 	if a.Code == Held || a.Code == Stale || a.Code == Low || a.Code == OK {
 		number, marker, _ := strings.Cut(a.Text, " ")
-		a.Token, _ = strconv.ParseUint(number, 10, 64)
-		a.Text = marker
+		n, _ := strconv.ParseUint(number, 10, 64)
+		a.Token, a.Text = Token(n), marker
 	}
 	return a
 }
@@ -104,7 +104,7 @@ func contents(n *Node) []any {
 	}
 	type member struct {
 		name  string
-		score uint64
+		score Token
 	}
 	members := []member{}
 	if n.Floor > 0 {
@@ -157,9 +157,9 @@ func compare(t *testing.T, addr string) {
 	var n Node
 	keys := map[string]string{} // name to nonce
 	mes := []Me{self, self, self, self, self, self, self, self, self, self, later, other, both, both, back}
-	token := func() uint64 {
-		return [...]uint64{random.Uint64N(60), 1_000_000 + random.Uint64N(40), 1_790_000_000_000_000 + random.Uint64N(3)*1_000_000_000,
-			MaxToken - 3 + random.Uint64N(6)}[min(random.IntN(40)/11, 3)]
+	token := func() Token {
+		return Token([...]uint64{random.Uint64N(60), 1_000_000 + random.Uint64N(40), 1_790_000_000_000_000 + random.Uint64N(3)*1_000_000_000,
+			MaxToken - 3 + random.Uint64N(6)}[min(random.IntN(40)/11, 3)])
 	}
 	seen := map[string]int{}
 	for call := range 4_000 {
@@ -206,12 +206,12 @@ func compare(t *testing.T, addr string) {
 			want, got = []Answer{n.Raise(me, x)}, []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "raise", text(me), fmt.Sprint(x)))}
 		case 12:
 			verb = "collect"
-			age, before := now-min(now, x), n.Floor
+			age, before := now-min(now, uint64(x)), n.Floor
 			a := answerOf(s.do("EVAL", MemberScript, "1", "set", "collect", text(me), fmt.Sprint(age)))
 			if all := numbers(t, s.do("ZRANGE", "set", "0", "-1", "WITHSCORES")); a.Code == OK && slices.Contains(all, any("floor")) {
 				floor, err := strconv.ParseUint(all[slices.Index(all, any("floor"))+1].(string), 10, 64)
 				require.NoError(t, err)
-				if floor != before { // and so shows its TIME
+				if Token(floor) != before { // and so shows its TIME
 					require.InDelta(t, now, floor+age, 60e6)
 					now = floor + age
 				}
@@ -259,7 +259,7 @@ func compare(t *testing.T, addr string) {
 					break
 				}
 				name = string(rune(name[0]) + rune(random.IntN(2)))
-				b := Block{x, x + random.Uint64N(3)}
+				b := Block{x, x + Token(random.Uint64N(3))}
 				args[4+i] = name
 				args = append(args, fmt.Sprint(b.First), fmt.Sprint(b.Last), nonce, "900000")
 				a := n.Acquire(me, name, b, keys[name] != "")

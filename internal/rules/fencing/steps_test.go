@@ -14,7 +14,7 @@ type stepper struct {
 	*world
 	s      *state
 	steps  []step
-	tokens []Token
+	tokens []KeyToken
 }
 
 // next returns the possible steps of a state. The next call uses the storage again.
@@ -28,7 +28,7 @@ type stepper struct {
 func (m *stepper) next(s *state) []step {
 	m.s, m.steps = s, m.steps[:0]
 	if m.tokens == nil {
-		m.tokens = make([]Token, 0, 2)
+		m.tokens = make([]KeyToken, 0, 2)
 	}
 	m.attemptSteps()
 	for i := range m.nodes {
@@ -146,7 +146,7 @@ func (m *stepper) write(i, request int, nonce string, kind uint8) {
 	if nonce == nonceNow {
 		nonce = v.Marker.Nonce
 	}
-	if v.Rejoin(mes[joint], nonce, uint64(floor), m.fleetOf(names)).Code != OK {
+	if v.Rejoin(mes[joint], nonce, Token(floor), m.fleetOf(names)).Code != OK {
 		return
 	}
 	x := m.add(kind, i, floor)
@@ -166,8 +166,8 @@ func (m *stepper) collectSteps(i int) {
 	for t := 0; m.collect && t <= int(m.top()); t++ {
 		v := n.node(m.tokens)
 		if !m.lower {
-			v.Raise(me, uint64(t))
-		} else if v.Floor = uint64(t); len(v.Tokens) > 0 && int(v.Tokens[0].F) <= t {
+			v.Raise(me, Token(t))
+		} else if v.Floor = Token(t); len(v.Tokens) > 0 && int(v.Tokens[0].F) <= t {
 			v.Tokens = v.Tokens[:0]
 		}
 		after := *n
@@ -342,7 +342,7 @@ func (m *stepper) initialize(r int) {
 		m.settle(&x.after)
 		return
 	}
-	floor := uint8(min(InitFloor(uint64(word), m.block-1, uint64(shown), 0), uint64(m.top())))
+	floor := uint8(min(InitFloor(Token(word), m.block-1, Token(shown), 0), Token(m.top())))
 	x := m.add(initializes, r, int(floor))
 	m.send(&x.after, r, floor, slices.Index(fleetNames[:], rejoin.Fleet()))
 	m.settle(&x.after)
@@ -375,7 +375,7 @@ func (m *stepper) read(r, j int) {
 		return
 	}
 	if m.noFloor {
-		answer.Token = uint64(m.s.nodes[j].f)
+		answer.Token = Token(m.s.nodes[j].f)
 	}
 	rejoin.Learned(k.nonce(), j, answer)
 	x := m.add(reads, r, j)

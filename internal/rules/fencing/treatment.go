@@ -31,7 +31,7 @@ type Request struct {
 	Node  int
 	Verb  Verb
 	Nonce string
-	Floor uint64 // of RejoinVerb
+	Floor Token  // of RejoinVerb
 	Fleet string // of RejoinVerb: what the marker is to name
 }
 

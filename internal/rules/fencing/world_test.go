@@ -250,8 +250,8 @@ var (
 )
 
 // node makes the value for the rules. It uses the storage of tokens.
-func (n *column) node(tokens []Token) Node {
-	v := Node{Floor: uint64(n.floor), Tokens: tokens[:0]}
+func (n *column) node(tokens []KeyToken) Node {
+	v := Node{Floor: Token(n.floor), Tokens: tokens[:0]}
 	switch n.marker {
 	case active:
 		v.Marker = Marker{Phase: Voting, Me: me}
@@ -269,7 +269,7 @@ func (n *column) node(tokens []Token) Node {
 		v.Marker = Marker{Phase: Voting, Me: mes[goingBack], Nonce: nonceNow}
 	}
 	if n.f > 0 {
-		v.Tokens = append(v.Tokens, Token{theKey, uint64(n.f)})
+		v.Tokens = append(v.Tokens, KeyToken{theKey, Token(n.f)})
 	}
 	return v
 }
@@ -339,7 +339,7 @@ func (w *world) noticeOf(step uint8) string {
 // rejoin makes the value for the client's rules, at time 0: the quarantine ends at 1.
 func (w *world) rejoin(k *client) Rejoin {
 	r := Rejoin{fleet: w.readers(k.step, int(k.node)), node: int(k.node), step: SendReads, Nonce: k.nonce(), Due: 1,
-		read: Memory{quorum.Set(k.read[namesNow]), quorum.Set(k.read[namesNext]), quorum.Set(k.read[namesBoth])}, Floor: uint64(k.floor)}
+		read: Memory{quorum.Set(k.read[namesNow]), quorum.Set(k.read[namesNext]), quorum.Set(k.read[namesBoth])}, Floor: Token(k.floor)}
 	if k.step == after {
 		r.read.Now, r.read.Next = r.read.Next, r.read.Now
 	}

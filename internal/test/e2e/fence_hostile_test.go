@@ -76,8 +76,8 @@ func TestInitFencingLearns(t *testing.T) {
 			return n.Marker.Phase == fencing.Provisional
 		})
 		n, _ := servers[1].Fence(fenceSet) // votes for an attempt, had and forgotten by the other node
-		voted := uint64(virtual.TimeOfDay().Add(2 * time.Hour).UnixMicro())
-		n.Tokens = append(n.Tokens, fencing.Token{Name: "late", F: voted})
+		voted := fencing.Token(virtual.TimeOfDay().Add(2 * time.Hour).UnixMicro())
+		n.Tokens = append(n.Tokens, fencing.KeyToken{Name: "late", F: voted})
 		servers[1].SetFence(fenceSet, n)
 		require.NoError(t, testkit.Outcome(t, "InitFencing", initialized))
 		n, _ = servers[0].Fence(fenceSet)

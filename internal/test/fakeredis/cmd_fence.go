@@ -210,7 +210,7 @@ func (f *fenceCall) identify(text []byte) {
 
 // lockName is the name of a lock key: the node's own text if it knows the key.
 func (f *fenceCall) lockName(key []byte) string {
-	at, found := slices.BinarySearchFunc(f.node.Tokens, key, func(t fencing.Token, key []byte) int {
+	at, found := slices.BinarySearchFunc(f.node.Tokens, key, func(t fencing.KeyToken, key []byte) int {
 		switch {
 		case t.Name < string(key):
 			return -1
@@ -251,9 +251,9 @@ func (f *fenceCall) sayWhole(a fencing.Answer, shows bool) {
 	f.int(int64(a.Code))
 	var digits [20]byte
 	if shows {
-		f.text(string(strconv.AppendUint(digits[:0], a.Token, 10)) + " " + a.Text)
+		f.text(string(strconv.AppendUint(digits[:0], uint64(a.Token), 10)) + " " + a.Text)
 	} else if a.Code == fencing.Held || a.Code == fencing.Stale || a.Code == fencing.Low {
-		f.bulk(strconv.AppendUint(digits[:0], a.Token, 10))
+		f.bulk(strconv.AppendUint(digits[:0], uint64(a.Token), 10))
 	} else {
 		f.text(a.Text)
 	}
@@ -306,8 +306,8 @@ func luaNumber(b []byte) (x float64, ok bool) {
 }
 
 // token is a number as a token. An impossible one stays such.
-func token(x float64) uint64 {
-	return uint64(min(max(x, 0), fencing.MaxToken+1))
+func token(x float64) fencing.Token {
+	return fencing.Token(min(max(x, 0), fencing.MaxToken+1))
 }
 
 func cloneFence(n *fencing.Node) *fencing.Node {

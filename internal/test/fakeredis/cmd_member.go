@@ -73,7 +73,7 @@ func (f *fenceCall) member() {
 			f.raise("micros() - ARGV[3]", "attempt to perform arithmetic on field '?' (a "+kind+" value)")
 			return
 		}
-		a = f.node.Collect(f.me, token(age), f.micros())
+		a = f.node.Collect(f.me, uint64(token(age)), f.micros())
 	case votes:
 		a = fencing.Answer{Code: fencing.Active}
 	case verb == "notice" && !fencing.Keeps(state.Text, string(f.arg(2))):

@@ -38,7 +38,7 @@ func TestFenceIsAKey(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, fencing.Node{
 		Marker: fencing.Marker{Phase: fencing.Voting, Me: fencing.Me{Fleet: "f", Run: s.RunID()}},
-		Floor:  7, Tokens: []fencing.Token{{Name: "k", F: 9}},
+		Floor:  7, Tokens: []fencing.KeyToken{{Name: "k", F: 9}},
 	}, n)
 	n.Tokens[0].F = 1
 	require.Equal(t, `*[*[:2 "9"]]`, acquire(me, 10), "what was returned is a copy")
@@ -92,7 +92,7 @@ func TestClockOfTheServer(t *testing.T) {
 		require.InDelta(t, time.Now().Add(ahead).Unix(), seconds, 60)
 		require.Equal(t, `*[:1 ""]`, c.Do(fmt.Sprint("EVALSHA ", fencing.MemberSHA1, " 1 set collect ", me, " ", time.Minute.Microseconds())))
 		n, _ := s.Fence("set")
-		require.InDelta(t, time.Now().Add(ahead-time.Minute).UnixMicro(), n.Floor, 60e6)
+		require.InDelta(t, time.Now().Add(ahead-time.Minute).UnixMicro(), float64(n.Floor), 60e6)
 		require.Equal(t, ahead > 0, s.TTL("k") == NoKey, "a key that was to live for a minute")
 	}
 }

@@ -96,7 +96,7 @@ var fences = []scenario{
 		require.NoError(s.T, s.Client(fencedRight()).InitFencing(s.ctx))
 		for i, node := range s.Servers {
 			n, _ := node.Fence(fenceSet)
-			n.Floor = uint64(virtual.TimeOfDay().Add(time.Duration(i%3+1) * time.Hour).UnixMicro())
+			n.Floor = fencing.Token(virtual.TimeOfDay().Add(time.Duration(i%3+1) * time.Hour).UnixMicro())
 			node.SetFence(fenceSet, n)
 		}
 		s.Servers[0].Down()

@@ -132,7 +132,7 @@ func ReadFenced(v *resp.Value) (a fencing.Answer, fits bool) {
 			if c < '0' || c > '9' || a.Token > fencing.MaxToken {
 				return a, false
 			}
-			a.Token = 10*a.Token + uint64(c-'0')
+			a.Token = 10*a.Token + fencing.Token(c-'0')
 		}
 	}
 	return a, a.Token <= fencing.MaxToken

@@ -63,7 +63,7 @@ func (r *Reader) readFenced(k Kind) {
 	for i, key := range keys {
 		if k == Acquire { // first last token ttl
 			own := rest[4*i:]
-			block := fencing.Block{First: uint64(number(own[0])), Last: uint64(number(own[1]))}
+			block := fencing.Block{First: fencing.Token(number(own[0])), Last: fencing.Token(number(own[1]))}
 			r.operands = append(r.operands, Operand{Key: key, Token: own[2], TTL: number(own[3]), Block: block})
 		} else {
 			r.operands = append(r.operands, Operand{Key: key, Token: rest[i], TTL: number(rest[n+i])})
