@@ -11,53 +11,61 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
 // TestOverlappingSets: many random sets of some keys overlap and share them, and none waits for
-// long.
+// long. Of several runs the best counts: how the sets fall varies.
 func TestOverlappingSets(t *testing.T) {
-	const processes, keys, d = 10, 10, 20 * time.Second
 	for _, n := range []int{3, 2} {
 		if n < 3 && !testkit.Long() {
 			continue
 		}
-		t.Run(fmt.Sprint(n, " of ", keys), func(t *testing.T) {
+		t.Run(fmt.Sprint(n, " of 10"), func(t *testing.T) {
 			t.Parallel()
-			var got service
-			virtual.Run(t, 3, func(w *virtual.World) {
-				ctx, cancel := context.WithTimeout(w.T.Context(), d)
-				defer cancel()
-				var all sync.WaitGroup
-				var mu sync.Mutex
-				for p := range processes {
-					c := w.Client()
-					require.NoError(w.T, c.Ready(ctx))
-					for i := range 2 {
-						random := rand.New(rand.NewPCG(uint64(p), uint64(i)))
-						all.Go(func() {
-							for ctx.Err() == nil {
-								var some []string
-								for _, k := range random.Perm(keys)[:n] {
-									some = append(some, fmt.Sprint("k", k))
-								}
-								began := time.Now()
-								l, err := c.AcquireAll(ctx, longTTL, some...)
-								got.add(&mu, service{1, time.Since(began)})
-								if err != nil {
-									return
-								}
-								time.Sleep(10 * time.Millisecond)
-								_ = l.Release(context.Background())
-							}
-						})
-					}
-				}
-				all.Wait()
-			})
-			t.Logf("%d of %d keys: %d grants, longest wait %v", n, keys, got.grants, got.longest)
-			assert.LessOrEqual(t, got.longest, 3*time.Second)
+			least := time.Hour
+			for run := 0; run < 3 && least > 1300*time.Millisecond; run++ {
+				least = min(least, overlap(t, n))
+			}
+			assert.LessOrEqual(t, least, 1300*time.Millisecond)
 		})
 	}
+}
+
+// overlap has 20 callers of ten processes lock n of ten keys, and returns the mean of the callers'
+// longest waits.
+func overlap(t *testing.T, n int) (mean time.Duration) {
+	shares := make([]service, 20)
+	virtual.Run(t, 3, func(w *virtual.World) {
+		ctx, cancel := context.WithTimeout(w.T.Context(), 20*time.Second)
+		defer cancel()
+		var all sync.WaitGroup
+		for p := range len(shares) / 2 {
+			c := w.Client()
+			require.NoError(w.T, c.Ready(ctx))
+			for i := range 2 {
+				random := rand.New(rand.NewPCG(uint64(p), uint64(i)))
+				all.Go(func() {
+					shares[2*p+i] = serveBy(ctx, 10*time.Millisecond, func() (redlock.Lock, error) {
+						var some []string
+						for _, k := range random.Perm(10)[:n] {
+							some = append(some, fmt.Sprint("k", k))
+						}
+						return c.AcquireAll(ctx, longTTL, some...)
+					})
+				})
+			}
+		}
+		all.Wait()
+	})
+	longest := time.Duration(0)
+	for _, s := range shares {
+		mean += s.longest / time.Duration(len(shares))
+		longest = max(longest, s.longest)
+	}
+	t.Logf("%d of 10 keys: longest wait %v, of the callers in the mean %v", n, longest, mean)
+	assert.LessOrEqual(t, longest, 3*time.Second)
+	return mean
 }
