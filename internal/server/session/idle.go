@@ -80,7 +80,7 @@ func (s *session) mayPark() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := &s.idle
-	if !i.isParking || s.closing || s.in.len() > 0 {
+	if !i.isParking || s.closing || len(s.in.buf) > 0 {
 		return false
 	}
 	if i.isParking, i.isParked = false, true; s.open == 0 { // else a command has arrived since the look

@@ -38,9 +38,6 @@ func (i *input) end() {
 	i.charged, i.tools, i.buf = 0, nil, nil
 }
 
-// len is the number of unread bytes.
-func (i *input) len() int { return len(i.buf) }
-
 // next reads the command behind the first used bytes. n is 0 if it is incomplete.
 func (i *input) next(used int) (args []string, n int, err error) {
 	args, n, err = read(&i.tools.decoder, i.buf[used:])
@@ -71,7 +68,7 @@ func (i *input) makeRoom() error {
 		return nil
 	case len(i.buf) >= i.server.limits.Command:
 		return errTooBig
-	case !i.server.budget.take(size):
+	case !i.server.budget.take(size, false):
 		return errNoMemory
 	}
 	i.server.budget.give(i.charged)

@@ -26,24 +26,21 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// overhead is what a command costs the budget beside its bytes: a command of five bytes has a
-// request, its words and a reply.
-const overhead = 256
+// Bytes of commands.
+const (
+	overhead = 256 // the cost beside a command's own: one of five has a request, its words and a reply
+	small    = 512 // the most of ordinary commands, those of locks among them
+)
 
-// small is the bytes of most commands, those of locks among them.
-const small = 512
-
-// budget is the bytes of commands, shared by all connections. A small command is taken beyond the
-// limit if its connection has at most one under way, perhaps just answered: clients that do not
-// read must not stop those that do.
+// budget is the bytes of commands, shared by all connections.
 type budget struct {
 	most int64
 	used atomic.Int64
 }
 
-// take takes n bytes, or none if fewer are left.
-func (b *budget) take(n int) bool {
-	if b.used.Add(int64(n)) <= b.most {
+// take takes n bytes, or none if fewer are left, unless it must.
+func (b *budget) take(n int, must bool) bool {
+	if b.used.Add(int64(n)) <= b.most || must {
 		return true
 	}
 	b.give(n)

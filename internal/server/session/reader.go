@@ -54,7 +54,7 @@ func (s *session) read() error {
 			}
 			used += n
 			if len(args) > 0 {
-				if err := s.arrive(args, n, used == s.in.len()); err != nil {
+				if err := s.arrive(args, n, used == len(s.in.buf)); err != nil {
 					return err
 				}
 			}
@@ -76,7 +76,7 @@ func (s *session) read() error {
 
 // fill reads more bytes: the first ones of a command or, unless some were read, more of one.
 func (s *session) fill(some bool) error {
-	if begun := s.in.len() > 0; begun && (some || !s.isTimed) {
+	if begun := len(s.in.buf) > 0; begun && (some || !s.isTimed) {
 		s.limitRead(time.Now().Add(s.server.limits.Read))
 	} else if !begun && s.isTimed {
 		s.limitRead(time.Time{})

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"runtime"
@@ -20,21 +21,20 @@ type session struct {
 	isTimed  bool      // a command has begun to arrive, and has a deadline
 	deadline time.Time // of writes; the writing goroutine has it
 
-	mu      sync.Mutex
-	room    sync.Cond // the first command was answered, or the session has ended
-	first   *request  // the oldest with an unwritten reply
-	last    *request
-	depth   int                 // from first to last
-	bytes   int                 // of these
-	open    int                 // of these, the planned and incomplete ones
-	tails   map[string]*request // of each key, the last incomplete one
-	alone   *request            // holds the connection, or waits until those before it are complete
-	held    *request            // the oldest waiting for alone
-	writing bool                // a goroutine writes replies
-	gone    bool                // no reply can be written any more
-	closing bool                // the connection ends after its replies
-	idle    idleness
-	own     own
+	mu          sync.Mutex
+	room        sync.Cond           // the first command was answered, or the session has ended
+	first, last *request            // with an unwritten reply, the oldest first
+	depth       int                 // from first to last
+	bytes       int                 // of these
+	open        int                 // of these, the planned and incomplete ones
+	tails       map[string]*request // of each key, the last incomplete one
+	alone       *request            // holds the connection, or waits until those before it are complete
+	held        *request            // the oldest waiting for alone
+	writing     bool                // a goroutine writes replies
+	gone        bool                // no reply can be written any more
+	closing     bool                // the connection ends after its replies
+	idle        idleness
+	own         own
 }
 
 var (
@@ -48,16 +48,12 @@ var (
 // bytes are there.
 func (s *session) arrive(args []string, size int, isLast bool) error {
 	r := requests.Get().(*request)
-	r.args, r.size = args, size
+	r.args = args
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fits := s.server.budget.take(size + overhead)
-	if !fits && s.depth < 2 && size <= small {
-		s.server.budget.give(-size - overhead)
-		fits = true
-	}
-	if r.isCharged = fits; !fits {
-		r.size = 0
+	// Clients that do not read must not stop those that do. The command before may have just been answered.
+	if r.isCharged = s.server.budget.take(size+overhead, s.depth < 2 && size <= small); r.isCharged {
+		r.size = size
 	}
 	var err error
 	for s.isFull() && !s.gone && err == nil {
@@ -69,19 +65,16 @@ func (s *session) arrive(args []string, size int, isLast bool) error {
 		}
 	}
 	if s.gone || s.closing || err != nil {
-		if fits {
+		if r.isCharged {
 			s.server.budget.give(size + overhead)
 		}
-		if err == nil {
-			err = errStopped
-		}
-		return err
+		return cmp.Or(err, errStopped)
 	}
 	s.push(r)
 	s.idle.arrived++
 	s.consider(isLast)
 	switch {
-	case !fits:
+	case !r.isCharged:
 		r.done = true
 		r.reply.Error("OOM " + string(errNoMemory))
 	case s.alone != nil:
@@ -125,7 +118,7 @@ func (s *session) pushMessage(write func(r *Reply)) {
 	r := requests.Get().(*request)
 	write(&r.reply)
 	r.size, r.done = r.reply.Len(), true
-	if r.size == 0 || !s.server.budget.take(r.size+overhead) {
+	if r.size == 0 || !s.server.budget.take(r.size+overhead, false) {
 		r.free()
 		return
 	}
@@ -242,12 +235,11 @@ func (s *session) complete(r *request, undo func()) {
 			s.server.gate.run(job{s, next})
 		}
 	}
-	alone := s.alone == r
 	r.done, r.undo = true, undo
 	s.charge(r)
 	s.open--
 	switch {
-	case alone:
+	case s.alone == r:
 		s.alone = nil
 		for s.held != nil && s.alone == nil {
 			h := s.held
