@@ -59,12 +59,12 @@ func NewOn(source Source) *System {
 // Now implements Clock. It costs about as much as time.Since: Ahead makes a system call, and is
 // asked only if the last look at it is older than leastAwake. Before, there can be nothing new to
 // see.
-func (s *System) Now() time.Duration {
+func (s *System) Now() Instant {
 	now := s.source.Monotonic()
 	if now-time.Duration(s.looked.Load()) >= leastAwake {
 		s.look(now)
 	}
-	return now - s.epoch + time.Duration(s.suspended.Load())
+	return Instant(now - s.epoch + time.Duration(s.suspended.Load()))
 }
 
 const (

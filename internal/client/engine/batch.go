@@ -2,8 +2,8 @@ package engine
 
 import (
 	"slices"
-	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
@@ -37,7 +37,7 @@ type batch struct {
 	open   []uint16      // by node: its wire and errands still open
 	passed bool          // it has left the window
 	listed bool          // in rounds.inFlight, perhaps since an earlier use
-	latest time.Duration // when the time of its last round is up
+	latest clock.Instant // when the time of its last round is up
 }
 
 // group is successive rounds of one kind, to be merged.
@@ -94,7 +94,7 @@ func (b *batch) leave() {
 }
 
 // expire fails the nodes without an answer to a round in time.
-func (b *batch) expire(now time.Duration, underWay int64) {
+func (b *batch) expire(now clock.Instant, underWay int64) {
 	b.votes.expire(now, underWay)
 	if b.pass(); !b.passed && b.undecided == 0 && now >= b.latest {
 		b.leave()

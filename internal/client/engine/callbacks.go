@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -46,7 +47,7 @@ type callbacks struct {
 	begun    uint64        // calls, by all goroutines
 	calling  bool          // one is under way
 	seen     uint64        // begun, when the watchdog last saw a change
-	since    time.Duration // when that was
+	since    clock.Instant // when that was
 }
 
 func (c *callbacks) init(onVote func(int, Kind, quorum.Outcome, error)) {
@@ -156,14 +157,14 @@ func (c *callbacks) idle() bool {
 
 // slow looks after the caller at each tick of the watchdog. It returns true if a call has lasted too long, and the
 // number of the goroutine to go on.
-func (c *callbacks) slow(now time.Duration) (slow bool, number uint64) {
+func (c *callbacks) slow(now clock.Instant) (slow bool, number uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.calling || c.begun != c.seen {
 		c.seen, c.since = c.begun, now
 		return false, 0
 	}
-	if now-c.since < slowCall {
+	if now.Sub(c.since) < slowCall {
 		return false, 0
 	}
 	return true, c.replace()

@@ -45,6 +45,6 @@ func TestCheckRounds(t *testing.T) {
 	op.TTL, op.Key = 100*time.Millisecond+999*time.Microsecond, make([]byte, MaxKey)
 	require.NoError(t, p.engine.Submit(&op.Op))
 	require.Contains(t, p.sent[0].bytes, "$2\r\nPX\r\n$3\r\n100\r\n")
-	require.Equal(t, 97*time.Millisecond, op.Until)
+	require.Equal(t, clock.Instant(97*time.Millisecond), op.Until)
 	require.Equal(t, 5*time.Millisecond, op.Timeout)
 }

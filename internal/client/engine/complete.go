@@ -2,16 +2,16 @@ package engine
 
 import (
 	"errors"
-	"time"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/quorum"
 )
 
 // complete hands every operation with a verdict back to its caller. It returns the number of calls among them, and
 // the operations for callbacks to complete. The clock is read here, after the deciding votes, so validity can only
 // come out too short.
-func (l *rounds) complete() (calls int, ops list, now time.Duration) {
+func (l *rounds) complete() (calls int, ops list, now clock.Instant) {
 	l.repairs.send() // before the driver lock is given up, and before any release
 	if len(l.decided) == 0 {
 		return 0, ops, 0
@@ -58,7 +58,7 @@ func (l *rounds) complete() (calls int, ops list, now time.Duration) {
 }
 
 // judge turns the votes on op into its result, and sends the release after an acquire without a lock.
-func (l *rounds) judge(op *Op, v *votes, round int, now time.Duration) {
+func (l *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
 	r := &v.rounds[round]
 	op.Tally = r.tally
 	switch {

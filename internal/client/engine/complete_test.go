@@ -181,7 +181,7 @@ func TestThePatientEndToo(t *testing.T) {
 // TestTimeoutIsClamped: the longest there can be does not overflow.
 func TestTimeoutIsClamped(t *testing.T) {
 	p := newScripted(t, 1)
-	p.engine = New(Config{Clock: p.clock, MaxWaiting: 4, Timeout: clock.Never})
+	p.engine = New(Config{Clock: p.clock, MaxWaiting: 4, Timeout: clock.Forever})
 	attach(p.engine, p)
 	p.clock.Advance(time.Second) // what is added to it may overflow
 	op := p.submit(Release, "key")
@@ -197,7 +197,7 @@ func TestValidityCountsFromSubmit(t *testing.T) {
 	const queued = 10 * time.Millisecond
 	p := newScripted(t, 1)
 	p.submit(Release, "blocker")
-	until := quorum.Until(p.clock.Now(), time.Second)
+	until := clock.Instant(quorum.Until(time.Duration(p.clock.Now()), time.Second))
 	op := p.submit(Acquire, "key")
 	p.clock.Advance(queued)
 	p.turn(func() { p.reply(p.sent[0], 0, one) })

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
 // maxTurns is how many turns as the driver a submitter takes: its own, and some for operations submitted while it had
@@ -97,15 +99,15 @@ func (d *driver) turnOf(c *Call, turn int) bool {
 // No operation is left waiting. A submitter pushes and then reads the deadline; the other goroutine clears the
 // deadline and then reads the queue. If it is kept from this, the deadline passes, and the watchdog's tick sends the
 // rest.
-func (d *driver) submitted(kind Kind, now time.Duration, c *Call) {
-	if c != nil || now >= time.Duration(d.collectOps.Load()) {
+func (d *driver) submitted(kind Kind, now clock.Instant, c *Call) {
+	if c != nil || now >= clock.Instant(d.collectOps.Load()) {
 		d.submittedNow(kind, now, c)
 	}
 }
 
 // submittedNow is submitted for operations that must not wait for callbacks.
-func (d *driver) submittedNow(kind Kind, now time.Duration, c *Call) {
-	if now < time.Duration(d.collectCalls.Load()) {
+func (d *driver) submittedNow(kind Kind, now clock.Instant, c *Call) {
+	if now < clock.Instant(d.collectCalls.Load()) {
 		return
 	}
 	if kind == Acquire && d.nodes.lacking.Load() && !d.rounds.window.isOpen.Load() {
@@ -193,7 +195,7 @@ func (d *driver) readAlone(c *Call) {
 		if d.complete(); d.callbacks.waiting.Load() > 0 {
 			d.callbacks.wake() // this caller may keep the lock for long
 		}
-		left = limit - (d.nodes.clock.Now() - c.start)
+		left = limit - d.nodes.clock.Now().Sub(c.start)
 	}
 }
 
@@ -201,7 +203,7 @@ func (d *driver) readAlone(c *Call) {
 func (d *driver) complete() (calls int) {
 	calls, ops, now := d.rounds.complete()
 	if ops.n > 0 {
-		d.collectOps.Store(int64(now + collectTime(ops.n)))
+		d.collectOps.Store(int64(now.Add(collectTime(ops.n))))
 		d.callbacks.complete(&ops)
 	}
 	return calls

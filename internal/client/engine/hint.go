@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
@@ -45,7 +46,7 @@ type nodeHints struct {
 	out     bool          // some are on their way
 	loads   bool          // the next are sent after the script
 	apart   bool          // the next are sent a command each: a call of several was refused
-	retry   time.Duration // not before
+	retry   clock.Instant // not before
 }
 
 func (h *nodeHints) add(key, token []byte) {
@@ -196,14 +197,14 @@ func (o *handoff) Done() {
 	h.out = false
 	switch {
 	case o.later:
-		h.retry = l.nodes.clock.Now() + handoffPause
+		h.retry = l.nodes.clock.Now().Add(handoffPause)
 	case l.nodes.Fault(o.node) == nil && !l.nodes.closing.Load():
 		l.handOff(o.node)
 	}
 }
 
 // again hands off hints refused for a while, and reports whether more is to come.
-func (l *hints) again(now time.Duration) (more bool) {
+func (l *hints) again(now clock.Instant) (more bool) {
 	for node := range l.nodes.n {
 		h := &l.of[node]
 		if len(h.entries) == 0 || h.out || l.nodes.Fault(node) != nil {

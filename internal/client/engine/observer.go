@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -37,5 +38,5 @@ type Repairer interface {
 	// Repair returns for how long a node may be given the key of a life of the lock again,
 	// or 0. If it does, the node may have the key from now on, and the lock's release must
 	// reach it. The driver lock is held.
-	Repair(life uint64, node int, now time.Duration) time.Duration
+	Repair(life uint64, node int, now clock.Instant) time.Duration
 }

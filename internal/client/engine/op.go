@@ -6,6 +6,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/internal/wire/token"
@@ -72,7 +73,7 @@ type Op struct {
 	// Before is when the validity ends that an extend is about; a later win is ErrExpired. The nodes may have been
 	// without the key since, and another client may have held the lock: a late copy of the key, and the extend after
 	// it, must not bring the lock back. Zero: its user looks after this.
-	Before time.Duration
+	Before clock.Instant
 
 	// Repairer is asked, where an extend has won, whether nodes without the key may be given it again; it may be nil.
 	// Life says which of its lives is meant.
@@ -82,11 +83,11 @@ type Op struct {
 	// The result, valid from Complete on.
 	Err      error
 	Tally    quorum.Tally
-	Until    time.Duration // when validity ends if the nodes did as asked, on the engine's clock
+	Until    clock.Instant // when validity ends if the nodes did as asked, on the engine's clock
 	Failures []Failure     // one for each failed vote; reused by the next Submit
 	Refusals []Refusal     // of a fenced acquire; likewise
 
-	start time.Duration // before anything was queued
+	start clock.Instant // before anything was queued
 	state atomic.Uint64 // generation and phase
 	next  *Op
 	prev  *Op
@@ -128,9 +129,9 @@ func (op *Op) Unreserve() { op.advance(idle) }
 func (op *Op) isReserved() bool { return op.state.Load()&phaseMask == reserved }
 
 // begin clears the result. A Cancel before the Op is pushed finds nothing to take out of the queue.
-func (op *Op) begin(now time.Duration) {
+func (op *Op) begin(now clock.Instant) {
 	op.start = now
-	op.Err, op.Until = nil, quorum.Until(now, op.TTL)
+	op.Err, op.Until = nil, clock.Instant(quorum.Until(time.Duration(now), op.TTL))
 	op.Failures = op.Failures[:0]
 	op.Refusals = op.Refusals[:0]
 	op.Tally = quorum.Tally{}
@@ -160,7 +161,7 @@ func (op *Op) awaitSent() uint64 {
 }
 
 // Took is the time from the submission of an operation to an instant.
-func (op *Op) Took(now time.Duration) time.Duration { return now - op.start }
+func (op *Op) Took(now clock.Instant) time.Duration { return now.Sub(op.start) }
 
 // operand is the operand of an operation's commands. A value without a token is all in Tail.
 func (op *Op) operand() command.Operand {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/test/testkit/manual"
 )
 
@@ -116,7 +117,7 @@ type hook struct {
 	f    func()
 }
 
-func (h *hook) Now() time.Duration {
+func (h *hook) Now() clock.Instant {
 	if h.f != nil {
 		h.once.Do(h.f)
 	}

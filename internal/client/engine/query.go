@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
@@ -31,8 +32,8 @@ type Query struct {
 	refs     atomic.Int32
 
 	over  bool          // its caller knows; the rest belongs to the driver
-	sent  time.Duration // when it was
-	due   time.Duration // when its time is up
+	sent  clock.Instant // when it was
+	due   clock.Instant // when its time is up
 	index int           // in queries.asked; -1: it is not there
 }
 
@@ -63,7 +64,7 @@ type queries struct {
 	backlog [quorum.MaxNodes][]*Query      // of each node, oldest first
 	owed    [quorum.MaxNodes]int           // replies, to the queries sent to it
 	limit   int                            // of these
-	heard   [quorum.MaxNodes]time.Duration // when it has last answered one
+	heard   [quorum.MaxNodes]clock.Instant // when it has last answered one
 	behind  int                            // in all backlogs
 	asked   []*Query                       // sent, and not ended
 }
@@ -131,7 +132,7 @@ func (q *Query) Reply(_, i int, v *resp.Value) error {
 		return s.Err
 	case i == q.Replies-1:
 		if !q.over {
-			q.Took = q.queries.heard[q.Node] - q.sent
+			q.Took = q.queries.heard[q.Node].Sub(q.sent)
 		}
 		q.end(nil)
 	}
@@ -187,7 +188,7 @@ func (l *queries) ask() {
 				q.drop()
 				continue
 			}
-			q.sent, q.due, q.index = now, now+q.Timeout, len(l.asked)
+			q.sent, q.due, q.index = now, now.Add(q.Timeout), len(l.asked)
 			l.asked = append(l.asked, q)
 			l.owed[node] += q.Replies
 			l.nodes.sendTo(node, &q.Batch, q.Timeout)
@@ -197,8 +198,8 @@ func (l *queries) ask() {
 
 // expire ends the queries without an answer in time. A node that answers others meanwhile is busy with the earlier
 // ones, and not silent. Queries that still wait are not sent any more.
-func (l *queries) expire(now time.Duration) {
-	isOver := func(q *Query) bool { return now >= max(q.due, l.heard[q.Node]+q.Timeout) }
+func (l *queries) expire(now clock.Instant) {
+	isOver := func(q *Query) bool { return now >= max(q.due, l.heard[q.Node].Add(q.Timeout)) }
 	for i := len(l.asked) - 1; i >= 0; i-- {
 		if q := l.asked[i]; isOver(q) {
 			q.end(errTimeout)
@@ -228,11 +229,11 @@ func (l *queries) push(q *Query) bool {
 }
 
 // takeAll puts what was pushed into the backlogs.
-func (l *queries) takeAll(now time.Duration) {
+func (l *queries) takeAll(now clock.Instant) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, q := range l.pushed {
-		q.due = now + q.Timeout
+		q.due = now.Add(q.Timeout)
 		l.backlog[q.Node] = append(l.backlog[q.Node], q)
 	}
 	l.behind += len(l.pushed)

@@ -3,6 +3,8 @@ package engine
 import (
 	"runtime"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
 // read is the reader goroutine: it sleeps until replies for a waiting caller arrive, or until a driver hands over to
@@ -22,7 +24,7 @@ func (d *driver) receive(yield func(calls int)) {
 	d.nodes.Sweep(0)
 	calls := d.complete()
 	if calls > 1 || calls == 1 && d.queue.depth.Load() > 0 {
-		d.collectCalls.Store(int64(d.nodes.clock.Now() + collectTime(calls)))
+		d.collectCalls.Store(int64(d.nodes.clock.Now().Add(collectTime(calls))))
 		d.lock.Unlock()
 		if d.callbacks.waiting.Load() > 0 {
 			d.callbacks.wake()
@@ -30,7 +32,7 @@ func (d *driver) receive(yield func(calls int)) {
 		yield(calls)
 		d.collectCalls.Store(0)
 		d.lock.Lock()
-	} else if d.nodes.clock.Now() < time.Duration(d.collectOps.Load()) && d.callbacks.waiting.Load() > 0 {
+	} else if d.nodes.clock.Now() < clock.Instant(d.collectOps.Load()) && d.callbacks.waiting.Load() > 0 {
 		d.unlock(false)
 		return
 	}
@@ -64,7 +66,7 @@ func (d *driver) yield(calls int) {
 		}
 		before = now
 	}
-	if d.nodes.clock.Now()-started > slowYield {
+	if d.nodes.clock.Now().Sub(started) > slowYield {
 		d.unyielding = yieldPause
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -30,13 +31,13 @@ func (l *rounds) send(first *Op, n int) (deferred int) {
 	now := l.nodes.clock.Now()
 	b.sentAt, b.ops = now, len(b.rounds)
 	l.nodes.pulse.see(b.soonest)
-	b.deadline, b.latest = now+b.soonest, now
+	b.deadline, b.latest = now.Add(b.soonest), now
 	away, longest := l.nodes.Away(), time.Duration(0)
 	for i := range b.rounds {
 		r := &b.rounds[i]
 		op := r.op
-		longest, b.latest = max(longest, op.TTL), max(b.latest, now+r.timeout)
-		r.waited = min(now-op.start, mostPatience*r.timeout)
+		longest, b.latest = max(longest, op.TTL), max(b.latest, now.Add(r.timeout))
+		r.waited = min(now.Sub(op.start), mostPatience*r.timeout)
 		if op.Kind == Acquire {
 			op.Absent = away
 		}
@@ -92,7 +93,7 @@ func (l *rounds) fail(op *Op, nonvoters quorum.Set) {
 }
 
 // expire ends what was not answered in time, and the calls with an ended context.
-func (l *rounds) expire(now time.Duration) {
+func (l *rounds) expire(now clock.Instant) {
 	for i := len(l.inFlight) - 1; i >= 0; i-- {
 		b := l.inFlight[i]
 		l.checkContexts(b)

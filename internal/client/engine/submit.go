@@ -18,7 +18,7 @@ func (e *Engine) Submit(op *Op) error {
 	return nil
 }
 
-func (e *Engine) enqueueAt(op *Op, now time.Duration) error {
+func (e *Engine) enqueueAt(op *Op, now clock.Instant) error {
 	if !op.isReserved() && !op.Reserve() {
 		return ErrUnderWay // and leave it as it is
 	}
@@ -65,7 +65,7 @@ func (e *Engine) Drive() { e.submittedNow(Extend, e.nodes.clock.Now(), nil) }
 
 // enqueueAll queues checked operations, and behind them, if it is not nil, the acquire of another caller: all of them
 // or none. This caller learns of its end in every case.
-func (e *Engine) enqueueAll(l list, along *Call, now time.Duration, u urgency) error {
+func (e *Engine) enqueueAll(l list, along *Call, now clock.Instant, u urgency) error {
 	callers := l.n
 	if u == unawaited {
 		callers = 0

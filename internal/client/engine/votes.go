@@ -49,8 +49,8 @@ type votes struct {
 	upto    []int32 // by node: how many rounds it has granted, from the first on
 	settled int     // how many rounds, from the first on, were decided by counts
 
-	deadline time.Duration // of the most impatient round
-	doubt    time.Duration // when lost rounds are decided without the missing votes
+	deadline clock.Instant // of the most impatient round
+	doubt    clock.Instant // when lost rounds are decided without the missing votes
 
 	answers     []answer   // of nodes, to reading operations
 	cause       []error    // by node: why it has not answered the rest
@@ -179,7 +179,8 @@ func (v *votes) mayBeSplit(r *round) bool {
 	if t.Verdict() != quorum.Lost || r.kind != Acquire || t.Count(quorum.Granted) > 0 || v.nodes.quorum.Blocks(t.Nodes(quorum.Failed)) {
 		return false
 	}
-	v.doubt = 4*v.nodes.clock.Now() - 3*v.sentAt
+	now := v.nodes.clock.Now()
+	v.doubt = now.Add(3 * now.Sub(v.sentAt))
 	v.deadline = min(v.deadline, v.doubt)
 	return true
 }
@@ -293,7 +294,7 @@ func (v *votes) decide(i int, r *round) {
 const mostPatience = 20
 
 // expire fails the nodes without an answer to a round in time.
-func (v *votes) expire(now time.Duration, underWay int64) {
+func (v *votes) expire(now clock.Instant, underWay int64) {
 	if v.undecided > 0 && now >= v.deadline {
 		v.deadline = clock.Never
 		for i := range v.rounds {
@@ -308,12 +309,12 @@ func (r *round) patience(underWay int64) time.Duration {
 	return max(r.waited, r.timeout*time.Duration(1+min(underWay/leastBound, mostPatience-1)))
 }
 
-func (v *votes) expireRound(i int, now time.Duration, underWay int64) {
+func (v *votes) expireRound(i int, now clock.Instant, underWay int64) {
 	r := &v.rounds[i]
 	if r.op == nil {
 		return
 	}
-	due, lost := v.sentAt+r.patience(underWay), r.kind == Acquire && r.tally.Verdict() == quorum.Lost
+	due, lost := v.sentAt.Add(r.patience(underWay)), r.kind == Acquire && r.tally.Verdict() == quorum.Lost
 	if lost { // see mayBeSplit; what reads asks each node
 		due = min(due, v.doubt)
 	}
@@ -375,7 +376,7 @@ func (v *votes) reset() {
 	v.failures = v.failures[:0]
 	clear(v.refusals)
 	v.refusals = v.refusals[:0]
-	v.replied, v.lacking, v.soonest = false, false, clock.Never
+	v.replied, v.lacking, v.soonest = false, false, clock.Forever
 	v.counted, v.settled = v.callbacks.onVote == nil, 0
 	clear(v.upto)
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
 // Bounds of one batch. Larger ones gain nothing: by then a system call costs little next to its contents.
@@ -42,7 +44,7 @@ type window struct {
 	most   int           // bound at most: half of the replies a node may owe before it is cut off
 	ops    int           // inside
 	round  time.Duration // a quorum's round trip when little else goes on; 0 is unknown
-	probed time.Duration // when it was last measured
+	probed clock.Instant // when it was last measured
 	due    bool          // measure it again: the next batch is small and goes alone
 	isOpen atomic.Bool
 }
@@ -51,7 +53,7 @@ type window struct {
 type stay struct {
 	ops     int // of the batch
 	ahead   int // in the window when it was sent, with its own
-	sentAt  time.Duration
+	sentAt  clock.Instant
 	soonest time.Duration // shortest timeout
 	probe   bool          // measures the round trip
 	replied bool          // a node has answered something
@@ -80,7 +82,7 @@ func (w *window) limit() int {
 func (w *window) enter(s *stay) {
 	if s.probe = w.inside == 0 && s.ops <= probeOps; s.probe {
 		w.probed, w.due = s.sentAt, false
-	} else if w.size > 1 && s.sentAt-w.probed > probeEvery*w.round {
+	} else if w.size > 1 && s.sentAt.Sub(w.probed) > probeEvery*w.round {
 		w.due = true
 	}
 	w.inside++
@@ -90,10 +92,10 @@ func (w *window) enter(s *stay) {
 }
 
 // leave counts a batch as no longer in the window; answered, by a quorum.
-func (w *window) leave(s *stay, now time.Duration, answered bool) {
+func (w *window) leave(s *stay, now clock.Instant, answered bool) {
 	w.inside--
 	w.ops -= s.ops
-	took := now - s.sentAt
+	took := now.Sub(s.sentAt)
 	if answered && s.probe {
 		w.measure(took)
 	}

@@ -83,7 +83,7 @@ type Client struct {
 	// These belong to the goroutine that calls Turn.
 	recoveries map[int]*recovery
 	collecting []*question
-	collectAt  time.Duration
+	collectAt  clock.Instant
 
 	mu     sync.Mutex
 	nodes  [quorum.MaxNodes]seen
@@ -96,7 +96,7 @@ type seen struct {
 	marker  string        // shown last on the connection
 	foreign string        // the marker of another fleet
 	fault   error         // of the last question; nil: it was answered
-	due     time.Duration // when the quarantine ends, if known
+	due     clock.Instant // when the quarantine ends, if known
 }
 
 // life is one connection of a node, and the address of its scripts on it.
@@ -232,7 +232,7 @@ func (c *Client) Propose(b *fencing.Block, p *fencing.Proposal) error {
 	}
 	var ok bool
 	if ahead := c.ahead.Load(); ahead != 0 {
-		now = max(now, uint64(ahead+c.cfg.Clock.Now().Microseconds())+1)
+		now = max(now, uint64(ahead+c.cfg.Clock.Now().Sub(0).Microseconds())+1)
 	}
 	if *b, ok = p.Next(now, block); !ok {
 		return fmt.Errorf("%w: a node has accepted a token that leaves none below 2^53", errClock)
@@ -304,7 +304,7 @@ func (c *Client) remember(floor fencing.Token) {
 	if floor >= fencing.MaxToken {
 		return
 	}
-	ahead := int64(floor) - c.cfg.Clock.Now().Microseconds()
+	ahead := int64(floor) - c.cfg.Clock.Now().Sub(0).Microseconds()
 	for before := c.ahead.Load(); before == 0 || before < ahead; before = c.ahead.Load() {
 		if c.ahead.CompareAndSwap(before, ahead) {
 			return
@@ -356,7 +356,7 @@ func (c *Client) Vote(node int) (left time.Duration, why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := &c.nodes[node]
-	left = max(0, n.due-c.cfg.Clock.Now())
+	left = max(0, n.due.Sub(c.cfg.Clock.Now()))
 	switch {
 	case n.foreign != "":
 		return left, errElsewhere

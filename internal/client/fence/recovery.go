@@ -39,7 +39,7 @@ func (c *Client) recovery(node int) recovery {
 // It does not wait for nodes, and calls no user code.
 func (c *Client) Turn() time.Duration {
 	if c == nil || engine.IsClosed(c.cfg.Ending) {
-		return clock.Never
+		return clock.Forever
 	}
 	for i, x := range c.collecting {
 		if x != nil && x.take() {
@@ -50,7 +50,7 @@ func (c *Client) Turn() time.Duration {
 		c.collecting = c.Collect()
 		c.collectAt = c.nextCollect()
 	}
-	pause := c.collectAt - c.cfg.Clock.Now()
+	pause := c.collectAt.Sub(c.cfg.Clock.Now())
 	for node := range c.forgotten.Load().All() {
 		r := c.recoveries[node]
 		if r == nil {
@@ -71,9 +71,9 @@ func (c *Client) Turn() time.Duration {
 }
 
 // nextCollect is when nodes drop old tokens again: within the longest TTL and a second.
-func (c *Client) nextCollect() time.Duration {
+func (c *Client) nextCollect() clock.Instant {
 	most := min(c.cfg.MaxTTL, maxCollect) + time.Second
-	return c.cfg.Clock.Now() + most*5/8 + rand.N(most/8)
+	return c.cfg.Clock.Now().Add(most*5/8 + rand.N(most/8))
 }
 
 // Collect has the nodes drop the tokens of keys last locked long ago. So a node that has lost them all is noticed,
@@ -99,7 +99,7 @@ func (c *Client) advance(r *recovery, ring func(), by *View) (pause time.Duratio
 		if r.asked != nil {
 			x := r.asked
 			if !x.take() {
-				return clock.Never
+				return clock.Forever
 			}
 			r.connection, r.asked = x.life.connection, nil
 			c.answered(r, x.answer, x.err)
@@ -142,7 +142,7 @@ func (c *Client) answered(r *recovery, a fencing.Answer, err error) {
 		c.nodes[r.node].due = r.Due
 		c.mu.Unlock()
 	}
-	switch left := r.Due - now; {
+	switch left := r.Due.Sub(now); {
 	case err != nil:
 		if request.Verb == fencing.ReadVerb {
 			r.failed = fmt.Errorf("%s: %w", name, err)

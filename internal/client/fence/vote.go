@@ -51,7 +51,7 @@ func (a Acts) vote(ctx context.Context, views []View, o order) error {
 		views[i].begin(&o)
 	}
 	for {
-		pause, left := clock.Never, false
+		pause, left := clock.Forever, false
 		for i := range views {
 			if v := &views[i]; !v.done {
 				var again time.Duration
@@ -89,8 +89,8 @@ type voting struct {
 	alone bool // too few nodes remember: the others get their vote by the order
 	done  bool
 	all   []recovery
-	began time.Duration
-	until time.Duration // then the nodes still without a vote are left to the others
+	began clock.Instant
+	until clock.Instant // then the nodes still without a vote are left to the others
 }
 
 // begin begins to give the nodes of a group their vote.
@@ -108,7 +108,7 @@ func (v *View) begin(o *order) {
 // turn does what is possible now, and returns the pause to the next turn. The error ends the group's part.
 func (v *View) turn(answers bell) (pause time.Duration, err error) {
 	c, votes := v.client, quorum.Set(0)
-	pause = clock.Never
+	pause = clock.Forever
 	for node := range v.all {
 		r := &v.all[node]
 		again := c.advance(r, answers.ring, v)
@@ -130,9 +130,9 @@ func (v *View) turn(answers bell) (pause time.Duration, err error) {
 	}
 	now := c.cfg.Clock.Now()
 	if v.until == clock.Never && c.fleet.IsQuorum(votes) {
-		v.until = max(v.began+c.fleet.Quarantine*5/4, now+fencing.MinPause)
+		v.until = max(v.began.Add(c.fleet.Quarantine*5/4), now.Add(fencing.MinPause))
 	}
-	if v.done = v.until != clock.Never && (pause == clock.Never || now >= v.until); v.done {
+	if v.done = v.until != clock.Never && (pause == clock.Forever || now >= v.until); v.done {
 		if missed := c.fleet.Nodes() &^ votes; missed != 0 {
 			c.log(slog.LevelWarn, "redlock: nodes have no fenced vote yet, and clients bring them back", "nodes", c.names(missed), "error", c.Votes())
 		}

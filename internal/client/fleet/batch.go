@@ -1,8 +1,7 @@
 package fleet
 
 import (
-	"time"
-
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -30,7 +29,7 @@ type Batch struct {
 		AsUsual(node, i, n int)
 	}
 
-	sentAt  time.Duration
+	sentAt  clock.Instant
 	waiting int // nodes yet to answer or fail, plus one during Send
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -38,13 +39,13 @@ type node struct {
 	fault      error // set while up: close at the next reap, for this reason
 
 	attempt int           // the number of the dial of sock
-	since   time.Duration // when
+	since   clock.Instant // when
 	proven  bool          // sock has given a good reply
 	history history       // over all connections
 
 	owed     inflight
 	opening  *Batch        // the first batch on sock, sent by OnUp; nil if there was none, or it was answered
-	progress time.Duration // when it last sent a byte of a reply, or was sent a batch while it owed nothing
+	progress clock.Instant // when it last sent a byte of a reply, or was sent a batch while it owed nothing
 
 	in       []byte
 	r, w     int // in[r:w] was read, and waits to be decoded
@@ -52,7 +53,7 @@ type node struct {
 	value    resp.Value
 	skipping bool          // inside a push too large for the decoder or for in
 	pushes   int           // pushes it may send now
-	pushed   time.Duration // when it had used up the earlier ones
+	pushed   clock.Instant // when it had used up the earlier ones
 }
 
 func newNode(f *Fleet, index int, addr conn.Address) *node {
@@ -81,7 +82,7 @@ func (n *node) up(s sock, id identity, attempt int) {
 // attempt: otherwise a server that completes the handshake and hangs up would be dialed without a pause. A connection
 // of more than maxBackoff does not count as one.
 func (n *node) redial() int {
-	if n.proven || n.fleet.cfg.Clock.Now()-n.since > maxBackoff {
+	if n.proven || n.fleet.cfg.Clock.Now().Sub(n.since) > maxBackoff {
 		return 1
 	}
 	return n.attempt + 1
@@ -112,7 +113,7 @@ func (n *node) down(err error) {
 }
 
 // send writes b, or what the kernel takes of it; the rest waits in the queue.
-func (n *node) send(b *Batch, now time.Duration) {
+func (n *node) send(b *Batch, now clock.Instant) {
 	switch {
 	case n.sock == nil:
 		b.Owner.Fail(n.index, 0, n.cause)
@@ -165,7 +166,7 @@ func (n *node) flush() {
 }
 
 // receive reads what has arrived, up to a bound, and hands the replies to the owners.
-func (n *node) receive(now time.Duration) {
+func (n *node) receive(now clock.Instant) {
 	for left := maxReceive; n.fault == nil; {
 		if left <= 0 {
 			n.sock.again()
@@ -193,7 +194,7 @@ func (n *node) receive(now time.Duration) {
 }
 
 // decode hands on every whole reply in the buffer and keeps the rest at its start.
-func (n *node) decode(now time.Duration) {
+func (n *node) decode(now clock.Instant) {
 	for n.r < n.w && n.fault == nil {
 		if n.skipping {
 			if n.skip() {
@@ -249,7 +250,7 @@ func (n *node) decode(now time.Duration) {
 var newline = []byte{'\n'}
 
 // replied hands replies to the owner of b, the oldest batch: usual ones by their count, or the decoded value.
-func (n *node) replied(b *Batch, count int, now time.Duration, usual bool) {
+func (n *node) replied(b *Batch, count int, now clock.Instant, usual bool) {
 	n.progress = now
 	n.pushes = min(n.pushes+count, mostPushes)
 	whole := n.owed.unsent > 0
@@ -266,7 +267,7 @@ func (n *node) replied(b *Batch, count int, now time.Duration, usual bool) {
 		if b == n.opening {
 			n.opening = nil // it may be large
 		}
-		n.history.trip(max(0, now-b.sentAt)) // an errand may be sent in mid-sweep
+		n.history.trip(max(0, now.Sub(b.sentAt))) // an errand may be sent in mid-sweep
 		if !whole {
 			n.fault = conn.ErrUnsolicited // answered before it was asked
 		}
@@ -275,8 +276,8 @@ func (n *node) replied(b *Batch, count int, now time.Duration, usual bool) {
 }
 
 // check faults a connection that owes a reply, after a silence longer than bound.
-func (n *node) check(now, bound time.Duration) {
-	if n.sock != nil && n.fault == nil && n.owed.len > 0 && now-n.progress > bound {
+func (n *node) check(now clock.Instant, bound time.Duration) {
+	if n.sock != nil && n.fault == nil && n.owed.len > 0 && now.Sub(n.progress) > bound {
 		n.fault = conn.ErrStalled
 	}
 }

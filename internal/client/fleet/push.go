@@ -27,7 +27,7 @@ var errFlood = errors.New("conn: node pushes more than it was asked to track")
 func (n *node) mayPush() bool {
 	if n.pushes == 0 {
 		now := n.fleet.cfg.Clock.Now()
-		n.pushes = min(int((now-n.pushed)/pushEvery), firstPushes)
+		n.pushes = min(int(now.Sub(n.pushed)/pushEvery), firstPushes)
 		n.pushed = now
 	}
 	n.pushes--

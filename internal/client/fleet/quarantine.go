@@ -3,6 +3,7 @@ package fleet
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -15,7 +16,7 @@ import (
 type quarantine struct {
 	met   bool
 	runID string        // of the server last met
-	until time.Duration // it has no vote before
+	until clock.Instant // it has no vote before
 	unmet bool          // why: it was met for the first time
 }
 
@@ -42,7 +43,7 @@ func (f *Fleet) checkRestart(n *node, id identity) {
 	unmet := !g.met
 	g.met, g.runID = true, id.runID
 	if wait > 0 && !n.persistent && !f.cfg.TrustRestarts {
-		g.until, g.unmet = f.cfg.Clock.Now()+wait, unmet
+		g.until, g.unmet = f.cfg.Clock.Now().Add(wait), unmet
 		f.quarantined.Add(n.index)
 	}
 }
@@ -77,5 +78,5 @@ func (f *Fleet) quarantinedFor(n *node) time.Duration {
 	if n.quarantine.until == 0 {
 		return 0 // without reading the clock
 	}
-	return max(0, n.quarantine.until-f.cfg.Clock.Now())
+	return max(0, n.quarantine.until.Sub(f.cfg.Clock.Now()))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 )
@@ -118,7 +119,7 @@ func TestUpAndDownAreReported(t *testing.T) {
 // steppingClock moves by a nanosecond with each reading.
 type steppingClock struct{ readings atomic.Int64 }
 
-func (c *steppingClock) Now() time.Duration { return time.Duration(c.readings.Add(1)) }
+func (c *steppingClock) Now() clock.Instant { return clock.Instant(c.readings.Add(1)) }
 
 // TestRoundTripsAreTheNodesOwn: replies that are found in one sweep were read one after
 // the other.

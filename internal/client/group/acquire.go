@@ -35,7 +35,7 @@ func (g *Group) acquire(ctx context.Context, key string, more *holding.More, ttl
 	t := g.lines.NewTries(key)
 	switch err := ctx.Err(); { // it is not reported: there was no attempt
 	case ended != nil:
-		t.Began -= ended.Took(t.Began)
+		t.Began = t.Began.Add(-ended.Took(t.Began))
 	case err != nil && once:
 		return Handle{}, err
 	case err != nil:
@@ -232,7 +232,7 @@ func (g *Group) acquired(ctx context.Context, t *waiting.Tries, h Handle, err er
 				h.ReleaseAsync()
 			}
 		}()
-		f(ctx, t.Key, t.Attempts, g.clock.Now()-t.Began, t.End == waiting.HandedOver, err)
+		f(ctx, t.Key, t.Attempts, g.clock.Now().Sub(t.Began), t.End == waiting.HandedOver, err)
 		reported = true
 	}
 	return h, err
@@ -267,7 +267,7 @@ func (g *Group) cutOff(ctx context.Context, t *waiting.Tries) error {
 }
 
 func (g *Group) acquireError(t *waiting.Tries, ended error) error {
-	return g.cfg.AcquireError(t.Key, t.Attempts, g.clock.Now()-t.Began, t.Last, ended)
+	return g.cfg.AcquireError(t.Key, t.Attempts, g.clock.Now().Sub(t.Began), t.Last, ended)
 }
 
 // deniedBy is the nodes that denied an acquire, or none for nil.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
 	"github.com/redlock-go/redlock/internal/wire/token"
@@ -26,7 +27,7 @@ func Attach(ctx context.Context, key, value string, validUntil time.Time, groups
 	case left <= 0:
 		return Handle{}, engine.WrongArgument("validity has ended %v ago", -left)
 	}
-	s := holding.State{Key: key, Until: now + left, More: &holding.More{HasTail: true, Tail: value}}
+	s := holding.State{Key: key, Until: now.Add(left), More: &holding.More{HasTail: true, Tail: value}}
 	if len(value) >= token.Size { // else it is another library's, and all tail
 		s.More.Tail = value[copy(s.Token[:], value):]
 	}
@@ -39,7 +40,7 @@ func Attach(ctx context.Context, key, value string, validUntil time.Time, groups
 		if op.Err != nil {
 			return Handle{}, g.Explain(op, op.Err)
 		}
-		s.Until = min(s.Until, quorum.Until(now, ttl))
+		s.Until = min(s.Until, clock.Instant(quorum.Until(time.Duration(now), ttl)))
 		if len(groups) > 1 {
 			s.More.Keys, s.More.Sites = append(s.More.Keys, key), append(s.More.Sites, g)
 		}
@@ -47,6 +48,6 @@ func Attach(ctx context.Context, key, value string, validUntil time.Time, groups
 	if g.clock.Now() >= s.Until {
 		return Handle{}, engine.ErrExpired
 	}
-	s.TTL = min(max(s.Until-now, engine.MinTTL), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)).Truncate(time.Millisecond)
+	s.TTL = min(max(s.Until.Sub(now), engine.MinTTL), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)).Truncate(time.Millisecond)
 	return g.begin(&s, 0, 0), nil
 }

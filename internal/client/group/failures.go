@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/fence"
 	"github.com/redlock-go/redlock/internal/client/fleet"
@@ -69,7 +70,7 @@ func (n *Nodes) Failures(op *engine.Op) []engine.Failure {
 type quarantine struct {
 	unmet        bool
 	uptime       time.Duration // of the server, at since
-	since, until time.Duration
+	since, until clock.Instant
 }
 
 // whyQuarantined is the reason why a node has no vote, with the time left.
@@ -79,8 +80,8 @@ func (n *Nodes) whyQuarantined(node int) error {
 		return conn.ErrQuarantined
 	}
 	now := n.cfg.Clock.Now()
-	left := max(time.Second, (g.until - now).Round(time.Second)) // no vote was counted, so it is not over
-	up := (g.uptime + now - g.since).Round(time.Second)
+	left := max(time.Second, g.until.Sub(now).Round(time.Second)) // no vote was counted, so it is not over
+	up := (g.uptime + now.Sub(g.since)).Round(time.Second)
 	if g.unmet {
 		return texts.Because(conn.ErrQuarantined, "up for %v, MaxTTL is %v: no vote for %v", up, n.cfg.longest, left)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
 	"github.com/redlock-go/redlock/internal/client/texts"
@@ -81,7 +82,7 @@ func (h Handle) Text() string {
 // Remaining is the validity left, or 0. A suspension of the machine is noticed.
 func (h Handle) Remaining() time.Duration {
 	if s, ok := h.hold.State(); ok {
-		return max(0, s.Until-h.group.clock.Now())
+		return max(0, s.Until.Sub(h.group.clock.Now()))
 	}
 	return 0
 }
@@ -340,7 +341,7 @@ func (h Handle) KeepAlive(ctx context.Context) *holding.Kept {
 }
 
 // left is the time to an instant of the group's clock, or 0.
-func (g *Group) left(until time.Duration) time.Duration { return max(0, until-g.clock.Now()) }
+func (g *Group) left(until clock.Instant) time.Duration { return max(0, until.Sub(g.clock.Now())) }
 
 // orBackground is ctx, or one without an end for nil.
 func orBackground(ctx context.Context) context.Context {

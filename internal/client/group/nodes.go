@@ -134,7 +134,7 @@ func (n *Nodes) Up(i int) (pushes bool) {
 	}, n.cfg.OnNodeUp, s)
 	if at.Quarantined > 0 {
 		now := n.cfg.Clock.Now()
-		n.quarantines[i].Store(&quarantine{at.Unmet, at.Uptime, now, now + at.Quarantined})
+		n.quarantines[i].Store(&quarantine{at.Unmet, at.Uptime, now, now.Add(at.Quarantined)})
 		n.reportQuarantine(s)
 	}
 	return at.Pushes

@@ -99,7 +99,7 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *Calls, s *hold
 				return Handle{}, g.waitedInVain(ctx, t, why)
 			}
 		}
-		if waiting.HasSomeTurns(places) && g.clock.Now() < t.Began+fairFor {
+		if waiting.HasSomeTurns(places) && g.clock.Now() < t.Began.Add(fairFor) {
 			waiting.KeepTurns(places)
 			continue
 		}

@@ -104,7 +104,7 @@ func (c *Compound) About(t token.Token, b fencing.Block, absent quorum.Set) {
 
 // Accompany has extends win only while the validity of h lasts, until before. Nodes without a key
 // are given it again.
-func (c *Compound) Accompany(h Hold, before time.Duration) {
+func (c *Compound) Accompany(h Hold, before clock.Instant) {
 	for _, p := range c.Parts() {
 		p.Before, p.Repairer, p.Life = before, h.lease, h.life
 	}
@@ -304,7 +304,7 @@ func (c *Compound) Note(err error) {
 }
 
 // Until is when the validity of a lock ends, as acquired or extended.
-func (c *Compound) Until() time.Duration {
+func (c *Compound) Until() clock.Instant {
 	least := clock.Never
 	for _, p := range c.Parts() {
 		least = min(least, p.Until)

@@ -3,7 +3,6 @@ package holding
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
 )
@@ -29,7 +28,7 @@ const (
 )
 
 // add counts n locks with an end at until. n may be less than 0.
-func (x *expiries) add(until time.Duration, n int) {
+func (x *expiries) add(until clock.Instant, n int) {
 	if until <= 0 {
 		return
 	}

@@ -2,10 +2,10 @@ package holding
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/test/testkit/manual"
 )
 
@@ -18,7 +18,7 @@ func TestLateReleases(t *testing.T) {
 		each = 1 << grain
 		ttl  = cells / 2 // in grains; a cell is taken over half a turn after its grain
 	)
-	var held []time.Duration
+	var held []clock.Instant
 	for range 10 * cells {
 		now.Advance(each)
 		until := now.Now() + ttl*each

@@ -130,7 +130,7 @@ func (k *Keeper) add(c *Kept) error {
 		return engine.WrongArgument("lock is kept alive already, or was released")
 	}
 	e.lease, e.life, e.kept = h.lease, h.life, c
-	began := s.Until - s.TTL + quorum.Drift(s.TTL)
+	began := s.Until.Add(quorum.Drift(s.TTL) - s.TTL)
 	k.schedule.Set(e, e.Start(held(s, true), began))
 	k.ringFor(e)
 	return nil
@@ -260,10 +260,10 @@ func (k *Keeper) Turn() (pause time.Duration) {
 	for i := range k.outgoing {
 		_ = k.outgoing[i].engine.Enqueue(k.outgoing[i].ops) // ErrClosed: Close has ended, or will end, all entries
 	}
-	pause = clock.Never
+	pause = clock.Forever
 	if k.schedule.Len() > 0 {
 		_, at := k.schedule.First()
-		pause = max(0, min(at-now, syncEvery))
+		pause = max(0, min(at.Sub(now), syncEvery))
 	}
 	k.unlockAndReport()
 	for i := range k.outgoing {
@@ -285,7 +285,7 @@ func (k *Keeper) send(e *engine.Engine, op *engine.Op) {
 }
 
 // event does what is due for an entry, and gives it its next event.
-func (k *Keeper) event(e *entry, now time.Duration) {
+func (k *Keeper) event(e *entry, now clock.Instant) {
 	s, ok := e.hold().State()
 	if action, next := e.Event(held(s, ok), now); action == renewal.Renew {
 		k.renew(e, &s, now)
@@ -295,7 +295,7 @@ func (k *Keeper) event(e *entry, now time.Duration) {
 }
 
 // do waits for the next event of an entry, or ends it.
-func (k *Keeper) do(e *entry, s *State, a renewal.Action, next time.Duration) {
+func (k *Keeper) do(e *entry, s *State, a renewal.Action, next clock.Instant) {
 	switch a {
 	case renewal.Wait:
 		k.schedule.Set(e, next)
@@ -364,7 +364,7 @@ func (k *Keeper) unlockAndReport() {
 }
 
 // renew begins a renewal.
-func (k *Keeper) renew(e *entry, s *State, now time.Duration) {
+func (k *Keeper) renew(e *entry, s *State, now clock.Instant) {
 	r, _ := k.spare.Get().(*renewing)
 	if r == nil {
 		r = &renewing{inbox: &k.inbox}
@@ -384,7 +384,7 @@ func (k *Keeper) renew(e *entry, s *State, now time.Duration) {
 }
 
 // result notes the result of a renewal. mu is held.
-func (k *Keeper) result(r *renewing, now time.Duration) {
+func (k *Keeper) result(r *renewing, now clock.Instant) {
 	op, err := r.Result()
 	r.Note(err)
 	result := ResultOf(err)

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/rules/renewal"
@@ -73,7 +74,7 @@ func (m *More) Site(i int, home Site) Site {
 type State struct {
 	Key      string
 	Token    token.Token
-	Until    time.Duration // when validity ends
+	Until    clock.Instant // when validity ends
 	TTL      time.Duration
 	Released bool // a release was asked for: no validity, but perhaps a key
 	More     *More
@@ -132,7 +133,7 @@ func (l *lease) is(life uint64) bool { return l.life == life && l.key != "" }
 // Repair implements engine.Repairer. After a release was asked for it allows nothing: the release might reach the
 // node before the key does. A node no longer counts as one without the key before the key is sent to it: it may set
 // the key even if its answer is lost.
-func (l *lease) Repair(life uint64, node int, now time.Duration) time.Duration {
+func (l *lease) Repair(life uint64, node int, now clock.Instant) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.is(life) || l.releases > 0 {
@@ -188,7 +189,7 @@ func (h Hold) State() (s State, ok bool) {
 
 // extended notes the result of an extension. It returns when validity ended before, and ends now, both 0 once a
 // release was asked for.
-func (h Hold) extended(by renewal.Validity, result renewal.Result) (before, after time.Duration) {
+func (h Hold) extended(by renewal.Validity, result renewal.Result) (before, after clock.Instant) {
 	if !h.lock() {
 		return 0, 0
 	}
@@ -236,7 +237,7 @@ func (h Hold) kept() *entry {
 // another holder may follow. It returns the end that validity had, 0 after an earlier release, the nodes without the
 // key, and the keeper's entry, to be stopped. If not ok, the release must not be sent: another Hold may have the lock
 // by the same token.
-func (h Hold) releasing() (until time.Duration, absent quorum.Set, kept *entry, ok bool) {
+func (h Hold) releasing() (until clock.Instant, absent quorum.Set, kept *entry, ok bool) {
 	if !h.lock() {
 		return 0, 0, nil, false
 	}
@@ -253,7 +254,7 @@ func (h Hold) releasing() (until time.Duration, absent quorum.Set, kept *entry, 
 }
 
 // releasingPlain is releasing for a plain lock; op becomes its release.
-func (h Hold) releasingPlain(op *engine.Op) (until time.Duration, ok bool) {
+func (h Hold) releasingPlain(op *engine.Op) (until clock.Instant, ok bool) {
 	if !h.lock() {
 		return 0, false
 	}
@@ -267,7 +268,7 @@ func (h Hold) releasingPlain(op *engine.Op) (until time.Duration, ok bool) {
 }
 
 // unreleased takes back a release never sent, and returns when validity ends again, or 0.
-func (h Hold) unreleased() (until time.Duration) {
+func (h Hold) unreleased() (until clock.Instant) {
 	if !h.lock() {
 		return 0
 	}
@@ -327,7 +328,7 @@ func (h Hold) ShowToken() {
 // Pass ends h and begins the Hold of the next holder, who has asked for ttl and renews by it: the nodes see one long
 // hold. It returns when validity ends. If not ok, the lock stays: less than 7/8 of ttl is left, or more than all of
 // it; the lock may be in other hands or is lost; or it was passed on often enough.
-func (h Hold) Pass(now, ttl time.Duration) (next Hold, until time.Duration, ok bool) {
+func (h Hold) Pass(now clock.Instant, ttl time.Duration) (next Hold, until clock.Instant, ok bool) {
 	if !h.lock() {
 		return Hold{}, 0, false
 	}

@@ -2,7 +2,6 @@ package holding
 
 import (
 	"testing"
-	"time"
 
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 )
@@ -10,8 +9,8 @@ import (
 func TestLeaseAllocatesNothing(t *testing.T) {
 	var l lease
 	got := testing.AllocsPerRun(1000, func() {
-		n := l.begin(&State{Key: "lock:orders", Token: tokenOf(1), Until: time.Second}, 0)
-		l.of(n).extended(renewal.Validity{Until: time.Second}, renewal.Won)
+		n := l.begin(&State{Key: "lock:orders", Token: tokenOf(1), Until: second}, 0)
+		l.of(n).extended(renewal.Validity{Until: second}, renewal.Won)
 		_, _ = l.of(n).State()
 		_, _, _, _ = l.of(n).releasing()
 		_ = l.of(n).ReportLoss()

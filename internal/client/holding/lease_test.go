@@ -10,9 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 	"github.com/redlock-go/redlock/internal/wire/token"
 )
+
+const second = clock.Instant(time.Second)
 
 func tokenOf(n byte) (t token.Token) {
 	t[0] = n
@@ -23,7 +26,7 @@ func tokenOf(n byte) (t token.Token) {
 func (l *lease) of(life uint64) Hold { return Hold{lease: l, life: life} }
 
 // until is when validity ends, or false if that life is over.
-func until(l *lease, life uint64) (time.Duration, bool) {
+func until(l *lease, life uint64) (clock.Instant, bool) {
 	s, ok := l.of(life).State()
 	return s.Until, ok
 }
@@ -32,11 +35,11 @@ func TestALifeIsWhatItWasGiven(t *testing.T) {
 	var l lease
 	_, ok := until(&l, 0)
 	require.False(t, ok, "the zero handle")
-	life := l.begin(&State{Key: "key", Token: tokenOf(1), Until: time.Second}, 0b101)
+	life := l.begin(&State{Key: "key", Token: tokenOf(1), Until: second}, 0b101)
 	require.NotZero(t, life)
 	s, ok := l.of(life).State()
 	require.True(t, ok)
-	require.Equal(t, State{Key: "key", Token: tokenOf(1), Until: time.Second}, s)
+	require.Equal(t, State{Key: "key", Token: tokenOf(1), Until: second}, s)
 	_, absent, _, _ := l.of(life).releasing()
 	require.EqualValues(t, 0b101, absent)
 }
@@ -44,7 +47,7 @@ func TestALifeIsWhatItWasGiven(t *testing.T) {
 // TestHandlesOfAnotherLifeAreDead: they see nothing, and change nothing.
 func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 	var l lease
-	old := l.begin(&State{Key: "old", Token: tokenOf(1), Until: time.Second}, 0)
+	old := l.begin(&State{Key: "old", Token: tokenOf(1), Until: second}, 0)
 	require.True(t, l.of(old).end())
 	require.False(t, l.of(old).end(), "twice")
 	check := func() {
@@ -52,8 +55,8 @@ func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 		s, ok := l.of(old).State()
 		require.False(t, ok)
 		require.Zero(t, s, "the token outlives its lock")
-		l.of(old).extended(renewal.Validity{Until: time.Hour}, renewal.Won)
-		l.of(old).extended(renewal.Validity{Until: time.Hour}, renewal.Lost)
+		l.of(old).extended(renewal.Validity{Until: 3600 * second}, renewal.Won)
+		l.of(old).extended(renewal.Validity{Until: 3600 * second}, renewal.Lost)
 		_, absent, _, _ := l.of(old).releasing()
 		require.Zero(t, absent)
 		l.of(old).unreleased()
@@ -61,20 +64,20 @@ func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 		require.False(t, l.of(old).end())
 	}
 	check()
-	life := l.begin(&State{Key: "new", Token: tokenOf(2), Until: 2 * time.Second}, 0b10)
+	life := l.begin(&State{Key: "new", Token: tokenOf(2), Until: 2 * second}, 0b10)
 	require.NotEqual(t, old, life)
 	check()
 	s, ok := l.of(life).State()
 	require.True(t, ok)
-	require.Equal(t, State{Key: "new", Token: tokenOf(2), Until: 2 * time.Second}, s)
+	require.Equal(t, State{Key: "new", Token: tokenOf(2), Until: 2 * second}, s)
 }
 
 // TestExtensions: validity begins at 5 and moves forward, with what has won, until the lock is lost.
 func TestExtensions(t *testing.T) {
 	type step struct {
-		until  time.Duration
+		until  clock.Instant
 		result renewal.Result
-		want   time.Duration
+		want   clock.Instant
 	}
 	var l lease
 	life := l.begin(&State{Key: "key", Token: tokenOf(1), Until: 5}, 0)
@@ -115,7 +118,7 @@ func TestALossIsReportedOnce(t *testing.T) {
 	var l lease
 	require.False(t, l.of(0).ReportLoss(), "never begun")
 	for range 2 {
-		life := l.begin(&State{Key: "key", Token: tokenOf(1), Until: time.Second}, 0)
+		life := l.begin(&State{Key: "key", Token: tokenOf(1), Until: second}, 0)
 		l.of(life).releasing()
 		l.of(life).unreleased()
 		l.of(life).releasing()
@@ -123,7 +126,7 @@ func TestALossIsReportedOnce(t *testing.T) {
 		require.False(t, l.of(life).ReportLoss())
 		require.True(t, l.of(life).end())
 		require.False(t, l.of(life).ReportLoss())
-		life = l.begin(&State{Key: "key", Token: tokenOf(1), Until: time.Second}, 0)
+		life = l.begin(&State{Key: "key", Token: tokenOf(1), Until: second}, 0)
 		l.of(life).releasing()
 		l.of(life).releasing()
 		require.False(t, l.of(life).ReportLoss(), "the other may have deleted it")
@@ -137,7 +140,7 @@ func TestOneEndsIt(t *testing.T) {
 	var l lease
 	var ends atomic.Int64
 	for i := range 500 {
-		life := l.begin(&State{Key: "key", Token: tokenOf(byte(i)), Until: time.Duration(i)}, 0)
+		life := l.begin(&State{Key: "key", Token: tokenOf(byte(i)), Until: clock.Instant(i)}, 0)
 		var all sync.WaitGroup
 		for range 4 {
 			all.Add(1)
@@ -163,10 +166,10 @@ func TestOneEndsIt(t *testing.T) {
 func TestPassedOnTTL(t *testing.T) {
 	var l lease
 	for _, asked := range []time.Duration{9 * time.Second, 10 * time.Second} {
-		life := l.begin(&State{Key: "key", Token: tokenOf(1), TTL: time.Hour, Until: 9 * time.Second}, 0)
+		life := l.begin(&State{Key: "key", Token: tokenOf(1), TTL: time.Hour, Until: 9 * second}, 0)
 		next, until, ok := l.of(life).Pass(0, asked)
 		require.True(t, ok)
-		require.Equal(t, 9*time.Second, until)
+		require.Equal(t, 9*second, until)
 		_, ok = l.of(life).State()
 		require.False(t, ok, "the old handle lives")
 		s, ok := next.State()

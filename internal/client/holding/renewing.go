@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 )
@@ -18,7 +19,7 @@ type renewing struct {
 	entry *entry
 	seq   uint16 // the entry's, when it began
 	hold  Hold
-	began time.Duration
+	began clock.Instant
 	next  *renewing // in the inbox
 }
 
@@ -33,7 +34,7 @@ const leastTimeout = 2 * time.Millisecond
 
 // prepare makes the parts; an error means a wrong TTL. The nodes have half of the remaining validity at most, so
 // there is time for another try.
-func (r *renewing) prepare(home Site, s *State, tail string, now time.Duration) error {
+func (r *renewing) prepare(home Site, s *State, tail string, now clock.Instant) error {
 	if err := r.Compose(home, engine.Extend, s, s.TTL, tail); err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func (r *renewing) prepare(home Site, s *State, tail string, now time.Duration) 
 	r.left.Store(int32(r.asked))
 	for _, p := range r.Parts() {
 		p.Done, p.Prompt, p.Token = r, true, s.Token
-		p.Timeout = min(p.Timeout, max((s.Until-now)/2, leastTimeout))
+		p.Timeout = min(p.Timeout, max(s.Until.Sub(now)/2, leastTimeout))
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 type Bell struct {
 	rung  chan struct{} // holds one
 	timer *time.Timer
-	due   time.Duration // when the timer rings, at the latest; never: it is not set
+	due   clock.Instant // when the timer rings, at the latest; never: it is not set
 }
 
 // NewBell returns the bell of a caller for several keys.
@@ -26,7 +26,7 @@ func (b *Bell) ring() {
 }
 
 // sleep waits until the bell rings, until an instant, a pause from now, or until the caller gives up.
-func (b *Bell) sleep(pause, until time.Duration, done, ending <-chan struct{}) {
+func (b *Bell) sleep(pause time.Duration, until clock.Instant, done, ending <-chan struct{}) {
 	if pause <= 0 {
 		return
 	}

@@ -201,7 +201,7 @@ func (p *place) give() bool {
 }
 
 // pass passes the lock of h on to the first idle caller. The shard is locked.
-func (p *place) pass(h holding.Hold, now time.Duration) (until time.Duration, ok bool) {
+func (p *place) pass(h holding.Hold, now clock.Instant) (until clock.Instant, ok bool) {
 	c := p.choice
 	o := c.reserve()
 	if o == nil {
@@ -258,7 +258,7 @@ func (o *Chooser) Await(ctx context.Context, t *Tries) (why Reason, at int, hand
 		if turn != nil {
 			return MayAttempt, turn.at, handed
 		}
-		timer.Reset(min(t.next-cfg.Clock.Now(), time.Hour))
+		timer.Reset(min(t.next.Sub(cfg.Clock.Now()), time.Hour))
 		select {
 		case <-o.wake:
 		case <-timer.C:

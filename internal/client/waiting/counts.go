@@ -30,7 +30,7 @@ type counts struct {
 
 // CountWait counts an Acquire that has waited.
 func (l *Lines) CountWait(t *Tries) {
-	c, d := &l.counts, int64(l.cfg.Clock.Now()-t.Began)
+	c, d := &l.counts, int64(l.cfg.Clock.Now().Sub(t.Began))
 	c.ended[t.End].Add(1)
 	c.total.Add(d)
 	c.times[metrics.Bucket(time.Duration(d))].Add(1)

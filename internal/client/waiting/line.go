@@ -3,6 +3,7 @@ package waiting
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/rules/contention"
 	"github.com/redlock-go/redlock/quorum"
@@ -23,13 +24,13 @@ const (
 type line struct {
 	contender contention.Contender
 	key       string
-	held      time.Duration // until when a holder in this process is known to have the lock
+	held      clock.Instant // until when a holder in this process is known to have the lock
 	passes    int           // how often the lock may still pass on before other processes have their turn
 	busy      bool          // a waiter acts for the line; another must not
-	known     time.Duration // until when the key is known to be contended
+	known     clock.Instant // until when the key is known to be contended
 	outcome   error         // of the last attempt, for the other callers; nil: there was none
-	denied    time.Duration // until when the last attempt counts as a denial
-	kept      time.Duration // until when sets may keep turns; 0: the lock has had a holder since
+	denied    clock.Instant // until when the last attempt counts as a denial
+	kept      clock.Instant // until when sets may keep turns; 0: the lock has had a holder since
 
 	first, last *Waiter
 	len, places int // waiters, and the places of choices among them
@@ -108,33 +109,33 @@ func (l *line) wakeSets() {
 }
 
 // attempted notes the end of an attempt of one of its callers. A granted lock is taken for the others.
-func (l *line) attempted(now time.Duration, err error) {
+func (l *line) attempted(now clock.Instant, err error) {
 	switch {
 	case err == nil:
 		l.outcome, l.denied, l.kept = engine.ErrTaken, 0, 0
 	case IsRetryable(err):
 		if l.outcome, l.denied = err, 0; err == engine.ErrTaken {
-			l.denied, l.kept = now+denialLasts, 0
+			l.denied, l.kept = now.Add(denialLasts), 0
 		}
 	}
 }
 
 // keep is until when a set keeps a turn for which it has waited. All sets together keep the lock free for keepMost, and
 // again only once it had a holder, or was left to others for as long.
-func (l *line) keep(now, waited time.Duration) (until time.Duration) {
-	if l.kept == 0 || now >= l.kept+keepMost {
-		l.kept = now + keepMost
+func (l *line) keep(now clock.Instant, waited time.Duration) (until clock.Instant) {
+	if l.kept == 0 || now >= l.kept.Add(keepMost) {
+		l.kept = now.Add(keepMost)
 	}
-	return min(now+max(keepLeast, waited), l.kept)
+	return min(now.Add(max(keepLeast, waited)), l.kept)
 }
 
 // isTaken reports whether the lock was seen to have a holder: one of this process, or one for which the nodes denied
 // the last attempt.
-func (l *line) isTaken(now time.Duration) bool { return now < l.held || now < l.denied }
+func (l *line) isTaken(now clock.Instant) bool { return now < l.held || now < l.denied }
 
 // won notes that the nodes, except those of denied, have granted the lock to w, until then. Before other processes
 // have their turn the lock may pass on to the present waiters, or further if no other process is known.
-func (l *line) won(w *Waiter, s *contention.Surroundings, until time.Duration, denied quorum.Set) {
+func (l *line) won(w *Waiter, s *contention.Surroundings, until clock.Instant, denied quorum.Set) {
 	l.contender.Won(s, denied)
 	l.held, l.passes = until, maxPasses-1
 	others := l.callers()
@@ -156,7 +157,7 @@ func (l *line) toEnd(w *Waiter) {
 
 // mayPass returns the waiter for the lock to pass on to, or nil. A holder has lost its lock if its validity ends
 // before the end known to the line.
-func (l *line) mayPass(now, until time.Duration) *Waiter {
+func (l *line) mayPass(now, until clock.Instant) *Waiter {
 	if l.passes <= 0 || until < l.held || l.contender.LeavesFree(now) {
 		return nil
 	}
@@ -168,7 +169,7 @@ func (l *line) mayPass(now, until time.Duration) *Waiter {
 
 // passed notes that the lock was passed on to w. w leaves the line, or moves to its end if it stands for a choice.
 // The next in line sleeps on: the sentry wakes it when the process has to ask the nodes.
-func (l *line) passed(w *Waiter, now, until time.Duration) {
+func (l *line) passed(w *Waiter, now, until clock.Instant) {
 	if l.remove(w); w.place != nil {
 		l.push(w)
 	}
@@ -178,7 +179,7 @@ func (l *line) passed(w *Waiter, now, until time.Duration) {
 }
 
 // along returns the waiter that may ask for the lock at the moment of its release, or nil. It acts from now on.
-func (l *line) along(now time.Duration) *Waiter {
+func (l *line) along(now clock.Instant) *Waiter {
 	if l.busy || !l.contender.MayAttempt() || l.contender.LeavesFree(now) {
 		return nil
 	}
@@ -193,7 +194,7 @@ func (l *line) along(now time.Duration) *Waiter {
 }
 
 // freed notes that no holder in this process has the lock any more.
-func (l *line) freed(now time.Duration) {
+func (l *line) freed(now clock.Instant) {
 	l.held, l.denied = 0, 0
 	l.contender.Freed()
 	if l.first == nil {

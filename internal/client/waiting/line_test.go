@@ -57,7 +57,7 @@ func TestLineIsKept(t *testing.T) {
 	w := l.Join("a", new(engine.Call), 0, nil, nil)
 	s, kept := l.lock("a"), w.line
 	defer s.mu.Unlock()
-	kept.held, kept.passes, kept.busy, kept.known = time.Second, 3, true, 1
+	kept.held, kept.passes, kept.busy, kept.known = clock.Instant(time.Second), 3, true, 1
 	kept.remove(w)
 	l.settle(s, kept)
 	require.Same(t, kept, s.lines["a"], "a waiter acts for it")

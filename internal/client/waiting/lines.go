@@ -208,7 +208,7 @@ func (l *Lines) settle(s *shard, line *line) (d departure) {
 	}
 	now := l.cfg.Clock.Now()
 	if line.known == 0 && len(s.lines) <= maxKnown {
-		line.known = now + knownFor
+		line.known = now.Add(knownFor)
 	}
 	drop := now >= line.known
 	if drop || line.contender.BlocksOthers() {
@@ -351,7 +351,7 @@ func (l *Lines) around(line *line) contention.Surroundings {
 		ask = ask * time.Duration(n) / maxAsks
 	}
 	if n > manyAsks {
-		ask -= (now + ask) % askTick
+		ask = now.Add(ask).Truncate(askTick).Sub(now)
 	}
 	return contention.Surroundings{
 		Now: now, Held: line.held, Usable: l.tracking.usable.Load(), Slow: l.tracking.slow.Load(),

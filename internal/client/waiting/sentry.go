@@ -19,12 +19,12 @@ type sentry struct {
 	lines   *Lines
 	lost    quorum.SharedSet // nodes that may have pushed in vain
 	flushed quorum.SharedSet // nodes that have forgotten what they track, and were not looked after since
-	calm    time.Duration    // when they are
+	calm    clock.Instant    // when they are
 	mu      sync.Mutex       // taken last
 	vacant  []string         // keys of lines with a place in a queue, perhaps unneeded
 	listens bool             // pushes are waited for
-	looked  time.Duration    // when it looked last at all lines
-	due     time.Duration    // when it asks next
+	looked  clock.Instant    // when it looked last at all lines
+	due     clock.Instant    // when it asks next
 	nodes   quorum.Set       // from which lines await pushes
 	asked   [quorum.MaxNodes]*engine.Query
 	trips   trips
@@ -85,33 +85,33 @@ func (l *Lines) Turn() time.Duration {
 	s.collect()
 	l.survey.collect()
 	if !s.listens {
-		return clock.Never
+		return clock.Forever
 	}
 	now := l.cfg.Clock.Now()
 	lost := s.lost.Swap(0)
 	if s.flushed.Load() != 0 && now >= s.calm {
 		lost |= s.flushed.Swap(0)
-		s.calm = now + time.Duration(l.known.Load())*flushCost
+		s.calm = now.Add(time.Duration(l.known.Load()) * flushCost)
 	}
 	if s.late &= l.tracking.usable.Load(); s.late != 0 {
-		s.due = min(s.due, now+firstTrips)
+		s.due = min(s.due, now.Add(firstTrips))
 	}
 	if lost != 0 || now >= s.due {
-		all := lost != 0 || now-s.looked >= lookEvery
+		all := lost != 0 || now.Sub(s.looked) >= lookEvery
 		if all {
 			s.looked, s.nodes = now, s.look(lost)
 			l.survey.begin(now)
 		}
-		s.due = now + min(2*l.cfg.QueryTimeout, lookEvery)
+		s.due = now.Add(min(2*l.cfg.QueryTimeout, lookEvery))
 		if s.late != 0 {
-			all, s.due = true, now+firstTrips
+			all, s.due = true, now.Add(firstTrips)
 		}
 		s.ask(all)
 	}
 	if s.flushed.Load() != 0 {
-		return min(s.due, s.calm) - now
+		return min(s.due, s.calm).Sub(now)
 	}
-	return s.due - now
+	return s.due.Sub(now)
 }
 
 // vacateAll gives up the places of lines without a waiter.
@@ -142,7 +142,7 @@ func (s *sentry) look(lost quorum.Set) (nodes quorum.Set) {
 		switch w := l.actor(); {
 		case w == nil:
 			d = s.lines.settle(sh, l)
-		case affected, !l.busy && c.Renew() < min(w.look, now+lookEvery):
+		case affected, !l.busy && c.Renew() < min(w.look, now.Add(lookEvery)):
 			w.bell.ring()
 		}
 		nodes |= c.Nodes()

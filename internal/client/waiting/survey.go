@@ -2,8 +2,8 @@ package waiting
 
 import (
 	"slices"
-	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
@@ -30,7 +30,7 @@ type question struct {
 const surveyKeys = 256
 
 // begin asks about all lines, unless the last questions have no answer yet.
-func (s *survey) begin(now time.Duration) {
+func (s *survey) begin(now clock.Instant) {
 	l, usable := s.lines, s.lines.tracking.usable.Load()
 	if len(s.asked) > 0 || usable == 0 || l.known.Load() <= maxAsks {
 		return

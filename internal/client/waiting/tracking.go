@@ -116,7 +116,7 @@ func (p *tracking) isTracked(node int, caching, pttl *command.Said) (ttl time.Du
 	case pttl.Err != nil:
 		return 0, pttl.Err
 	case pttl.Ints[0] == command.NoTTL:
-		return clock.Never, nil
+		return clock.Forever, nil
 	}
 	return contention.Millis(pttl.Ints[0]), nil
 }

@@ -3,7 +3,6 @@ package waiting
 import (
 	"errors"
 	"math/rand/v2"
-	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
@@ -12,7 +11,7 @@ import (
 // Tries is one Acquire: its attempts, and the pauses between them.
 type Tries struct {
 	Key      string
-	Began    time.Duration
+	Began    clock.Instant
 	Attempts int
 	Last     error // of the last complete attempt, its own or its line's
 	Waited   bool  // it has paused, or stood in line
@@ -20,7 +19,7 @@ type Tries struct {
 
 	lines *Lines
 	limit int           // of the attempts; 0: none
-	next  time.Duration // with a limit: when an attempt is counted without a wake-up
+	next  clock.Instant // with a limit: when an attempt is counted without a wake-up
 	polls bool          // an attempt is made then
 }
 
@@ -54,7 +53,7 @@ func (t *Tries) mayGoOn() bool {
 // bounds the time of an Acquire too.
 func (t *Tries) Wait(polls bool) {
 	if t.Waited, t.polls, t.next = true, polls, clock.Never; polls || t.limit > 0 {
-		t.next = t.lines.cfg.Clock.Now() + t.lines.cfg.Retry.pause(max(1, t.Attempts), rand.N)
+		t.next = t.lines.cfg.Clock.Now().Add(t.lines.cfg.Retry.pause(max(1, t.Attempts), rand.N))
 	}
 }
 

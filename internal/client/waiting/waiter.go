@@ -20,8 +20,8 @@ type Waiter struct {
 	call  *engine.Call
 	bell  *Bell
 	whole bool          // its caller wants several keys as one lock: none is passed on to it
-	stood time.Duration // since when it waits
-	look  time.Duration // when it acts by itself; never: it is woken
+	stood clock.Instant // since when it waits
+	look  clock.Instant // when it acts by itself; never: it is woken
 
 	line       *line // its place is there; nil: in no line
 	prev, next *Waiter
@@ -31,7 +31,7 @@ type Waiter struct {
 	away       bool          // its goroutine is in user code: it does nothing for its line
 	handed     holding.Hold  // the lock, once passed on to it; it may be asking the nodes then
 	place      *place        // if it stands there for a choice
-	keeps      time.Duration // it keeps its turn until then, and waits no longer; 0: it does not
+	keeps      clock.Instant // it keeps its turn until then, and waits no longer; 0: it does not
 	free       bool          // its caller knows that the key is left free
 	won        bool          // the nodes have granted it the lock
 }
@@ -132,7 +132,7 @@ func (l *Lines) await(ctx context.Context, t *Tries, b *Bell, all []*Waiter) (Re
 		if why != none || stand == 0 && next == 0 { // it has left its last line
 			return MayAttempt, holding.Hold{}
 		}
-		b.sleep(next-l.cfg.Clock.Now(), next, done, l.cfg.Ending)
+		b.sleep(next.Sub(l.cfg.Clock.Now()), next, done, l.cfg.Ending)
 		switch {
 		case l.cfg.Clock.Now() < t.next:
 		case t.polls:
@@ -323,7 +323,7 @@ func (w *Waiter) Shared(denied quorum.Set) (waits bool) {
 			l.attempted(s.Now, engine.ErrTaken)
 			l.contender.Refused(s, denied)
 		case acted:
-			if until := cmp.Or(w.keeps, l.keep(s.Now, s.Now-w.stood)); l.contender.Keep(s, until) {
+			if until := cmp.Or(w.keeps, l.keep(s.Now, s.Now.Sub(w.stood))); l.contender.Keep(s, until) {
 				w.keeps = until
 			}
 		default:

@@ -27,20 +27,20 @@ type Contender struct {
 	again  bool          // it has had its turn, and enters at the end
 	rung   bool          // its place may have changed
 	rings  int           // entries in a row after a ring, without a win
-	calm   time.Duration // no ring is heeded before
+	calm   clock.Instant // no ring is heeded before
 	first  bool
 	others int           // in the queue
-	renew  time.Duration // when it enters again, to keep its place
-	change time.Duration // when another first will have lost its place, unless it renews
+	renew  clock.Instant // when it enters again, to keep its place
+	change clock.Instant // when another first will have lost its place, unless it renews
 
 	asking int  // node to be entered or watched, or none
 	early  bool // that node has pushed since, perhaps before its answer was known
 
 	watched int           // node tracking the key, or none
 	due     bool          // the lock may be free: ask the nodes
-	expires time.Duration // end of the watched key
-	pause   time.Duration // no attempt before
-	poll    time.Duration // nor before this, where no node can push
+	expires clock.Instant // end of the watched key
+	pause   clock.Instant // no attempt before
+	poll    clock.Instant // nor before this, where no node can push
 
 	aside  bool    // the last attempt was refused by no holder: the process polls, outside the queue
 	failed failing // nodes not asked for a while
@@ -49,7 +49,7 @@ type Contender struct {
 	outvoted quorum.Set // nodes outvoted by the last grant: their key is no holder's
 	attempts int        // in a row without the lock, each right after the key was free
 
-	ask  time.Duration // an attempt then, despite the advice of the fields above
+	ask  clock.Instant // an attempt then, despite the advice of the fields above
 	asks bool          // the present attempt is such a one
 	gap  gap
 }
@@ -88,16 +88,16 @@ type Step struct {
 	Node   int
 	Again  bool
 	Leave  quorum.Set
-	Until  time.Duration // of Pause
+	Until  clock.Instant // of Pause
 	Claim  time.Duration // how long a claim holds off further ones
 }
 
 // Surroundings is what a contender looks at.
 type Surroundings struct {
-	Now    time.Duration
+	Now    clock.Instant
 	Usable quorum.Set    // nodes that are up and can push
 	Slow   quorum.Set    // slower than the others
-	Held   time.Duration // known end of a lock held in this process
+	Held   clock.Instant // known end of a lock held in this process
 	Pause  time.Duration // between attempts, where there are no pushes
 	Jitter time.Duration // small, added to instants known to several processes
 	Ask    time.Duration // from one attempt to the next at most
@@ -205,7 +205,7 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 	case c.gap.isOpen(s.Now):
 		return Step{Until: min(c.gap.open, c.renew)}
 	case s.Held > s.Now:
-		return Step{Until: min(s.Held+s.Jitter, c.renew)}
+		return Step{Until: min(s.Held.Add(s.Jitter), c.renew)}
 	case s.Now < c.pause:
 		return Step{Until: min(c.pause, c.renew)}
 	case c.due || c.watched != none && s.Now >= c.expires:
@@ -214,7 +214,7 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 		among := *s
 		among.Usable &^= out // the seat's node is not among them
 		// A recently failed node may have the key still, since it has refused the release.
-		if recently, _ := c.failed.at(s.Now - failedMost); among.Usable&^recently != 0 {
+		if recently, _ := c.failed.at(s.Now.Add(-failedMost)); among.Usable&^recently != 0 {
 			among.Usable &^= recently
 		}
 		preferred := c.refused &^ c.outvoted
@@ -232,7 +232,7 @@ func (c *Contender) polls(s *Surroundings) Step {
 	case c.gap.isOpen(s.Now):
 		return Step{Until: c.gap.open}
 	case s.Held > s.Now:
-		return Step{Until: s.Held + s.Jitter}
+		return Step{Until: s.Held.Add(s.Jitter)}
 	case s.Now < c.poll:
 		return Step{Until: c.poll}
 	}
@@ -285,10 +285,10 @@ func (c *Contender) Entered(s *Surroundings, node int, e Entry) {
 	was := c.first && c.seat == node && !c.again
 	c.seat, c.again, c.rung = node, false, e.Rung || c.early
 	c.first, c.others = e.First, e.Others
-	c.renew = s.Now + max(e.Lease/2, leastLease)
-	c.change = s.Now + max(e.Left, leastLease) + s.Jitter
+	c.renew = s.Now.Add(max(e.Lease/2, leastLease))
+	c.change = s.Now.Add(max(e.Left, leastLease) + s.Jitter)
 	if c.calm = 0; c.rings > freeRings { // a full tracking table drops the newest key, and pushes it
-		c.calm = s.Now + backoff(s, c.rings-freeRings)
+		c.calm = s.Now.Add(backoff(s, c.rings-freeRings))
 	}
 	if !was && c.others > 0 { // the first before it has the lock, as a rule
 		c.due = false
@@ -316,23 +316,23 @@ func (c *Contender) Lost(nodes quorum.Set) {
 }
 
 // Watched reports that a node tracks the key. The key lives for ttl there: 0 without such a key,
-// clock.Never without an end.
+// clock.Forever without an end.
 func (c *Contender) Watched(s *Surroundings, node int, ttl time.Duration) {
 	c.watched = node
 	switch {
 	case ttl == 0 || c.early:
 		c.due, c.watched = true, none
-	case ttl == clock.Never:
+	case ttl == clock.Forever:
 		c.expires = clock.Never
 	default:
-		c.expires = s.Now + ttl + s.Jitter
+		c.expires = s.Now.Add(ttl + s.Jitter)
 	}
 }
 
 // Refused reports that an attempt has not won: the nodes of denied have the key already. With the
 // nodes out of reach, denied is empty.
 func (c *Contender) Refused(s *Surroundings, denied quorum.Set) {
-	c.refused, c.poll, c.ask = denied, s.Now+s.Pause, s.Now+s.Ask
+	c.refused, c.poll, c.ask = denied, s.Now.Add(s.Pause), s.Now.Add(s.Ask)
 	if c.watched != none && !denied.Has(c.watched) {
 		c.watched = none // this attempt has set and deleted the key there, and so ended its tracking
 	}
@@ -342,12 +342,12 @@ func (c *Contender) Refused(s *Surroundings, denied quorum.Set) {
 	}
 	switch {
 	case denied == 0:
-		c.due, c.watched, c.pause = true, none, s.Now+s.Pause
+		c.due, c.watched, c.pause = true, none, s.Now.Add(s.Pause)
 	case c.asks: // nothing is new
 	default:
 		c.due, c.watched = false, none
 		if c.attempts++; c.attempts > freeAttempts {
-			c.pause = s.Now + backoff(s, c.attempts-freeAttempts)
+			c.pause = s.Now.Add(backoff(s, c.attempts-freeAttempts))
 		}
 	}
 	c.asks = false
@@ -355,15 +355,15 @@ func (c *Contender) Refused(s *Surroundings, denied quorum.Set) {
 
 // Asked reports that the nodes were asked just now, for a caller who waits for other keys too.
 func (c *Contender) Asked(s *Surroundings) {
-	c.poll = s.Now + s.Pause
+	c.poll = s.Now.Add(s.Pause)
 	c.ask = max(c.ask, c.poll)
 }
 
 // Keep reports that an attempt has not won, though no node has refused it. A process with its turn,
 // or one that polls, keeps that until then, or until the lock is freed. Keep reports whether it had
 // its turn: it may have asked before.
-func (c *Contender) Keep(s *Surroundings, until time.Duration) bool {
-	c.poll, c.ask, c.asks = s.Now+s.Pause, s.Now+s.Ask, false
+func (c *Contender) Keep(s *Surroundings, until clock.Instant) bool {
+	c.poll, c.ask, c.asks = s.Now.Add(s.Pause), s.Now.Add(s.Ask), false
 	if c.first {
 		c.pause = until
 	}
@@ -390,7 +390,7 @@ const freeRings = 8
 func (c *Contender) Won(s *Surroundings, denied quorum.Set) {
 	c.again = !c.first || c.others > 0 || c.rung || c.seat != none && c.seat != c.home(s, quorum.Everything)
 	c.due, c.watched, c.refused, c.attempts, c.rings, c.pause, c.poll = false, none, 0, 0, 0, 0, 0
-	c.asks, c.aside, c.outvoted, c.ask = false, false, denied, s.Now+s.Ask
+	c.asks, c.aside, c.outvoted, c.ask = false, false, denied, s.Now.Add(s.Ask)
 	c.gap.granted(s.Now)
 }
 
@@ -398,10 +398,10 @@ func (c *Contender) Won(s *Surroundings, denied quorum.Set) {
 func (c *Contender) Freed() { c.due, c.asks, c.pause, c.poll = true, false, 0, 0 }
 
 // Passed reports that the lock was passed on inside this process.
-func (c *Contender) Passed(now time.Duration) { c.gap.granted(now) }
+func (c *Contender) Passed(now clock.Instant) { c.gap.granted(now) }
 
 // Unwanted reports that a holder in this process has released the lock, with no waiter here.
-func (c *Contender) Unwanted(now time.Duration) {
+func (c *Contender) Unwanted(now clock.Instant) {
 	if c.others == 0 {
 		c.gap.idle = now
 	}
@@ -409,12 +409,12 @@ func (c *Contender) Unwanted(now time.Duration) {
 
 // LeavesFree reports whether the lock is left free for clients outside the queue, now or from its
 // next release on.
-func (c *Contender) LeavesFree(now time.Duration) bool {
+func (c *Contender) LeavesFree(now clock.Instant) bool {
 	return c.gap.isOpen(now) || c.gap.isDue(now)
 }
 
 // IsFree reports whether the lock is left free now for clients outside the queue.
-func (c *Contender) IsFree(now time.Duration) bool { return c.gap.isOpen(now) }
+func (c *Contender) IsFree(now clock.Instant) bool { return c.gap.isOpen(now) }
 
 // Pushed reports that a node has pushed the key, and returns whether this matters.
 func (c *Contender) Pushed(node int) bool {
@@ -441,7 +441,7 @@ func (c *Contender) BlocksOthers() bool { return c.seat != none && (c.others > 0
 
 // Ask has the process ask the nodes at its next turn, and reports whether it will: not during a
 // gap.
-func (c *Contender) Ask(now time.Duration) bool {
+func (c *Contender) Ask(now clock.Instant) bool {
 	c.ask = 0
 	return !c.gap.isOpen(now)
 }
@@ -473,7 +473,7 @@ func (c *Contender) MayAttempt() bool {
 }
 
 // Renew is when the process has to act at the latest: to keep its place, or to ask the nodes.
-func (c *Contender) Renew() time.Duration {
+func (c *Contender) Renew() clock.Instant {
 	switch {
 	case c.seat == none || c.again || c.rung:
 		return 0

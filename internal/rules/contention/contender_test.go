@@ -6,13 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/rules/contention"
 	"github.com/redlock-go/redlock/quorum"
 )
 
 // contend begins a contender for three nodes, all able to push.
 func contend() (c *contention.Contender, s *contention.Surroundings) {
-	c, s = new(contention.Contender), &contention.Surroundings{Now: time.Hour, Usable: 7, Pause: 100 * time.Millisecond, Ask: time.Second}
+	c, s = new(contention.Contender), &contention.Surroundings{Now: clock.Instant(time.Hour), Usable: 7, Pause: 100 * time.Millisecond, Ask: time.Second}
 	c.Init("k", []uint64{contention.Hash("a"), contention.Hash("b"), contention.Hash("c")})
 	return c, s
 }
@@ -61,7 +62,7 @@ func TestNoHotLoop(t *testing.T) {
 				c, s := contend()
 				home := c.Next(s).Node
 				actions := 0
-				for end := s.Now + time.Second; s.Now < end; {
+				for end := s.Now.Add(time.Second); s.Now < end; {
 					require.Less(t, actions, 200)
 					switch step := c.Next(s); step.Action {
 					case contention.Pause:

@@ -13,8 +13,9 @@ import (
 type failing []failed
 
 type failed struct {
-	node         int
-	until, pause time.Duration // when it is asked again, and how long it was left out
+	node  int
+	until clock.Instant // when it is asked again
+	pause time.Duration // how long it was left out
 }
 
 // How long a node is left out, at first and at most. After the longest time all processes use the
@@ -25,20 +26,20 @@ const (
 )
 
 // add notes that a node has failed.
-func (f *failing) add(now time.Duration, node int) {
+func (f *failing) add(now clock.Instant, node int) {
 	i := slices.IndexFunc(*f, func(one failed) bool { return one.node == node })
 	if i < 0 {
 		i, *f = len(*f), append(*f, failed{node: node})
 	}
 	one := &(*f)[i]
-	if one.pause = min(2*one.pause, failedMost); one.pause == 0 || now > one.until+failedMost { // it was well since
+	if one.pause = min(2*one.pause, failedMost); one.pause == 0 || now > one.until.Add(failedMost) { // it was well since
 		one.pause = failedFor
 	}
-	one.until = now + one.pause
+	one.until = now.Add(one.pause)
 }
 
 // at is the nodes left out at an instant, and when the first of them is asked again.
-func (f failing) at(now time.Duration) (out quorum.Set, until time.Duration) {
+func (f failing) at(now clock.Instant) (out quorum.Set, until clock.Instant) {
 	until = clock.Never
 	for _, one := range f {
 		if now < one.until {

@@ -1,6 +1,10 @@
 package contention
 
-import "time"
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+)
 
 // A process leaves a lock free for a while, a gap, once it has had it for long without a break.
 // Clients in no line and no queue (other libraries, clients with other names for the nodes or too
@@ -29,69 +33,69 @@ const (
 // gap decides when a lock is left free. The zero value begins to count with the first grant.
 type gap struct {
 	grants int           // in a row since the last gap, hand-overs without a round trip included
-	idle   time.Duration // since when the lock is free and no caller waits; 0: not free
-	next   time.Duration // the next gap begins no earlier
-	open   time.Duration // end of the present gap
+	idle   clock.Instant // since when the lock is free and no caller waits; 0: not free
+	next   clock.Instant // the next gap begins no earlier
+	open   clock.Instant // end of the present gap
 	apart  time.Duration // how much earlier the first gap comes
 	later  bool          // the first gap is over
 
 	// Of a polling process. All that poll leave gaps, each after a short turn.
 	polls  bool
-	rivals time.Duration // until then others are known to want the lock
+	rivals clock.Instant // until then others are known to want the lock
 	turn   time.Duration // doubled after each turn without rivals
 	waited time.Duration // for its turn, on average
 }
 
-func (g *gap) granted(now time.Duration) {
-	if g.idle != 0 && now-g.idle >= GapLength {
+func (g *gap) granted(now clock.Instant) {
+	if g.idle != 0 && now.Sub(g.idle) >= GapLength {
 		g.grants, g.later = 0, false // polling clients have had their turn
 	}
 	g.idle = 0
 	if g.grants++; g.grants > 1 {
 		return
 	}
-	if g.next = now + GapInterval; !g.later {
-		g.next -= g.apart
+	if g.next = now.Add(GapInterval); !g.later {
+		g.next = g.next.Add(-g.apart)
 	}
 	if g.polls {
-		g.waited = (g.waited + min(now-g.open, maxAway)) / 2
+		g.waited = (g.waited + min(now.Sub(g.open), maxAway)) / 2
 		if g.turn = min(max(2*g.turn, pollTurn), GapInterval); now < g.rivals {
 			g.turn = pollTurn
 		}
-		g.next = now + g.turn
+		g.next = now.Add(g.turn)
 	}
 }
 
 // isDue reports whether a gap comes before the next attempt.
-func (g *gap) isDue(now time.Duration) bool {
+func (g *gap) isDue(now clock.Instant) bool {
 	return now >= g.next && (g.grants >= gapGrants || g.grants > 0 && g.polls && now < g.rivals)
 }
 
-func (g *gap) polled(now time.Duration, is bool) {
+func (g *gap) polled(now clock.Instant, is bool) {
 	if is && !g.polls {
-		g.next = min(g.next, now+pollTurn)
+		g.next = min(g.next, now.Add(pollTurn))
 	}
 	g.polls = is
 }
 
 // refused notes that another process has the lock.
-func (g *gap) refused(now time.Duration) {
-	g.rivals = max(g.rivals, now+GapLength+GapInterval)
+func (g *gap) refused(now clock.Instant) {
+	g.rivals = max(g.rivals, now.Add(GapLength+GapInterval))
 	if g.polls { // else it may be a holder of its own
-		g.rivals = now + rivalsLast
+		g.rivals = now.Add(rivalsLast)
 	}
 }
 
 // isOpen reports whether the lock is left free now.
-func (g *gap) isOpen(now time.Duration) bool { return now < g.open }
+func (g *gap) isOpen(now clock.Instant) bool { return now < g.open }
 
-func (g *gap) begin(now time.Duration) {
+func (g *gap) begin(now clock.Instant) {
 	long := GapLength
 	if g.polls && now < g.rivals { // the more rivals, the longer: all have a turn
 		long = max(long, min(3*g.waited, maxAway))
 	}
-	*g = gap{open: now + long, apart: g.apart, later: true, polls: g.polls, rivals: g.rivals, turn: g.turn, waited: g.waited}
+	*g = gap{open: now.Add(long), apart: g.apart, later: true, polls: g.polls, rivals: g.rivals, turn: g.turn, waited: g.waited}
 }
 
 // postpone has the next gap come after left: another process of the queue has left one.
-func (g *gap) postpone(now, left time.Duration) { g.next = now + left }
+func (g *gap) postpone(now clock.Instant, left time.Duration) { g.next = now.Add(left) }

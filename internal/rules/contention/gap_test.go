@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/rules/contention"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -16,7 +17,7 @@ type queue struct {
 	c      *contention.Contender
 	s      *contention.Surroundings
 	others int           // in the queue
-	held   time.Duration // another has the lock until then, found out by asking
+	held   clock.Instant // another has the lock until then, found out by asking
 	claims int
 }
 
@@ -30,7 +31,7 @@ func (q *queue) next() contention.Step {
 		q.c.Entered(q.s, step.Node, contention.Entry{First: true, Others: q.others, Lease: time.Minute})
 		q.c.Freed()
 	case contention.Watch:
-		q.c.Watched(q.s, step.Node, max(0, q.held-q.s.Now))
+		q.c.Watched(q.s, step.Node, max(0, q.held.Sub(q.s.Now)))
 	case contention.Claim:
 		q.claims++
 		q.c.Claimed(q.s, q.claims%2 == 1, time.Second)
@@ -40,7 +41,7 @@ func (q *queue) next() contention.Step {
 			break
 		}
 		q.c.Won(q.s, 0)
-		q.s.Now += time.Millisecond // of holding it
+		q.s.Now = q.s.Now.Add(time.Millisecond) // of holding it
 		q.c.Freed()
 	}
 	return step
@@ -55,11 +56,11 @@ func TestGaps(t *testing.T) {
 		var gaps, longest time.Duration
 		last := s.Now // when the lock was free for long
 		begin := s.Now
-		for s.Now < begin+time.Minute {
+		for s.Now < begin.Add(time.Minute) {
 			before := s.Now
-			if step := q.next(); step.Action == contention.Pause && s.Now-before >= 250*time.Millisecond {
-				longest = max(longest, before-last)
-				gaps, last = gaps+s.Now-before, s.Now
+			if step := q.next(); step.Action == contention.Pause && s.Now.Sub(before) >= 250*time.Millisecond {
+				longest = max(longest, before.Sub(last))
+				gaps, last = gaps+s.Now.Sub(before), s.Now
 			}
 		}
 		require.Less(t, longest, 2700*time.Millisecond+time.Duration(others)*time.Second/3)
@@ -78,12 +79,12 @@ func TestNoGap(t *testing.T) {
 		gaps := 0
 		for range 5000 {
 			for began := s.Now; q.next().Action != contention.Attempt; began = s.Now {
-				if s.Now-began >= 250*time.Millisecond {
+				if s.Now.Sub(began) >= 250*time.Millisecond {
 					gaps++
 				}
 			}
 			c.Unwanted(s.Now)
-			s.Now += idle
+			s.Now = s.Now.Add(idle)
 		}
 		require.Equal(t, idle == time.Millisecond, gaps > 0)
 	}
@@ -92,7 +93,7 @@ func TestNoGap(t *testing.T) {
 // TestAsks: against all its beliefs, a process asks the nodes about once a second.
 func TestAsks(t *testing.T) {
 	for name, prepare := range map[string]func(c *contention.Contender, s *contention.Surroundings){
-		"it has the lock itself":      func(c *contention.Contender, s *contention.Surroundings) { s.Held = s.Now + time.Hour },
+		"it has the lock itself":      func(c *contention.Contender, s *contention.Surroundings) { s.Held = s.Now.Add(time.Hour) },
 		"a node never pushes":         func(*contention.Contender, *contention.Surroundings) {},
 		"no node can push":            func(c *contention.Contender, s *contention.Surroundings) { s.Usable, s.Pause = 0, time.Hour },
 		"another is before it":        func(c *contention.Contender, s *contention.Surroundings) {},
@@ -107,7 +108,7 @@ func TestAsks(t *testing.T) {
 				switch step := c.Next(s); step.Action {
 				case contention.Pause:
 					s.Now = step.Until
-					require.LessOrEqual(t, s.Now-last, s.Ask)
+					require.LessOrEqual(t, s.Now.Sub(last), s.Ask)
 				case contention.Enter:
 					if name == "the node of the queue fails" {
 						c.Failed(s, step.Node)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -88,19 +89,19 @@ func TestProposal(t *testing.T) {
 // REJOIN is never sent again, and a changed nonce is found during the quarantine. The node is asked
 // after each pause: another client may have brought it back.
 func TestTreatment(t *testing.T) {
-	const ms = time.Millisecond
+	const ms, at = time.Millisecond, clock.Instant(time.Millisecond)
 	three := majority(3)
 	three.Quarantine = 150 * ms
 	tr := Treatment{Rejoin: BeginRejoin(three, 1)}
 	voting := quorum.Set(0b101)
-	next := func(now time.Duration, want Request, pause time.Duration) {
+	next := func(now clock.Instant, want Request, pause time.Duration) {
 		t.Helper()
 		r, p := tr.Next(now, "new", voting)
 		require.Equal(t, want, r)
 		require.Equal(t, pause, p)
 	}
 	notice := Request{Node: 1, Verb: NoticeVerb, Nonce: "new"}
-	noticed := func(now time.Duration, nonce string) {
+	noticed := func(now clock.Instant, nonce string) {
 		t.Helper()
 		next(now, notice, 0)
 		tr.Answered(notice, Answer{Code: Amnesia, Text: nonce}, true, now)
@@ -108,44 +109,44 @@ func TestTreatment(t *testing.T) {
 	next(0, notice, 0)
 	tr.Answered(notice, Answer{}, false, 0)
 	next(0, Request{}, MinPause)
-	next(30*ms, Request{}, 70*ms)
-	noticed(100*ms, "a")
-	next(100*ms, Request{}, 150*ms) // not 200, the next pause
+	next(30*at, Request{}, 70*ms)
+	noticed(100*at, "a")
+	next(100*at, Request{}, 150*ms) // not 200, the next pause
 	tr.Doubt()
-	noticed(101*ms, "a")
-	next(101*ms, Request{}, MinPause)
+	noticed(101*at, "a")
+	next(101*at, Request{}, MinPause)
 	tr.Doubt()
-	noticed(110*ms, "b")
-	next(110*ms, Request{}, MinPause)
-	noticed(210*ms, "b")
-	next(210*ms, Request{}, 50*ms)
-	noticed(260*ms, "b")
+	noticed(110*at, "b")
+	next(110*at, Request{}, MinPause)
+	noticed(210*at, "b")
+	next(210*at, Request{}, 50*ms)
+	noticed(260*at, "b")
 	read := func(node int) Request { return Request{Node: node, Verb: ReadVerb, Nonce: "b"} }
-	next(260*ms, read(0), 0)
-	tr.Answered(read(0), answered(7), true, 260*ms)
-	next(260*ms, read(2), 0)
-	tr.Answered(read(2), Answer{Code: Amnesia}, true, 260*ms) // too early: it is read again
+	next(260*at, read(0), 0)
+	tr.Answered(read(0), answered(7), true, 260*at)
+	next(260*at, read(2), 0)
+	tr.Answered(read(2), Answer{Code: Amnesia}, true, 260*at) // too early: it is read again
 	voting = 0b1
-	next(260*ms, Request{}, 400*ms) // node 2 is known to have no vote
-	noticed(660*ms, "b")
-	next(660*ms, Request{}, 800*ms)
-	noticed(1460*ms, "b")
-	next(1460*ms, Request{}, MaxPause)
-	noticed(2460*ms, "b")
+	next(260*at, Request{}, 400*ms) // node 2 is known to have no vote
+	noticed(660*at, "b")
+	next(660*at, Request{}, 800*ms)
+	noticed(1460*at, "b")
+	next(1460*at, Request{}, MaxPause)
+	noticed(2460*at, "b")
 	voting = 0b101
-	next(2460*ms, read(2), 0)
-	tr.Answered(read(2), answered(6), true, 2460*ms)
+	next(2460*at, read(2), 0)
+	tr.Answered(read(2), answered(6), true, 2460*at)
 	rejoin := Request{Node: 1, Verb: RejoinVerb, Nonce: "b", Floor: 7, Fleet: "f"}
-	next(2460*ms, rejoin, 0)
-	tr.Answered(rejoin, Answer{}, false, 2460*ms)
-	next(2460*ms, Request{}, MaxPause)
-	noticed(3460*ms, "b")
-	next(3460*ms, Request{}, 150*ms)
+	next(2460*at, rejoin, 0)
+	tr.Answered(rejoin, Answer{}, false, 2460*at)
+	next(2460*at, Request{}, MaxPause)
+	noticed(3460*at, "b")
+	next(3460*at, Request{}, 150*ms)
 	tr.Doubt()
-	next(3461*ms, notice, 0)
-	tr.Answered(notice, Answer{Code: Active}, true, 3461*ms)
+	next(3461*at, notice, 0)
+	tr.Answered(notice, Answer{Code: Active}, true, 3461*at)
 	require.True(t, tr.Finished())
-	next(3461*ms, Request{}, 0)
+	next(3461*at, Request{}, 0)
 }
 
 func TestAdvice(t *testing.T) {
@@ -202,7 +203,7 @@ func TestRejoin(t *testing.T) {
 	r.Noticed(Answer{Code: Amnesia, Text: "n"}, 5)
 	require.Equal(t, WaitUntil, r.Next(14))
 	r.Noticed(Answer{Code: Amnesia, Text: "n"}, 12)
-	require.Equal(t, time.Duration(15), r.Due, "the first receipt counts")
+	require.Equal(t, clock.Instant(15), r.Due, "the first receipt counts")
 	r.Learned("n", 0, answered(99))
 	require.Equal(t, SendReads, r.Next(15))
 	require.Zero(t, r.Floor, "a read before the end counts nothing")

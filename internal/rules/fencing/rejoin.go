@@ -1,8 +1,7 @@
 package fencing
 
 import (
-	"time"
-
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -22,7 +21,7 @@ const (
 // time, on any clock of elapsed time, suspension included.
 type Rejoin struct {
 	Nonce string        // everything after NOTICE is bound to it
-	Due   time.Duration // when the quarantine ends
+	Due   clock.Instant // when the quarantine ends
 	Floor Token         // the largest token learned
 	Given string        // what the marker is to name, by an operator, who gives the floor too: nothing is read
 
@@ -52,7 +51,7 @@ func InitFloor(atLeast Token, k int, shown Token, now uint64) Token {
 }
 
 // Next returns the next step at the time now.
-func (r *Rejoin) Next(now time.Duration) Step {
+func (r *Rejoin) Next(now clock.Instant) Step {
 	if r.step == WaitUntil && now >= r.Due {
 		r.step = SendReads
 	}
@@ -78,7 +77,7 @@ func (r *Rejoin) Unread() quorum.Set {
 // Noticed takes the reply to NOTICE, or any later word of the node about its marker. received is a
 // time at or after the receipt of the reply: an attempt begun between the sending and the execution
 // of NOTICE may have a vote of the node's earlier life, and must have ended too.
-func (r *Rejoin) Noticed(a Answer, received time.Duration) {
+func (r *Rejoin) Noticed(a Answer, received clock.Instant) {
 	switch {
 	case a.Code == Active:
 		r.step = Finished
@@ -86,7 +85,7 @@ func (r *Rejoin) Noticed(a Answer, received time.Duration) {
 		r.Drop()
 	case r.step == SendNotice || a.Text != r.Nonce:
 		r.Drop()
-		r.step, r.Nonce, r.Due = WaitUntil, a.Text, received+r.fleet.Quarantine
+		r.step, r.Nonce, r.Due = WaitUntil, a.Text, received.Add(r.fleet.Quarantine)
 	}
 }
 
@@ -102,7 +101,7 @@ func (r *Rejoin) Learned(nonce string, node int, a Answer) {
 }
 
 // Rejoined takes the reply to REJOIN.
-func (r *Rejoin) Rejoined(a Answer, received time.Duration) {
+func (r *Rejoin) Rejoined(a Answer, received clock.Instant) {
 	if a.Code == OK {
 		r.step = Finished
 		return

@@ -3,6 +3,7 @@ package fencing
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -44,7 +45,7 @@ type Treatment struct {
 	Rejoin
 	tried quorum.Set // nodes read since the last pause
 	pause time.Duration
-	until time.Duration // the pause ends
+	until clock.Instant // the pause ends
 	ask   bool          // the node, after the pause
 }
 
@@ -58,13 +59,13 @@ func (t *Treatment) Doubt() { t.ask, t.pause, t.until = true, 0, 0 }
 
 // Next returns the next request, or the pause before the next call of Next. nonce is new to NOTICE,
 // and voting are the nodes known to have a vote.
-func (t *Treatment) Next(now time.Duration, nonce string, voting quorum.Set) (r Request, pause time.Duration) {
+func (t *Treatment) Next(now clock.Instant, nonce string, voting quorum.Set) (r Request, pause time.Duration) {
 	step := t.Rejoin.Next(now)
 	switch {
 	case step == Finished:
 		return r, 0
 	case now < t.until:
-		return r, t.until - now
+		return r, t.until.Sub(now)
 	case t.ask || step == SendNotice:
 		t.ask = false
 		return Request{Node: t.node, Verb: NoticeVerb, Nonce: nonce}, 0
@@ -86,18 +87,18 @@ func (t *Treatment) Next(now time.Duration, nonce string, voting quorum.Set) (r 
 }
 
 // rest begins a pause, after which the node is asked.
-func (t *Treatment) rest(now time.Duration) time.Duration {
+func (t *Treatment) rest(now clock.Instant) time.Duration {
 	t.pause = min(max(2*t.pause, MinPause), MaxPause)
-	t.until, t.ask, t.tried = now+t.pause, true, 0
+	t.until, t.ask, t.tried = now.Add(t.pause), true, 0
 	if t.step == WaitUntil {
 		t.until = min(t.until, t.Due)
 	}
-	return t.until - now
+	return t.until.Sub(now)
 }
 
 // Answered takes the answer to the last request, received before now. ok is false if none came, or
 // one that does not fit.
-func (t *Treatment) Answered(r Request, a Answer, ok bool, now time.Duration) {
+func (t *Treatment) Answered(r Request, a Answer, ok bool, now clock.Instant) {
 	switch {
 	case r.Verb == ReadVerb:
 		if ok {

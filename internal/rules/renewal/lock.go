@@ -1,6 +1,10 @@
 package renewal
 
-import "time"
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+)
 
 // Lock decides about one lock kept alive. Its events are the next renewal and the end of its
 // validity; during a renewal, the latter alone. Its user waits for the instant returned as next by
@@ -12,7 +16,7 @@ type Lock struct {
 
 // Held is a lock as its holder sees it.
 type Held struct {
-	Until    time.Duration // the end of its validity
+	Until    clock.Instant // the end of its validity
 	TTL      time.Duration // last asked of the nodes
 	Released bool          // or about to be, or gone
 }
@@ -31,13 +35,13 @@ const (
 )
 
 // Start begins to keep a lock alive. Its TTL counts from began.
-func (l *Lock) Start(h Held, began time.Duration) (next time.Duration) {
+func (l *Lock) Start(h Held, began clock.Instant) (next clock.Instant) {
 	l.busy = false
 	return min(Next(began, h.TTL), h.Until)
 }
 
 // Event is what to do at an instant.
-func (l *Lock) Event(h Held, now time.Duration) (a Action, next time.Duration) {
+func (l *Lock) Event(h Held, now clock.Instant) (a Action, next clock.Instant) {
 	switch {
 	case h.Released:
 		return Stop, 0
@@ -50,7 +54,7 @@ func (l *Lock) Event(h Held, now time.Duration) (a Action, next time.Duration) {
 }
 
 // Begin notes that a renewal has begun, and returns its number for Result.
-func (l *Lock) Begin(h Held) (seq uint16, next time.Duration) {
+func (l *Lock) Begin(h Held) (seq uint16, next clock.Instant) {
 	l.busy = true
 	l.seq++
 	return l.seq, h.Until
@@ -61,7 +65,7 @@ func (l *Lock) Awaits(seq uint16) bool { return l.busy && l.seq == seq }
 
 // Result is what to do after the renewal under way, begun at an instant. h is the lock after it.
 // random is that of Retry.
-func (l *Lock) Result(r Result, h Held, began, now time.Duration, random float64) (a Action, next time.Duration) {
+func (l *Lock) Result(r Result, h Held, began, now clock.Instant, random float64) (a Action, next clock.Instant) {
 	l.busy = false
 	switch {
 	case h.Released:
@@ -77,7 +81,7 @@ func (l *Lock) Result(r Result, h Held, began, now time.Duration, random float64
 }
 
 // Review returns the next event anew: the holder has extended the lock, or has found it lost.
-func (l *Lock) Review(h Held, now time.Duration) (next time.Duration) {
+func (l *Lock) Review(h Held, now clock.Instant) (next clock.Instant) {
 	if l.busy {
 		return h.Until
 	}

@@ -6,13 +6,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 )
+
+const second = clock.Instant(time.Second)
 
 // TestLock: the first of the release, the end of validity and the next renewal decides, also during
 // a renewal.
 func TestLock(t *testing.T) {
-	h := renewal.Held{Until: 9 * time.Second, TTL: 9 * time.Second}
+	h := renewal.Held{Until: 9 * second, TTL: 9 * time.Second}
 	var l renewal.Lock
 	require.Equal(t, renewal.Next(0, h.TTL), l.Start(h, 0))
 	for _, busy := range []bool{false, true} {
@@ -23,14 +26,14 @@ func TestLock(t *testing.T) {
 			normal = renewal.Wait
 		}
 		for _, c := range []struct {
-			now  time.Duration
+			now  clock.Instant
 			held renewal.Held
 			want renewal.Action
 		}{
-			{3 * time.Second, h, normal},
-			{9 * time.Second, h, renewal.Expire},
-			{3 * time.Second, renewal.Held{Until: 9 * time.Second, Released: true}, renewal.Stop},
-			{9 * time.Second, renewal.Held{Until: 9 * time.Second, Released: true}, renewal.Stop},
+			{3 * second, h, normal},
+			{9 * second, h, renewal.Expire},
+			{3 * second, renewal.Held{Until: 9 * second, Released: true}, renewal.Stop},
+			{9 * second, renewal.Held{Until: 9 * second, Released: true}, renewal.Stop},
 		} {
 			a, _ := l.Event(c.held, c.now)
 			require.Equal(t, c.want, a, "at %v, busy %v", c.now, busy)
@@ -40,18 +43,18 @@ func TestLock(t *testing.T) {
 
 	for r, want := range map[renewal.Result]renewal.Action{renewal.Won: renewal.Wait, renewal.Unknown: renewal.Wait, renewal.Lost: renewal.Lose} {
 		l.Begin(h)
-		a, next := l.Result(r, h, 3*time.Second, 4*time.Second, 0)
+		a, next := l.Result(r, h, 3*second, 4*second, 0)
 		require.Equal(t, want, a)
 		require.LessOrEqual(t, next, h.Until)
 	}
 	require.False(t, l.Awaits(1))
 
 	// An extend by the holder brings the next event a third of its TTL later.
-	short := renewal.Held{Until: 2 * time.Second, TTL: time.Second}
-	require.Equal(t, renewal.Next(time.Second, time.Second), l.Review(short, time.Second))
-	require.Equal(t, short.Until, l.Review(short, 1900*time.Millisecond))
+	short := renewal.Held{Until: 2 * second, TTL: time.Second}
+	require.Equal(t, renewal.Next(second, time.Second), l.Review(short, second))
+	require.Equal(t, short.Until, l.Review(short, 19*second/10))
 	l.Begin(h)
-	require.Equal(t, short.Until, l.Review(short, time.Second))
+	require.Equal(t, short.Until, l.Review(short, second))
 	l.End()
 	require.False(t, l.Awaits(5))
 }

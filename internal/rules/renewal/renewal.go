@@ -4,7 +4,11 @@
 // The instants are readings of one monotonic clock.
 package renewal
 
-import "time"
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+)
 
 // MinTTL is the least TTL with time for renewals: a third of it for the nodes to answer, and the
 // same for a second try.
@@ -19,10 +23,9 @@ const (
 
 // Next is when to renew a lock with a TTL that counts from began: a third of the TTL later. Two
 // thirds are left for failing tries.
-func Next(began, ttl time.Duration) time.Duration {
+func Next(began clock.Instant, ttl time.Duration) clock.Instant {
 	tick := max(minTick, min(ttl/64, maxTick))
-	next := began + ttl/3
-	return max(next-next%tick, began)
+	return max(began.Add(ttl/3).Truncate(tick), began)
 }
 
 // Bounds of the pause after a failed renewal.
@@ -34,7 +37,7 @@ const (
 // Retry is when to try again after a failed renewal, with validity until an instant. The pause is
 // random, an eighth to a quarter of the time left: tries come closer together towards the end, and
 // clients that failed together do not come back together. random is in [0, 1).
-func Retry(now, until time.Duration, random float64) time.Duration {
-	most := min((until-now)/4, maxPause)
-	return now + max(minPause, most/2+time.Duration(random*float64(most/2)))
+func Retry(now, until clock.Instant, random float64) clock.Instant {
+	most := min(until.Sub(now)/4, maxPause)
+	return now.Add(max(minPause, most/2+time.Duration(random*float64(most/2))))
 }

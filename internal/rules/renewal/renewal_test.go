@@ -8,12 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 )
 
 type entry struct {
 	place int
-	at    time.Duration
+	at    clock.Instant
 }
 
 func (e *entry) SetPlace(place int) { e.place = place }
@@ -27,12 +28,12 @@ func TestSchedule(t *testing.T) {
 	for range 3_000 {
 		switch n := random.IntN(10); {
 		case n < 4 || len(all) == 0:
-			e := &entry{renewal.Nowhere, time.Duration(random.IntN(1000))}
+			e := &entry{renewal.Nowhere, clock.Instant(random.IntN(1000))}
 			all = append(all, e)
 			s.Set(e, e.at)
 		case n < 8:
 			e := all[random.IntN(len(all))]
-			e.at = time.Duration(random.IntN(1000))
+			e.at = clock.Instant(random.IntN(1000))
 			s.Set(e, e.at)
 		default:
 			i := random.IntN(len(all))
@@ -55,13 +56,13 @@ func TestSchedule(t *testing.T) {
 // locks due within a tick.
 func TestNext(t *testing.T) {
 	for _, ttl := range []time.Duration{renewal.MinTTL, 100 * time.Millisecond, time.Second, 10 * time.Second, 24 * time.Hour} {
-		instants := map[time.Duration]bool{}
-		for began := time.Duration(0); began < 20*time.Millisecond; began += 99 * time.Microsecond {
+		instants := map[clock.Instant]bool{}
+		for began := clock.Instant(0); began < second/50; began = began.Add(99 * time.Microsecond) {
 			next := renewal.Next(began, ttl)
 			instants[next] = true
 			require.Greater(t, next, began)
-			require.LessOrEqual(t, next, began+ttl/3)
-			require.Greater(t, next, began+ttl/3-10*time.Millisecond)
+			require.LessOrEqual(t, next, began.Add(ttl/3))
+			require.Greater(t, next, began.Add(ttl/3-10*time.Millisecond))
 		}
 		require.LessOrEqual(t, len(instants), 21)
 		if ttl >= time.Second {
@@ -73,17 +74,17 @@ func TestNext(t *testing.T) {
 // TestRetry: tries go on while validity is left, and become more frequent.
 func TestRetry(t *testing.T) {
 	for _, random := range []float64{0, 0.999} {
-		for _, left := range []time.Duration{20 * time.Millisecond, 6 * time.Second, time.Hour} {
-			tries, now, last := 0, time.Duration(0), time.Duration(1<<62)
+		for _, left := range []clock.Instant{second / 50, 6 * second, 3600 * second} {
+			tries, now, last := 0, clock.Instant(0), clock.Forever
 			for ; now < left; tries++ {
 				next := renewal.Retry(now, left, random)
-				require.GreaterOrEqual(t, next-now, time.Millisecond)
-				require.LessOrEqual(t, next-now, time.Second)
-				require.LessOrEqual(t, next-now, last)
-				last, now = next-now, next
+				require.GreaterOrEqual(t, next.Sub(now), time.Millisecond)
+				require.LessOrEqual(t, next.Sub(now), time.Second)
+				require.LessOrEqual(t, next.Sub(now), last)
+				last, now = next.Sub(now), next
 			}
 			require.GreaterOrEqual(t, tries, 6)
-			require.Less(t, now, left+time.Millisecond, "the last try comes late")
+			require.Less(t, now, left.Add(time.Millisecond), "the last try comes late")
 		}
 	}
 }

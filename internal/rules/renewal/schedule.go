@@ -1,6 +1,8 @@
 package renewal
 
-import "time"
+import (
+	"github.com/redlock-go/redlock/internal/base/clock"
+)
 
 // Entry is an element of a [Schedule]. It remembers its own place there.
 type Entry interface {
@@ -21,7 +23,7 @@ type Schedule[E Entry] struct {
 }
 
 type slot[E Entry] struct {
-	at    time.Duration
+	at    clock.Instant
 	entry E
 }
 
@@ -31,13 +33,13 @@ const children = 4
 func (s *Schedule[E]) Len() int { return len(s.slots) }
 
 // First returns the entry with the earliest event. The schedule must not be empty.
-func (s *Schedule[E]) First() (E, time.Duration) { return s.slots[0].entry, s.slots[0].at }
+func (s *Schedule[E]) First() (E, clock.Instant) { return s.slots[0].entry, s.slots[0].at }
 
 // At is the instant of an entry's next event. The entry must be there.
-func (s *Schedule[E]) At(e E) time.Duration { return s.slots[e.Place()].at }
+func (s *Schedule[E]) At(e E) clock.Instant { return s.slots[e.Place()].at }
 
 // Set gives e its next event, and adds it if it is not there.
-func (s *Schedule[E]) Set(e E, at time.Duration) {
+func (s *Schedule[E]) Set(e E, at clock.Instant) {
 	place := e.Place()
 	if place == Nowhere {
 		place = len(s.slots)

@@ -1,18 +1,22 @@
 package renewal
 
-import "time"
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+)
 
 // Validity is the end of a lock's validity. It only moves forward: no extend shortens a key at a
 // node. So an extend without a result, or with late bytes, changes nothing for the worse.
 type Validity struct {
 	TTL   time.Duration // of the last successful extension, and of renewals
-	Until time.Duration // 0: the lock is lost
+	Until clock.Instant // 0: the lock is lost
 }
 
 // Pass passes the lock on to a holder asking for ttl, and returns the end of validity. It refuses
 // if less than 7/8 of ttl is left, or more than ttl. The next renewals ask for ttl.
-func (v *Validity) Pass(now, ttl time.Duration) (until time.Duration, ok bool) {
-	if left := v.Until - now; left < ttl-ttl/8 || left > ttl {
+func (v *Validity) Pass(now clock.Instant, ttl time.Duration) (until clock.Instant, ok bool) {
+	if left := v.Until.Sub(now); left < ttl-ttl/8 || left > ttl {
 		return 0, false
 	}
 	v.TTL = ttl
@@ -21,8 +25,8 @@ func (v *Validity) Pass(now, ttl time.Duration) (until time.Duration, ok bool) {
 
 // Repair is how long a node without the key may be given it again: the copy ends with the certain
 // validity. It is 0 once that is over.
-func (v *Validity) Repair(now time.Duration) time.Duration {
-	return max(0, v.Until-now).Truncate(time.Millisecond)
+func (v *Validity) Repair(now clock.Instant) time.Duration {
+	return max(0, v.Until.Sub(now)).Truncate(time.Millisecond)
 }
 
 // Result is the result of an extension.

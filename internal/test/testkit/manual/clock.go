@@ -4,6 +4,8 @@ package manual
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
 // Clock is a clock.Clock that moves only by Advance. It is safe for concurrent use. The zero value
@@ -13,7 +15,7 @@ type Clock struct {
 }
 
 // Now returns the sum of all advances so far.
-func (c *Clock) Now() time.Duration { return time.Duration(c.now.Load()) }
+func (c *Clock) Now() clock.Instant { return clock.Instant(c.now.Load()) }
 
 // Advance moves the clock forward by d. It panics if d is negative: no monotonic clock goes back,
 // so a test with such a need tests something impossible.
