@@ -125,6 +125,7 @@ func TestLocks(t *testing.T) {
 		SET k v NX => -ERR lock "k": asks for no expiry
 		SETNX k v => -ERR lock "k": asks for no expiry
 		PSETEX k 1000 v => -ERR this server only holds locks: use SET with NX
+		BLPOP lock-signal:n nan => -ERR timeout is not a float
 		BLPOP list 1 => -ERR this server only holds locks
 		SET k v NX EX 40000000 => -ERR lock "k": TTL is not allowed
 	`)

@@ -110,7 +110,7 @@ func (c *conn) fence(args []string, r *session.Reply) session.Plan {
 		c.fail(r, args[1], refusal("there are no fencing tokens: start the server with -fenced"))
 		return session.Plan{}
 	}
-	return c.on(args[1], func(_ context.Context, key string, r *session.Reply) (*grants.Grant, error) {
+	plan := c.on(args[1], func(_ context.Context, key string, r *session.Reply) (*grants.Grant, error) {
 		if n := c.server.grants.Fence(key, args[2]); n != 0 {
 			r.Int(int64(n))
 		} else {
@@ -118,6 +118,8 @@ func (c *conn) fence(args []string, r *session.Reply) session.Plan {
 		}
 		return nil, nil
 	})
+	plan.Waits = true // it asks no node
+	return plan
 }
 
 // inspect is RL.INSPECT key.
@@ -160,11 +162,11 @@ func (c *conn) blpop(args []string, r *session.Reply) session.Plan {
 	case !found:
 		c.fail(r, args[1], refusal("this server only holds locks: BLPOP waits for "+signal+"… alone"))
 		return session.Plan{}
-	case err != nil || seconds < 0 || seconds > math.MaxInt64/1e9/2:
+	case err != nil || !(seconds >= 0 && seconds <= math.MaxInt64/1e9/2): // it may be NaN
 		r.Error("ERR timeout is not a float or out of range")
 		return session.Plan{}
 	}
-	return c.waitFor(signalled+name, time.Duration(seconds*float64(time.Second)), func(free bool, r *session.Reply) {
+	return c.waitFor(signalled+name, time.Duration(math.Ceil(seconds*1000))*time.Millisecond, func(free bool, r *session.Reply) {
 		if free {
 			r.List(args[1], "1")
 		} else {

@@ -34,6 +34,9 @@ func (s *Store) put(key string, g *Grant) {
 func (s *Store) remove(key string, g *Grant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if g.end != nil {
+		g.end.Stop() // or it wakes a waiter for the next holder's lock
+	}
 	if s.table[key] == g {
 		delete(s.table, key)
 	}

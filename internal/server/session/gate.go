@@ -59,11 +59,14 @@ func (g *gate) enter(j job) bool {
 	return true
 }
 
-// leave notes how long a command took to run, and lets the first in line in.
-func (g *gate) leave(took time.Duration) {
+// leave notes how long a command took to run, and lets the first in line in. A failed command may
+// have asked no node: then it is no measure of their time.
+func (g *gate) leave(took time.Duration, hasFailed bool) {
 	g.mu.Lock()
 	g.inside--
-	g.least = min(g.least, took)
+	if !hasFailed {
+		g.least = min(g.least, took)
+	}
 	switch now := time.Now(); {
 	case took > g.least+slack:
 		if now.Sub(g.judged) > took { // commands running then have ended

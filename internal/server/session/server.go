@@ -108,7 +108,15 @@ func (s *Server) begin(conn net.Conn) bool {
 	n.in.server = s
 	s.sessions[n] = struct{}{}
 	n.in.begin(nil)
-	s.running.Go(n.serve)
+	serve := n.serve
+	if c, isTLS := conn.(interface{ Handshake() error }); isTLS { // parked before its end, it would fail
+		n.limitRead(time.Now().Add(s.limits.Read))
+		serve = func() {
+			_ = c.Handshake() // an error comes again
+			n.serve()
+		}
+	}
+	s.running.Go(serve)
 	return true
 }
 

@@ -1,12 +1,15 @@
 package session
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"net"
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/redlock-go/redlock/resp"
 )
 
 // session is one connection.
@@ -48,12 +51,11 @@ var (
 // bytes are there.
 func (s *session) arrive(args []string, size int, isLast bool) error {
 	r := requests.Get().(*request)
-	r.args = args
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// Clients that do not read must not stop those that do. The command before may have just been answered.
 	if r.isCharged = s.server.budget.take(size+overhead, s.depth < 2 && size <= small); r.isCharged {
-		r.size = size
+		r.args, r.size = args, size
 	}
 	var err error
 	for s.isFull() && !s.gone && err == nil {
@@ -214,7 +216,8 @@ func (s *session) run(r *request) {
 	began := time.Now()
 	undo := r.plan.Run(s.ctx, &r.reply)
 	if !r.plan.Waits {
-		s.server.gate.leave(time.Since(began)) // before a slow reader can hold this up
+		hasFailed := s.ctx.Err() != nil || bytes.HasPrefix(r.reply.buf, []byte{byte(resp.Error)})
+		s.server.gate.leave(time.Since(began), hasFailed) // before a slow reader can hold this up
 	}
 	s.complete(r, undo)
 }
@@ -243,9 +246,11 @@ func (s *session) complete(r *request, undo func()) {
 		s.alone = nil
 		for s.held != nil && s.alone == nil {
 			h := s.held
-			if s.held = h.next; s.closing {
+			switch s.held = h.next; {
+			case h.done: // a message, or refused
+			case s.closing:
 				h.done = true // without a reply
-			} else {
+			default:
 				s.plan(h)
 			}
 		}

@@ -1,0 +1,125 @@
+package session
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestHeld: a message, or a refused command, behind a command that waits for another one keeps its
+// place, is no command, and keeps no argument.
+func TestHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var push Push
+		s := New(Limits{Memory: 2000}, func(_ int64, p Push) Commands {
+			push = p
+			return echo{}
+		})
+		l := make(pipes)
+		go func() { _ = s.Serve(l) }()
+		mine, theirs := net.Pipe()
+		l <- theirs
+		_, err := mine.Write([]byte("WAIT\r\nPING\r\n"))
+		require.NoError(t, err)
+		synctest.Wait()
+		push(func(r *Reply) { r.Simple("message") })
+		_, err = mine.Write([]byte("ECHO " + strings.Repeat("x", 480) + "\r\nECHO " + strings.Repeat("y", 480) + "\r\n"))
+		require.NoError(t, err)
+		synctest.Wait()
+		for n := range s.sessions {
+			kept := 0
+			n.mu.Lock()
+			for r := n.first; r != nil; r = r.next {
+				kept += len(strings.Join(r.args, ""))
+			}
+			n.mu.Unlock()
+			require.Less(t, kept, 900, "the refused one's are among them")
+		}
+		want := "+WAIT\r\n+PING\r\n+message\r\n+ECHO\r\n-OOM " + string(errNoMemory) + "\r\n"
+		got := make([]byte, len(want))
+		_, err = io.ReadFull(mine, got)
+		require.NoError(t, err)
+		require.Contains(t, string(got), want)
+		require.NoError(t, mine.Close())
+		s.Stop(t.Context())
+		require.Zero(t, s.budget.used.Load())
+	})
+}
+
+// TestSlowHandshake: a TLS connection has as long for its handshake as for a command.
+func TestSlowHandshake(t *testing.T) {
+	certified := httptest.NewTLSServer(nil)
+	defer certified.Close()
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Limits{}, func(int64, Push) Commands { return echo{} })
+		l := make(pipes)
+		go func() { _ = s.Serve(l) }()
+		mine, theirs := net.Pipe()
+		silent, other := net.Pipe()
+		l <- tls.Server(theirs, certified.TLS)
+		l <- tls.Server(other, certified.TLS)
+		time.Sleep(3 * parkEvery)
+		client := tls.Client(mine, &tls.Config{InsecureSkipVerify: true})
+		_, err := client.Write([]byte("PING\r\n"))
+		require.NoError(t, err)
+		for range 2 {
+			got := make([]byte, 7)
+			_, err = io.ReadFull(client, got)
+			require.NoError(t, err)
+			require.Equal(t, "+PING\r\n", string(got))
+			time.Sleep(10 * s.limits.Read) // it is parked
+			_, err = client.Write([]byte("PING\r\n"))
+			require.NoError(t, err)
+		}
+		_, err = silent.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+		require.NoError(t, mine.Close())
+		s.Stop(t.Context())
+	})
+}
+
+// refusing answers OK in twenty milliseconds, and REFUSED with an error at once.
+type refusing struct{}
+
+func (refusing) Gone() {}
+
+func (refusing) Plan(args []string, r *Reply) Plan {
+	return Plan{Run: func(ctx context.Context, r *Reply) func() {
+		if args[0] == "REFUSED" {
+			r.Error("ERR")
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond)
+		r.OK()
+		return nil
+	}}
+}
+
+// TestRefusedIsNoMeasure: a command refused before the nodes were asked makes the room no smaller
+// for the others.
+func TestRefusedIsNoMeasure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Limits{}, func(int64, Push) Commands { return refusing{} })
+		l := make(pipes)
+		go func() { _ = s.Serve(l) }()
+		mine, theirs := net.Pipe()
+		l <- theirs
+		go func() { _, _ = io.Copy(io.Discard, mine) }()
+		for range 20 {
+			_, err := mine.Write([]byte("REFUSED\r\n" + strings.Repeat("OK\r\n", 50)))
+			require.NoError(t, err)
+			time.Sleep(time.Second)
+		}
+		require.GreaterOrEqual(t, s.gate.room, float64(startRoom))
+		require.NoError(t, mine.Close())
+		s.Stop(t.Context())
+	})
+}
