@@ -35,7 +35,7 @@ type Plan struct {
 	// Alone: the command runs after all before it are complete, and those after it begin after its
 	// end.
 	Alone bool
-	Waits bool // for other clients, Alone, or for nobody: it takes no room in the gate
+	Waits bool // for other clients, Alone, or asks no node: it takes no room in the gate
 	Close bool // the connection ends after the reply
 }
 
