@@ -117,6 +117,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 	op, _, err := c.Do(ctx)
 	if err == nil && g.clock.Now() >= c.Until() { // this goroutine may have waited long to run again
 		err = engine.ErrExpired
+		c.Rollback(err)
 	}
 	result := holding.ResultOf(err)
 	if g.keeper.Extended(h.hold, c.Validity(), result); result != renewal.Unknown {
@@ -126,10 +127,15 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		g.freed(&s)
 	}
 	err = g.reportEnd(ctx, &c, op, err)
-	switch {
-	case err == engine.ErrExpired && h.Remaining() > 0: // it has brought nothing, and shortened nothing
-		return nil
-	case err == engine.ErrExpired, err == engine.ErrNotHeld:
+	if err == engine.ErrExpired {
+		switch left := h.Remaining(); {
+		case left > g.left(c.Until()): // it has brought nothing, and shortened nothing
+			return nil
+		case left > 0: // renewals have overtaken it: the validity it was about is over
+			return h.Extend(ctx, ttl)
+		}
+	}
+	if err == engine.ErrExpired || err == engine.ErrNotHeld {
 		h.reportLost(s.Key, err)
 	}
 	return err
@@ -184,6 +190,7 @@ func (h Handle) release(ctx context.Context) error {
 		return err
 	}
 	defer c.Free()
+	c.Watch(ctx) // ctx is user code too
 	ended := ctx.Err()
 	var along fresh
 	if ended == nil {
@@ -193,7 +200,6 @@ func (h Handle) release(ctx context.Context) error {
 	if !ok { // another caller has released it since, or passed it on
 		return engine.ErrNotHeld
 	}
-	c.Watch(ctx)
 	c.About(s.Token, fencing.Block{}, absent)
 	op, unsent, err := h.send(ctx, &c, ended != nil, &s, along)
 	return h.released(ctx, &c, op, unsent, cmp.Or(err, ended))

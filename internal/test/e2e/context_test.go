@@ -129,6 +129,24 @@ func TestContextMayPanic(t *testing.T) {
 	})
 }
 
+// TestReleaseOfPanickingContext: a context that panics, in either method, leaves the lock as it was.
+func TestReleaseOfPanickingContext(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, cluster.Listening(new(cluster.HookRecorder)))
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		for _, method := range []func(*panickingContext) *atomic.Int64{
+			func(p *panickingContext) *atomic.Int64 { return &p.err },
+			func(p *panickingContext) *atomic.Int64 { return &p.done },
+		} {
+			p := &panickingContext{Context: t.Context()}
+			method(p).Store(1)
+			require.ErrorContains(t, testkit.Try(t, "Release", func() error { return l.Release(p) }), "of a context's")
+			require.NotZero(t, l.Remaining())
+		}
+		require.NoError(t, l.Extend(t.Context(), ttl))
+	})
+}
+
 // lockingContext has methods that take a lock.
 type lockingContext struct {
 	context.Context

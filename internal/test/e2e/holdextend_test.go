@@ -3,9 +3,12 @@ package e2e
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
@@ -38,5 +41,23 @@ func TestKeptByHand(t *testing.T) {
 			stopThird()
 		}
 		require.NoError(t, l.Release(t.Context()))
+	})
+}
+
+// TestOvertakenExtend: an extend that waits for longer than the validity it is about, while renewals
+// overtake it, brings what it was asked for.
+func TestOvertakenExtend(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, func(c *redlock.Config) { knobs.Of(c).MaxInFlight = 64 })
+		l := cluster.MustAcquire(t, r.Client, "k", time.Second)
+		require.NoError(t, cluster.Keep(l, nil))
+		for _, s := range r.Servers {
+			s.Delay(200 * time.Millisecond)
+		}
+		for range 640 { // a dozen batches
+			require.NoError(t, r.Submit(releaseOp("other", func(*redlock.Op) {})))
+		}
+		require.NoError(t, l.Extend(t.Context(), time.Hour))
+		require.Greater(t, l.Remaining(), 50*time.Minute)
 	})
 }

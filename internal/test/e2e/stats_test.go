@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -241,6 +242,49 @@ func TestStatsUnderLoad(t *testing.T) {
 		require.Equal(t, [4]cluster.Results{redlock.OpAcquire: s.Acquire, redlock.OpRelease: s.Release}, heard.Kinds)
 		for _, n := range s.Nodes {
 			require.Equal(t, s.Operations, n.Granted+n.Denied+n.Failed)
+		}
+	})
+}
+
+// requireHeard waits until nothing is under way. The hooks have then heard of what Stats counts.
+func requireHeard(t *testing.T, r *cluster.Cluster, heard *cluster.HookRecorder) {
+	t.Helper()
+	s := cluster.Settle(t, r.Client)
+	heard.Mu.Lock()
+	defer heard.Mu.Unlock()
+	require.Equal(t, [4]cluster.Results{redlock.OpAcquire: s.Acquire, redlock.OpExtend: s.Extend, redlock.OpRelease: s.Release}, heard.Kinds)
+}
+
+// TestLateStats: Stats counts what callers and hooks hear, at whichever reading of the clock a
+// machine was found to have been suspended.
+func TestLateStats(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		var heard cluster.HookRecorder
+		r := cluster.New(t, 3, cluster.Listening(&heard))
+		var left atomic.Int64 // readings until the machine has slept
+		r.Machine.Read = func() {
+			if left.Add(-1) == 0 {
+				r.Machine.Skip(2 * ttl)
+			}
+		}
+		for n := range int64(16) {
+			for _, call := range []func(l redlock.Lock, key string){
+				func(_ redlock.Lock, key string) { _, _ = r.TryAcquire(t.Context(), key, ttl) },
+				func(_ redlock.Lock, key string) { _, _ = r.TryAcquireAll(t.Context(), ttl, key, key+" too") },
+				func(_ redlock.Lock, key string) { _ = cluster.Submit(t, r.Client, acquireOp(key)) },
+				func(l redlock.Lock, _ string) { _ = l.Extend(t.Context(), ttl) },
+				func(l redlock.Lock, _ string) { _ = l.Release(t.Context()) },
+			} {
+				r.AwaitUp(t)
+				l := cluster.MustAcquire(t, r.Client, "held", ttl)
+				left.Store(n + 1)
+				call(l, fmt.Sprint(n))
+				left.Store(0)
+				requireHeard(t, r, &heard)
+				for _, s := range r.Servers {
+					s.Flush()
+				}
+			}
 		}
 	})
 }
