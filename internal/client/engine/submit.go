@@ -87,7 +87,9 @@ func (e *Engine) enqueueAll(l list, along *Call, now clock.Instant, u urgency) e
 	for op := l.pop(); op != nil; op = l.pop() {
 		op.Err, op.Until = err, clock.Never // no phase to end: it was not begun
 		op.advance(idle)
-		e.counters.noteOp(op, err)
+		if along == nil || err != ErrBusy { // else each of the two callers asks again, alone
+			e.counters.noteOp(op, err)
+		}
 	}
 	if along != nil {
 		along.Complete(nil)

@@ -106,9 +106,11 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holdi
 	w := g.lines.Join(s.Key, c.First(), denied, t.Last, nil)
 	defer w.Leave()
 	for {
-		switch why, handed := w.Await(ctx, t); why {
-		case waiting.MayAttempt:
-		case waiting.Handed:
+		why, handed := w.Await(ctx, t)
+		sent := w.AwaitSent()
+		switch {
+		case sent, why == waiting.MayAttempt: // what was sent is an attempt, also if the wait has ended since
+		case why == waiting.Handed:
 			h := Handle{group: g, hold: handed, key: s.Key}
 			if h.accept(t) {
 				return h, nil
@@ -119,7 +121,7 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holdi
 			return Handle{}, g.waitedInVain(ctx, t, why)
 		}
 		t.Attempts++
-		h, r, err := g.attempt(ctx, c, s, w.AwaitSent())
+		h, r, err := g.attempt(ctx, c, s, sent)
 		w.Attempted(h.hold, deniedBy(c.First()), err)
 		g.report(ctx, h, r, w)
 		if err == nil || !t.ShouldRetry(err) {
@@ -240,7 +242,7 @@ func (g *Group) acquired(ctx context.Context, t *waiting.Tries, h Handle, err er
 
 // gaveUp is the error of an Acquire after its last attempt, which has ended with err.
 func (g *Group) gaveUp(ctx context.Context, t *waiting.Tries, err error) error {
-	if t.End == waiting.AttemptsUsedUp { // also if ctx has ended since
+	if err != nil && t.End == waiting.AttemptsUsedUp { // also if ctx has ended since
 		return g.acquireError(t, nil)
 	}
 	if err == nil || err == engine.ErrClosed || err != context.Canceled && ctx.Err() == nil { // Do returns Canceled for a context without an error

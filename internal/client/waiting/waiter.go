@@ -388,6 +388,7 @@ func (w *Waiter) Left(h holding.Hold, err error) {
 func (w *Waiter) AwaitSent() bool {
 	s := w.lines.lock(w.key)
 	sent := w.sent
+	w.parked = false // no release takes it along any more
 	s.mu.Unlock()
 	if !sent {
 		return false
@@ -432,7 +433,7 @@ func (w *Waiter) Leave() {
 	for w.parked = false; w.acts != nil; w.parked = false { // a release may send its call along until the last moment
 		s.mu.Unlock()
 		if w.AwaitSent() && w.call.Err == nil {
-			l.cfg.Engine.Abandon(&w.call.Op)
+			l.cfg.Engine.Discount(&w.call.Op, context.Canceled)
 		}
 		w.finish(func(l *line, _ *contention.Surroundings) { l.contender.Freed() })
 		s.mu.Lock()

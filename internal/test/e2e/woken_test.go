@@ -73,7 +73,8 @@ func TestEveryEndWakes(t *testing.T) {
 // TestBusyRelease: a release with an acquire along goes alone if there is no room for it.
 func TestBusyRelease(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 1, func(c *redlock.Config) { c.NoHandOver = true; c.MaxWaiting = 1 })
+		var heard cluster.HookRecorder
+		r := cluster.New(t, 1, cluster.Listening(&heard), func(c *redlock.Config) { c.NoHandOver = true; c.MaxWaiting = 1 })
 		held := cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(r.Servers)), "k", ttl)
 		next := acquiring(t, r.Client, "k")
 		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
@@ -85,6 +86,7 @@ func TestBusyRelease(t *testing.T) {
 		time.Sleep(50 * time.Millisecond) // it is held
 		require.NoError(t, l.Value.Release(t.Context()))
 		require.NoError(t, testkit.Get(t, third).Err)
+		requireHeard(t, r, &heard) // neither of the two counts twice
 	})
 }
 
@@ -167,6 +169,54 @@ func TestGivesUpAlong(t *testing.T) {
 	l, err := r.Acquire(t.Context(), "k", ttl)
 	require.NoError(t, err)
 	require.NoError(t, l.Release(t.Context()))
+}
+
+// gatedContext has an Err that waits, once it is told to.
+type gatedContext struct {
+	context.Context
+	waits       atomic.Bool
+	begun, goOn chan struct{}
+}
+
+func (c *gatedContext) Err() error {
+	if c.waits.CompareAndSwap(true, false) {
+		close(c.begun)
+		<-c.goOn
+	}
+	return c.Context.Err()
+}
+
+// TestEndedAlong: a waiter whose context ends while its acquire, sent along with a release, is won
+// has the lock, and a hook hears of it. If the context panics, nothing was won.
+func TestEndedAlong(t *testing.T) {
+	for name, panics := range map[string]bool{"ends": false, "panics": true} {
+		cluster.Run(t, name, func(t *testing.T) {
+			var heard cluster.HookRecorder
+			r := cluster.New(t, 1, cluster.Listening(&heard), rarely, func(c *redlock.Config) { c.NoHandOver = true })
+			held := cluster.MustAcquire(t, r.Client, "k", ttl)
+			parent, cancel := context.WithCancel(t.Context())
+			var broken atomic.Bool
+			ctx := &gatedContext{Context: errContext{parent, &broken}, begun: make(chan struct{}), goOn: make(chan struct{})}
+			next := testkit.Start(func() error { _, err := r.Acquire(ctx, "k", ttl); return err })
+			awaitTracked(t, r.Servers[0], 2)
+			time.Sleep(50 * time.Millisecond) // until it sleeps
+			ctx.waits.Store(true)
+			require.NoError(t, held.Release(t.Context()))
+			testkit.Get(t, ctx.begun)
+			r.AwaitHolders(t, 1, "k")
+			cancel()
+			broken.Store(panics)
+			close(ctx.goOn)
+			if err := testkit.Get(t, next); panics {
+				require.ErrorContains(t, err, "err")
+				require.EqualValues(t, 1, cluster.Settle(t, r.Client).Acquire.Won)
+				r.AwaitEmpty(t)
+			} else {
+				require.NoError(t, err)
+				requireHeard(t, r, &heard)
+			}
+		})
+	}
 }
 
 // TestLateComer: a refusal, old when its caller comes to stand in line, does not undo the first's
