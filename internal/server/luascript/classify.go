@@ -46,8 +46,18 @@ func (r *run) plan() (p Plan) {
 			refuse("the reply is what one of %d keys holds", len(members))
 		}
 	}
-	p.Class = classOf(&p.Rows)
-	p.Token = r.tokenOf(r.keys[members[0]].became[Absent])
+	effects := [...]Effect{p.Rows[Absent].Effect, p.Rows[Owned].Effect, p.Rows[Foreign].Effect}
+	class, isKnown := classes[effects]
+	if !isKnown {
+		refuse("absent keys: %s, the token's: %s, those of others: %s; that is no operation on a lock", effects[0], effects[1], effects[2])
+	}
+	// The token is the compared argument, or else the written one.
+	p.Class, p.Token = class, r.token
+	if set := r.keys[members[0]].became[Absent]; !r.hasToken {
+		p.Token = set.value
+	} else if set.effect == Set && !bytes.Equal(set.value, r.token) {
+		refuse("another value is written than the one that is compared")
+	}
 	for h, row := range p.Rows {
 		isReleased := p.Class == ForceRelease || p.Class == Release && Holding(h) != Foreign
 		if row.hasSignalled && !isReleased {
@@ -77,31 +87,11 @@ func (r *run) members() (members []int) {
 	return members
 }
 
-// tokenOf returns the token: the compared argument, or else the written one.
-func (r *run) tokenOf(set change) []byte {
-	switch {
-	case !r.hasToken:
-		return set.value
-	case set.effect == Set && !bytes.Equal(set.value, r.token):
-		refuse("another value is written than the one that is compared")
-	}
-	return r.token
-}
-
 // classes is the table of the package comment.
 var classes = map[[3]Effect]Class{
 	{None, None, None}: Query, {Set, None, None}: Acquire, {Set, Expire, None}: AcquireOrRenew,
 	{None, Delete, None}: Release, {None, Expire, None}: Extend,
 	{None, Delete, Delete}: ForceRelease, {None, Expire, Expire}: ForceExtend,
-}
-
-func classOf(rows *[3]Row) Class {
-	effects := [3]Effect{rows[Absent].Effect, rows[Owned].Effect, rows[Foreign].Effect}
-	class, isKnown := classes[effects]
-	if !isKnown {
-		refuse("absent keys: %s, the token's: %s, those of others: %s; that is no operation on a lock", effects[0], effects[1], effects[2])
-	}
-	return class
 }
 
 func (e Effect) String() string {
@@ -114,16 +104,12 @@ func (r *run) checkMixed(class Class, members []int) {
 	if class != Acquire && class != Release && class != Extend {
 		refuse("%s of %d keys", class, len(members))
 	}
-	for _, odd := range members {
-		for _, its := range []Holding{Absent, Owned, Foreign} {
-			for _, theirs := range []Holding{Absent, Owned, Foreign} {
-				if its != theirs {
-					r.mixed(class, members, func(i int) Holding {
-						if i == odd {
-							return its
-						}
-						return theirs
-					})
+	for odd := range members {
+		for its := range Foreign + 1 {
+			for theirs := range Foreign + 1 {
+				if holds := slices.Repeat([]Holding{theirs}, len(members)); its != theirs {
+					holds[odd] = its
+					r.mixed(class, members, holds)
 				}
 			}
 		}
@@ -131,8 +117,16 @@ func (r *run) checkMixed(class Class, members []int) {
 }
 
 // mixed runs the script with different holdings of the keys, and returns its effect on each.
-func (r *run) mixed(class Class, members []int, before func(i int) Holding) (effects []Effect) {
-	r.in(before)
+func (r *run) mixed(class Class, members []int, holds []Holding) (effects []Effect) {
+	r.in(func(i int) Holding {
+		if at := slices.Index(members, i); at >= 0 {
+			return holds[at]
+		}
+		return Absent
+	})
+	if !slices.Equal(r.members(), members) {
+		refuse("a key is used only where others differ")
+	}
 	for _, i := range members {
 		k := &r.keys[i]
 		effect := r.change(k).effect
@@ -154,12 +148,7 @@ func (p *Plan) In(holds []Holding) (row *Row, effects []Effect, err error) {
 	defer catch(p.run.script.name, &err)
 	members := p.run.members()
 	p.run.steps = 0
-	effects = p.run.mixed(p.Class, members, func(i int) Holding {
-		if at := slices.Index(members, i); at >= 0 {
-			return holds[at]
-		}
-		return Absent
-	})
+	effects = p.run.mixed(p.Class, members, holds)
 	row = &Row{Reply: replyOf(p.run.result, new(int)), Messages: p.run.messages}
 	if row.Reply.Shows() {
 		refuse("the reply is what one of %d keys holds", len(members))
@@ -170,6 +159,9 @@ func (p *Plan) In(holds []Holding) (row *Row, effects []Effect, err error) {
 // maxReply bounds the items and the bytes of a reply. A table may contain another one twice, so a
 // few steps could make a reply too large for any memory.
 const maxReply = 4 << 10
+
+// kinds is the kind of a table as a reply, by its field.
+var kinds = map[string]Kind{"": Array, "ok": Status, "err": Error}
 
 // replyOf converts a result as Redis does. size is the size of the reply so far.
 func replyOf(v value, size *int) (reply Reply) {
@@ -197,14 +189,12 @@ func replyOf(v value, size *int) (reply Reply) {
 		for _, item := range v.table.items {
 			reply.Items = append(reply.Items, replyOf(item, size))
 		}
-		switch field := v.table.field; {
-		case field == "":
-			reply.Kind = Array
-		case v.table.items[0].kind != str:
+		if reply.Kind = kinds[v.table.field]; reply.Kind == Array {
+			return reply
+		} else if v.table.items[0].kind != str {
 			refuse("a status or an error that is no string")
-		default:
-			return Reply{Kind: map[string]Kind{"ok": Status, "err": Error}[field], Text: reply.Items[0].Text}
 		}
+		return Reply{Kind: reply.Kind, Text: reply.Items[0].Text}
 	}
 	return reply
 }

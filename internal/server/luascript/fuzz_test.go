@@ -34,7 +34,7 @@ func FuzzScript(f *testing.F) {
 
 func requirePlan(t *testing.T, p Plan) {
 	require.NotEmpty(t, p.Keys)
-	require.Equal(t, p.Class, classOf(&p.Rows))
+	require.Equal(t, p.Class, classes[[...]Effect{p.Rows[Absent].Effect, p.Rows[Owned].Effect, p.Rows[Foreign].Effect}])
 	if p.Class != Query && p.Class != ForceRelease && p.Class != ForceExtend {
 		require.NotNil(t, p.Token)
 	}
