@@ -14,7 +14,7 @@ type command struct {
 var commands = map[string]command{
 	"GET": {1, 1, (*run).get}, "EXISTS": {1, maxArgs, (*run).exists}, "PTTL": {1, 1, (*run).ttl}, "TTL": {1, 1, (*run).ttl},
 	"SET": {2, 8, (*run).set}, "SETNX": {2, 2, (*run).setNX}, "SETEX": {3, 3, (*run).setEX}, "PSETEX": {3, 3, (*run).setEX},
-	"DEL": {1, maxArgs, (*run).del}, "UNLINK": {1, maxArgs, (*run).del}, "PERSIST": {1, 1, (*run).persist},
+	"DEL": {1, maxArgs, (*run).exists}, "UNLINK": {1, maxArgs, (*run).exists}, "PERSIST": {1, 1, (*run).persist},
 	"EXPIRE": {2, 2, (*run).expire}, "PEXPIRE": {2, 2, (*run).expire}, "EXPIREAT": {2, 2, (*run).expire}, "PEXPIREAT": {2, 2, (*run).expire},
 	"PUBLISH": {2, 2, (*run).publish}, "LPUSH": {2, maxArgs, (*run).push}, "RPUSH": {2, maxArgs, (*run).push},
 	"SELECT": {1, 1, (*run).selectDB},
@@ -23,18 +23,15 @@ var commands = map[string]command{
 // call calls a command. isUnused: its result is.
 func (r *run) call(name string, c command, args []expression, isUnused bool) value {
 	r.step(10)
-	before := len(r.args)
-	for _, e := range args {
-		v := r.eval(e)
+	given := r.all(args)
+	for _, v := range given {
 		if k := v.kind; k == null || k == boolean || k == tables {
 			refuse("an argument of %s is a %s", name, k)
 		} else if k == hidden && name != "PUBLISH" {
 			refuse("an argument of %s is not known", name)
 		}
-		r.args = append(r.args, v)
 	}
-	given := r.args[before:]
-	if r.args = r.args[:before]; len(given) < c.least || len(given) > c.most {
+	if len(given) < c.least || len(given) > c.most {
 		refuse("%s with %d arguments", name, len(given))
 	}
 	r.command, r.isUnused = name, isUnused
@@ -75,30 +72,21 @@ func (r *run) get(args []value) value {
 	}
 }
 
-func (r *run) exists(args []value) value {
-	n := 0.0
-	for _, arg := range args {
-		n += count(r.lock(arg).exists).num
-	}
-	return num(n)
-}
-
 func (r *run) ttl(args []value) value {
-	k, unit, ms := r.lock(args[0]), milliseconds, 0.0
-	if ms = float64(k.ttl.Milliseconds); r.command == "TTL" {
-		unit = seconds
+	k, unit := r.lock(args[0]), milliseconds
+	ms := float64(k.ttl.Milliseconds)
+	if r.command == "TTL" {
+		unit, ms = seconds, math.Floor((ms+500)/1000)
 	}
 	switch {
 	case !k.exists:
 		return num(-2)
 	case k.ttl.None:
 		return num(-1)
-	case k.ttl.Rest && ms != 0:
+	case k.ttl.Rest && k.ttl.Milliseconds != 0:
 		refuse("%s after the TTL was set to an unknown time", r.command)
 	case k.ttl.Rest:
 		return value{kind: numeric, unit: unit, key: args[0].key}
-	case unit == seconds:
-		ms = math.Floor((ms + 500) / 1000)
 	}
 	return num(ms)
 }
@@ -151,9 +139,6 @@ func (r *run) set(args []value) value {
 	k := r.lock(args[0])
 	ttl, when, seen := TTL{None: true}, "", 0
 	for i := 2; i < len(args); i++ {
-		if args[i].kind != str {
-			refuse("an option of SET that is no string")
-		}
 		option := strings.ToUpper(string(args[i].str))
 		switch option {
 		case "NX", "XX":
@@ -172,7 +157,7 @@ func (r *run) set(args []value) value {
 				ttl = k.ttl
 			}
 		default:
-			if args[i].origin != inText {
+			if args[i].kind != str || args[i].origin != inText {
 				option = "an option that is no constant"
 			}
 			refuse("SET with %s", option)
@@ -201,12 +186,17 @@ func (r *run) setEX(args []value) value {
 	return r.write(k, args[2], r.until(args[0].key, r.command, args[1]))
 }
 
-func (r *run) del(args []value) value {
-	n := 0.0
+// exists is EXISTS, and DEL.
+func (r *run) exists(args []value) value {
+	n, use := 0.0, r.touch
+	if r.command == "EXISTS" {
+		use = r.lock
+	}
 	for _, arg := range args {
-		k := r.touch(arg)
-		n += count(k.exists).num
-		k.exists = false
+		if k := use(arg); k.exists {
+			n++
+			k.exists = r.command == "EXISTS"
+		}
 	}
 	return num(n)
 }

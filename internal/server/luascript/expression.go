@@ -25,7 +25,8 @@ func (p *parser) expression(above int) (left expression) {
 	defer p.deeper()()
 	if does := unary[p.next.text]; does != nil && p.is(p.next.text) {
 		p.advance()
-		left = apply(does, p.expression(ofUnary))
+		of := p.expression(ofUnary)
+		left = func(r *run) value { return does(r.eval(of)) }
 	} else {
 		left = p.simple()
 	}
@@ -39,10 +40,6 @@ func (p *parser) expression(above int) (left expression) {
 		right := p.expression(o.priority - o.isRight)
 		left = operation(sign, o.does, left, right)
 	}
-}
-
-func apply(does func(of value) value, of expression) expression {
-	return func(r *run) value { return does(r.eval(of)) }
 }
 
 func operation(sign string, does func(r *run, a, b value) value, left, right expression) expression {
@@ -59,6 +56,8 @@ func operation(sign string, does func(r *run, a, b value) value, left, right exp
 	}
 }
 
+var constants = map[string]value{"nil": {}, "true": truth(true), "false": truth(false)}
+
 func (p *parser) simple() expression {
 	switch {
 	case p.next.kind == number:
@@ -70,12 +69,8 @@ func (p *parser) simple() expression {
 		return constant(value{kind: numeric, origin: inText, num: n})
 	case p.next.kind == text:
 		return constant(literal(p.advance().text))
-	case p.accept("nil"):
-		return constant(value{})
-	case p.accept("true"):
-		return constant(truth(true))
-	case p.accept("false"):
-		return constant(truth(false))
+	case p.is("nil", "true", "false"):
+		return constant(constants[p.advance().text])
 	case p.is("{"):
 		return p.table()
 	case p.is("function"):
@@ -176,10 +171,7 @@ func (p *parser) named(isUnused bool) (e expression, isCall bool) {
 		refuse("%s with %d arguments", name, len(args))
 	}
 	return func(r *run) value {
-		values := make([]value, 0, 4)
-		for _, arg := range args {
-			values = append(values, r.eval(arg))
-		}
+		values := r.all(args)
 		return does(r, values[0], values[1:])
 	}, true
 }

@@ -33,13 +33,7 @@ var (
 
 // of is an operation on known numbers.
 func of(does func(a, b float64) float64) func(r *run, a, b value) value {
-	return func(_ *run, a, b value) value {
-		a, b = a.number(), b.number()
-		if a.unit != known || b.unit != known {
-			refuse("the rest of the TTL is subtracted or multiplied")
-		}
-		return num(does(a.num, b.num))
-	}
+	return func(_ *run, a, b value) value { return num(does(a.constant(), b.constant())) }
 }
 
 // sum adds. An unknown rest of a TTL takes only a number as addend.
@@ -47,19 +41,11 @@ func sum(a, b value) value {
 	if b.unit != known {
 		a, b = b, a
 	}
-	if b.unit != known {
-		refuse("the rest of the TTL is subtracted or multiplied")
-	}
-	return value{kind: numeric, unit: a.unit, key: a.key, num: a.num + b.num}
+	a.num, a.origin = a.num+b.constant(), made
+	return a
 }
 
-func negation(v value) value {
-	n := v.number()
-	if n.unit != known {
-		refuse("the rest of the TTL is subtracted or multiplied")
-	}
-	return num(-n.num)
-}
+func negation(v value) value { return num(-v.constant()) }
 
 func join(r *run, a, b value) value {
 	joined := bytes.Join([][]byte{a.word(), b.word()}, nil)
@@ -72,10 +58,7 @@ func length(v value) value {
 	case str:
 		return num(float64(len(v.str)))
 	case tables:
-		if v.table.field != "" {
-			return num(0)
-		}
-		return num(float64(len(v.table.items)))
+		return num(float64(len(v.table.array())))
 	}
 	refuse("the length of a value that is not known")
 	return value{}
@@ -86,8 +69,8 @@ func index(of, by value) value {
 	case of.kind != tables:
 		refuse("an index of what is no table")
 	case by.kind == numeric && by.unit == known:
-		if i := int(by.num); of.table.field == "" && i >= 1 && i <= len(of.table.items) && float64(i) == by.num {
-			return of.table.items[i-1]
+		if i, items := int(by.num), of.table.array(); i >= 1 && i <= len(items) && float64(i) == by.num {
+			return items[i-1]
 		}
 	case by.kind != str || by.origin != inText:
 		refuse("an index that is no constant")
@@ -105,17 +88,15 @@ func (r *run) equal(a, b value) bool {
 	switch {
 	case a.kind == hidden || b.kind == hidden:
 		refuse("an unknown result is compared")
-	case a.kind == stored:
-		switch {
-		case b.kind == stored && b.key == a.key:
-			return true
-		case b.kind == stored:
+	case a.kind == stored && b.kind == stored:
+		if a.key != b.key {
 			refuse("the values at two keys are compared")
-		case b.kind == null || b.kind == boolean:
-			return false
-		case b.kind != str || b.origin == inText:
+		}
+		return true
+	case a.kind == stored && b.kind != null && b.kind != boolean:
+		if b.kind != str || b.origin == inText {
 			refuse("the value at the key is compared with a constant")
-		case b.origin != fromArgs:
+		} else if b.origin != fromArgs {
 			refuse("the value at the key is compared with what is no argument of the call")
 		}
 		return r.isToken(a.key, b.str)

@@ -41,7 +41,7 @@ type run struct {
 	keysTable, argvTable table
 	keys                 []key // each once
 	locals               []value
-	args                 []value // of the commands under evaluation, each behind those of the enclosing one
+	values               []value // of lists under evaluation, each behind those of the enclosing one
 	steps                int
 
 	token    []byte // the argument compared with the value
@@ -83,6 +83,18 @@ func (r *run) step(n int) {
 func (r *run) eval(e expression) value {
 	r.step(1)
 	return e(r)
+}
+
+// all evaluates a list. Its values are there until the next one.
+func (r *run) all(list []expression) []value {
+	before := len(r.values)
+	for _, e := range list {
+		v := r.eval(e)
+		r.values = append(r.values, v)
+	}
+	values := r.values[before:]
+	r.values = r.values[:before]
+	return values
 }
 
 // isToken reports whether a key holds the argument compared with its value. The first such

@@ -1,7 +1,5 @@
 package luascript
 
-import "iter"
-
 // statement does something. It reports whether the script has returned, with run.result.
 type statement func(r *run) (returned bool)
 
@@ -49,7 +47,17 @@ func (p *parser) statement() (s statement) {
 		p.expect("end")
 		return s
 	case p.accept("return"):
-		return p.giving()
+		e := constant(value{})
+		if !p.isAtEnd() && !p.is(";") {
+			e = p.expression(0)
+		}
+		if p.is(",") {
+			refuse("more than one value is returned")
+		}
+		return func(r *run) bool {
+			r.result = r.eval(e)
+			return true
+		}
 	case p.next.kind == keyword:
 		refuse("the statement %s", p.next.text)
 	}
@@ -57,26 +65,9 @@ func (p *parser) statement() (s statement) {
 	return nil
 }
 
-func (p *parser) giving() statement {
-	e := constant(value{})
-	if !p.isAtEnd() && !p.is(";") {
-		e = p.expression(0)
-	}
-	if p.is(",") {
-		refuse("more than one value is returned")
-	}
-	return func(r *run) bool {
-		r.result = r.eval(e)
-		return true
-	}
-}
-
 func assignment(to []int, from []expression) statement {
 	return func(r *run) bool {
-		values := make([]value, 0, 4)
-		for _, e := range from {
-			values = append(values, r.eval(e))
-		}
+		values := r.all(from)
 		for i, slot := range to {
 			if r.locals[slot] = (value{}); i < len(values) {
 				r.locals[slot] = values[i]
@@ -137,13 +128,19 @@ func (p *parser) conditional() statement {
 
 func (p *parser) loop() statement {
 	names := p.names()
-	var rounds func(r *run) iter.Seq2[value, value] // the values of its variables in each
+	var bounds func(r *run) (from, to float64, items []value)
 	switch {
 	case len(names) == 1 && p.accept("="):
-		from := p.expression(0)
+		first := p.expression(0)
 		p.expect(",")
-		to := p.expression(0)
-		rounds = func(r *run) iter.Seq2[value, value] { return counting(r.eval(from), r.eval(to)) }
+		last := p.expression(0)
+		bounds = func(r *run) (float64, float64, []value) {
+			from, to := r.eval(first), r.eval(last)
+			if from.kind != numeric || to.kind != numeric || from.unit != known || to.unit != known {
+				refuse("a bound of a loop that is no constant")
+			}
+			return from.num, to.num, nil
+		}
 	case len(names) == 2:
 		p.expect("in")
 		if iterator := p.name(); iterator != "ipairs" && iterator != "pairs" {
@@ -152,7 +149,13 @@ func (p *parser) loop() statement {
 		p.open()
 		of := p.expression(0)
 		p.expect(")")
-		rounds = func(r *run) iter.Seq2[value, value] { return each(r.eval(of)) }
+		bounds = func(r *run) (float64, float64, []value) {
+			all := r.eval(of)
+			if all.kind != tables || all.table.field != "" {
+				refuse("a loop over what is no array")
+			}
+			return 1, float64(len(all.table.items)), all.table.items
+		}
 	default:
 		p.unexpected()
 	}
@@ -161,38 +164,16 @@ func (p *parser) loop() statement {
 	body := p.block(names...)
 	p.expect("end")
 	return func(r *run) bool {
-		for first, second := range rounds(r) {
+		i, to, items := bounds(r)
+		for ; i <= to; i++ {
 			r.step(1)
-			if r.locals[slot] = first; len(names) == 2 {
-				r.locals[slot+1] = second
+			if r.locals[slot] = num(i); len(names) == 2 {
+				r.locals[slot+1] = items[int(i)-1]
 			}
 			if body(r) {
 				return true
 			}
 		}
 		return false
-	}
-}
-
-func counting(from, to value) iter.Seq2[value, value] {
-	if from.kind != numeric || to.kind != numeric || from.unit != known || to.unit != known {
-		refuse("a bound of a loop that is no constant")
-	}
-	return func(yield func(value, value) bool) {
-		for i := from.num; i <= to.num && yield(num(i), value{}); i++ {
-		}
-	}
-}
-
-func each(of value) iter.Seq2[value, value] {
-	if of.kind != tables || of.table.field != "" {
-		refuse("a loop over what is no array")
-	}
-	return func(yield func(value, value) bool) {
-		for i, item := range of.table.items {
-			if !yield(num(float64(i+1)), item) {
-				return
-			}
-		}
 	}
 }

@@ -59,9 +59,16 @@ type table struct {
 	field string // "ok", "err" or ""
 }
 
+// array is the items of an array.
+func (t *table) array() []value {
+	if t.field != "" {
+		return nil
+	}
+	return t.items
+}
+
 func truth(b bool) value     { return value{kind: boolean, truth: b} }
 func num(n float64) value    { return value{kind: numeric, num: n} }
-func count(holds bool) value { return num(map[bool]float64{true: 1}[holds]) }
 func literal(s string) value { return value{kind: str, origin: inText, str: []byte(s)} }
 
 // oneOf is a status, "ok", or an error, "err".
@@ -73,14 +80,8 @@ func oneOf(field string, of value) value {
 // string.format.
 var functions = map[string]func(r *run, v value, more []value) value{
 	"tonumber": func(_ *run, v value, _ []value) value {
-		if v.kind == str {
-			if n, ok := parseNumber(v.str); ok {
-				return num(n)
-			}
-		} else if v.kind == numeric || v.kind == stored || v.kind == hidden {
-			return v.number() // or refuses it
-		}
-		return value{}
+		n, _ := v.toNumber()
+		return n
 	},
 	"tostring": func(_ *run, v value, _ []value) value {
 		if v.kind == numeric {
@@ -141,22 +142,38 @@ func parseNumber(b []byte) (float64, bool) {
 	return n, err == nil
 }
 
-// number returns v as an operand of arithmetic; strings are converted, as in Lua.
-func (v value) number() value {
+// toNumber returns v, or the number in a string. Without one it is nil and false, as in Lua.
+func (v value) toNumber() (n value, ok bool) {
 	switch v.kind {
 	case numeric:
-		return v
+		return v, true
 	case str:
 		if n, ok := parseNumber(v.str); ok {
-			return num(n)
+			return num(n), true
 		}
 	case stored:
 		refuse("the value at the key is used as a number")
 	case hidden:
 		refuse("an unknown result is used")
 	}
-	refuse("arithmetic on what is no number")
-	return value{}
+	return value{}, false
+}
+
+// number returns v as an operand of arithmetic, constant as one of an operation on known numbers.
+func (v value) number() value {
+	n, ok := v.toNumber()
+	if !ok {
+		refuse("arithmetic on what is no number")
+	}
+	return n
+}
+
+func (v value) constant() float64 {
+	n := v.number()
+	if n.unit != known {
+		refuse("the rest of the TTL is subtracted or multiplied")
+	}
+	return n.num
 }
 
 // integer returns v as an integer for a command, and the unit of its unknown addend.
