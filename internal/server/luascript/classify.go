@@ -2,6 +2,7 @@ package luascript
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -18,7 +19,19 @@ func (s *Script) Classify(keys, argv [][]byte, now time.Time) (plan Plan, err er
 	if s.keys > 0 && len(keys) > s.keys {
 		keys, argv = keys[:s.keys], slices.Concat(keys[s.keys:], argv)
 	}
-	return newRun(s, keys, argv, now.UnixMilli()).plan(), nil
+	r := &run{script: s, now: now.UnixMilli(), locals: make([]value, s.slots)}
+	for _, name := range keys {
+		i := slices.IndexFunc(r.keys, func(k key) bool { return bytes.Equal(k.name, name) })
+		if i < 0 {
+			i = len(r.keys)
+			r.keys = append(r.keys, key{name: name})
+		}
+		r.keysTable.items = append(r.keysTable.items, value{kind: str, origin: fromKeys, str: name, key: i})
+	}
+	for _, arg := range argv {
+		r.argvTable.items = append(r.argvTable.items, value{kind: str, origin: fromArgs, str: arg})
+	}
+	return r.plan(), nil
 }
 
 func (r *run) plan() (p Plan) {
@@ -59,8 +72,7 @@ func (r *run) plan() (p Plan) {
 		refuse("another value is written than the one that is compared")
 	}
 	for h, row := range p.Rows {
-		isReleased := p.Class == ForceRelease || p.Class == Release && Holding(h) != Foreign
-		if row.hasSignalled && !isReleased {
+		if row.hasSignalled && p.Class != ForceRelease && (p.Class != Release || Holding(h) == Foreign) {
 			refuse("a message or a list entry where nothing is released")
 		}
 	}
@@ -182,19 +194,19 @@ func replyOf(v value, size *int) (reply Reply) {
 		if math.IsNaN(n) || math.Abs(n) >= 1<<53 || n != v.num && v.unit != known {
 			refuse("a reply that is no integer")
 		}
-		return Reply{Kind: [...]Kind{known: Int, milliseconds: PTTL, seconds: TTLSeconds}[v.unit], Int: int64(n)}
+		return Reply{Kind: cmp.Or(v.unit, Int), Int: int64(n)}
 	case hidden:
 		refuse("an unknown result is returned")
 	case tables:
 		for _, item := range v.table.items {
 			reply.Items = append(reply.Items, replyOf(item, size))
 		}
-		if reply.Kind = kinds[v.table.field]; reply.Kind == Array {
-			return reply
-		} else if v.table.items[0].kind != str {
-			refuse("a status or an error that is no string")
+		if reply.Kind = kinds[v.table.field]; reply.Kind != Array {
+			if v.table.items[0].kind != str {
+				refuse("a status or an error that is no string")
+			}
+			reply.Text, reply.Items = reply.Items[0].Text, nil
 		}
-		return Reply{Kind: reply.Kind, Text: reply.Items[0].Text}
 	}
 	return reply
 }

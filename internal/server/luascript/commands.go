@@ -73,10 +73,10 @@ func (r *run) get(args []value) value {
 }
 
 func (r *run) ttl(args []value) value {
-	k, unit := r.lock(args[0]), milliseconds
+	k, unit := r.lock(args[0]), PTTL
 	ms := float64(k.ttl.Milliseconds)
 	if r.command == "TTL" {
-		unit, ms = seconds, math.Floor((ms+500)/1000)
+		unit, ms = TTLSeconds, math.Floor((ms+500)/1000)
 	}
 	switch {
 	case !k.exists:
@@ -103,7 +103,7 @@ func (r *run) until(key int, word string, v value) TTL {
 	inSeconds, isAbsolute := word[0] != 'P', strings.HasSuffix(word, "AT")
 	if unknown != known {
 		switch {
-		case isAbsolute || inSeconds != (unknown == seconds):
+		case isAbsolute || inSeconds != (unknown == TTLSeconds):
 			refuse("the TTL of %s is in a wrong unit", r.command)
 		case v.key != key:
 			refuse("the TTL of %s is the rest of that of another key", r.command)
@@ -137,16 +137,12 @@ func (r *run) write(k *key, v value, ttl TTL) value {
 
 func (r *run) set(args []value) value {
 	k := r.lock(args[0])
-	ttl, when, seen := TTL{None: true}, "", 0
+	ttl, when, given := TTL{None: true}, "", map[string]int{}
 	for i := 2; i < len(args); i++ {
-		option := strings.ToUpper(string(args[i].str))
+		option, sort := strings.ToUpper(string(args[i].str)), "TTL"
 		switch option {
 		case "NX", "XX":
-			if when != "" {
-				refuse("SET with NX or XX twice")
-			}
-			when = option
-			continue
+			when, sort = option, "NX or XX"
 		case "PX", "EX", "PXAT", "EXAT":
 			if i++; i == len(args) {
 				refuse("SET with %s and no time", option)
@@ -162,8 +158,8 @@ func (r *run) set(args []value) value {
 			}
 			refuse("SET with %s", option)
 		}
-		if seen++; seen > 1 {
-			refuse("SET with more than one TTL")
+		if given[sort]++; given[sort] > 1 {
+			refuse("SET with more than one %s", sort)
 		}
 	}
 	if when == "NX" && k.exists || when == "XX" && !k.exists {
@@ -173,12 +169,11 @@ func (r *run) set(args []value) value {
 }
 
 func (r *run) setNX(args []value) value {
-	k := r.lock(args[0])
-	if k.exists {
-		return num(0)
+	if k := r.lock(args[0]); !k.exists {
+		r.write(k, args[1], TTL{None: true})
+		return num(1)
 	}
-	r.write(k, args[1], TTL{None: true})
-	return num(1)
+	return num(0)
 }
 
 func (r *run) setEX(args []value) value {
@@ -242,8 +237,7 @@ func (r *run) push(args []value) value {
 			refuse("%s of what is no constant", r.command)
 		}
 	}
-	r.key(args[0]).isPushed = true
-	r.hasSignalled = true
+	r.key(args[0]).isPushed, r.hasSignalled = true, true
 	return value{kind: hidden}
 }
 

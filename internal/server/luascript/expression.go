@@ -2,6 +2,7 @@ package luascript
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -10,17 +11,11 @@ type expression func(r *run) value
 
 func constant(v value) expression { return func(*run) value { return v } }
 
-func (p *parser) expressions() []expression {
-	es := []expression{p.expression(0)}
-	for p.accept(",") {
-		es = append(es, p.expression(0))
-	}
-	return es
-}
-
 const ofUnary = 7
 
-// expression reads operators of a higher priority than above.
+// whole reads an expression, and expression only operators of a higher priority than above.
+func (p *parser) whole() expression { return p.expression(0) }
+
 func (p *parser) expression(above int) (left expression) {
 	defer p.deeper()()
 	if does := unary[p.next.text]; does != nil && p.is(p.next.text) {
@@ -37,22 +32,14 @@ func (p *parser) expression(above int) (left expression) {
 			return left
 		}
 		p.advance()
-		right := p.expression(o.priority - o.isRight)
-		left = operation(sign, o.does, left, right)
-	}
-}
-
-func operation(sign string, does func(r *run, a, b value) value, left, right expression) expression {
-	return func(r *run) value {
-		a := r.eval(left)
-		if does == nil && a.isTrue() == (sign == "or") {
-			return a
+		first, second := left, p.expression(o.priority-o.isRight)
+		left = func(r *run) value {
+			a := r.eval(first)
+			if (sign == "and" || sign == "or") && a.isTrue() == (sign == "or") {
+				return a
+			}
+			return o.does(r, a, r.eval(second))
 		}
-		b := r.eval(right)
-		if does == nil {
-			return b
-		}
-		return does(r, a, b)
 	}
 }
 
@@ -90,26 +77,18 @@ func (p *parser) table() expression {
 				p.lexer, field = before, ""
 			}
 		}
-		items = append(items, p.expression(0))
-		switch {
-		case field == "":
-		case field != "ok" && field != "err":
-			refuse("a table with the field %s", field)
-		case len(items) > 1 || !p.is("}"):
-			refuse("a table with the field %s and others", field)
+		items = append(items, p.whole())
+		if _, isKind := kinds[field]; !isKind || field != "" && (len(items) > 1 || !p.is("}")) {
+			refuse("a table with the field %s, and not as a status or an error alone", field)
 		}
 		isLast = !p.accept(",") && !p.accept(";")
 	}
 	p.expect("}")
 	return func(r *run) value {
-		t := &table{field: field}
-		for _, item := range items {
-			v := r.eval(item)
-			if v.kind == null && field == "" {
-				// In Lua the position of a nil decides the length of a table.
-				refuse("nil in a table")
-			}
-			t.items = append(t.items, v)
+		t := &table{items: slices.Clone(r.all(items)), field: field}
+		if slices.ContainsFunc(t.array(), func(v value) bool { return v.kind == null }) {
+			// In Lua the position of a nil decides the length of a table.
+			refuse("nil in a table")
 		}
 		return value{kind: tables, table: t}
 	}
@@ -118,7 +97,7 @@ func (p *parser) table() expression {
 // suffixed reads a name or parentheses, and indices.
 func (p *parser) suffixed() (e expression) {
 	if p.accept("(") {
-		e = p.expression(0)
+		e = p.whole()
 		p.expect(")")
 	} else {
 		e, _ = p.named(false)
@@ -127,7 +106,7 @@ func (p *parser) suffixed() (e expression) {
 		of, by := e, expression(nil)
 		switch {
 		case p.accept("["):
-			by = p.expression(0)
+			by = p.whole()
 			p.expect("]")
 		case p.accept("."):
 			by = constant(literal(p.name()))
@@ -185,7 +164,7 @@ func (p *parser) arguments() (args []expression) {
 	}
 	p.open()
 	if !p.is(")") {
-		args = p.expressions()
+		args = listOf(p, p.whole)
 	}
 	p.expect(")")
 	return args
@@ -218,7 +197,7 @@ func (p *parser) command(isUnused bool) expression {
 	}
 	var args []expression
 	if p.accept(",") {
-		args = p.expressions()
+		args = listOf(p, p.whole)
 	}
 	p.expect(")")
 	return func(r *run) value { return r.call(name, c, args, isUnused) }

@@ -52,10 +52,8 @@ func (x *lexer) skipBlank() {
 		}
 		if x.rest = after; isLong(after) {
 			x.long()
-		} else if i := strings.IndexAny(after, "\n\r"); i >= 0 { // both end a line of Lua
-			x.rest = after[i:]
 		} else {
-			x.rest = ""
+			x.take(func(c byte) bool { return c != '\n' && c != '\r' }) // both end a line of Lua
 		}
 	}
 }
@@ -66,11 +64,11 @@ func (x *lexer) read() lexeme {
 	}
 	switch c := x.rest[0]; {
 	case isWord(c) && !isDigit(c):
-		word := x.take(isWord)
-		if slices.Contains(keywords, word) {
-			return lexeme{kind: keyword, text: word}
+		word := lexeme{kind: name, text: x.take(isWord)}
+		if slices.Contains(keywords, word.text) {
+			word.kind = keyword
 		}
-		return lexeme{kind: name, text: word}
+		return word
 	case isDigit(c) || c == '.' && len(x.rest) > 1 && isDigit(x.rest[1]):
 		return lexeme{kind: number, text: x.take(func(c byte) bool { return c == '.' || isWord(c) })}
 	case c == '"' || c == '\'':

@@ -15,7 +15,7 @@ var (
 		priority, isRight int // 1: it binds to the right
 		does              func(r *run, a, b value) value
 	}{
-		"or": {1, 0, nil}, "and": {2, 0, nil},
+		"or": {1, 0, last}, "and": {2, 0, last},
 		"==": {3, 0, func(r *run, a, b value) value { return truth(r.equal(a, b)) }},
 		"~=": {3, 0, func(r *run, a, b value) value { return truth(!r.equal(a, b)) }},
 		"<":  {3, 0, func(r *run, a, b value) value { return truth(less(a, b, false)) }},
@@ -30,6 +30,8 @@ var (
 		"%":  {6, 0, of(func(a, b float64) float64 { return a - math.Floor(a/b)*b })},
 	}
 )
+
+func last(_ *run, _, b value) value { return b }
 
 // of is an operation on known numbers.
 func of(does func(a, b float64) float64) func(r *run, a, b value) value {
@@ -131,7 +133,7 @@ func less(a, b value, orEqual bool) bool {
 }
 
 func least(v value) float64 {
-	if v.unit == milliseconds {
+	if v.unit == PTTL {
 		return v.num + 1
 	}
 	return v.num

@@ -16,24 +16,12 @@ type parser struct {
 	nesting int
 }
 
-func parse(source string) (main statement, slots int) {
-	p := &parser{lexer: lexer{rest: source}}
-	p.advance()
-	main = p.block()
-	if p.next.kind != end {
-		p.unexpected()
-	}
-	return main, p.slots
-}
-
 func (p *parser) unexpected() {
 	switch p.next.kind {
 	case end:
 		refuse("the text ends too early")
-	case number:
-		refuse("an unexpected number")
-	case text:
-		refuse("an unexpected string")
+	case number, text:
+		refuse("an unexpected number or string")
 	}
 	refuse("an unexpected %q", p.next.text)
 }
@@ -65,12 +53,12 @@ func (p *parser) name() string {
 	return p.advance().text
 }
 
-// names reads one name or more.
-func (p *parser) names() (names []string) {
-	for names = append(names, p.name()); p.accept(","); {
-		names = append(names, p.name())
+// listOf reads one item or more.
+func listOf[T any](p *parser, read func() T) (items []T) {
+	for items = append(items, read()); p.accept(","); {
+		items = append(items, read())
 	}
-	return names
+	return items
 }
 
 // deeper bounds the recursion; the caller defers its result.

@@ -1,9 +1,6 @@
 package luascript
 
-import (
-	"bytes"
-	"slices"
-)
+import "bytes"
 
 const (
 	maxSteps = 20_000 // of all worlds of a call: others wait for half a millisecond
@@ -57,22 +54,6 @@ type run struct {
 	result       value
 }
 
-func newRun(s *Script, keys, argv [][]byte, now int64) *run {
-	r := &run{script: s, now: now, locals: make([]value, s.slots)}
-	for _, name := range keys {
-		i := slices.IndexFunc(r.keys, func(k key) bool { return bytes.Equal(k.name, name) })
-		if i < 0 {
-			i = len(r.keys)
-			r.keys = append(r.keys, key{name: name})
-		}
-		r.keysTable.items = append(r.keysTable.items, value{kind: str, origin: fromKeys, str: name, key: i})
-	}
-	for _, arg := range argv {
-		r.argvTable.items = append(r.argvTable.items, value{kind: str, origin: fromArgs, str: arg})
-	}
-	return r
-}
-
 // step bounds the work of a call: each computed value costs one, and long strings more.
 func (r *run) step(n int) {
 	if r.steps += n; r.steps > maxSteps {
@@ -124,19 +105,17 @@ func (r *run) in(before func(i int) Holding) {
 // change returns the difference between before and now.
 func (r *run) change(k *key) change {
 	switch {
-	case !k.exists && k.before == Absent:
-		return change{}
-	case !k.exists:
+	case !k.exists && k.before != Absent:
 		return change{effect: Delete}
+	case !k.exists:
 	case k.before == Absent:
 		return change{Set, k.ttl, k.value}
 	case !k.kept && k.before == Foreign:
 		refuse("what another client holds is given a new value")
 	case !k.kept && !bytes.Equal(k.value, r.token):
 		refuse("the token is replaced by another value")
+	case k.ttl != TTL{Rest: true}:
+		return change{effect: Expire, ttl: k.ttl}
 	}
-	if k.ttl == (TTL{Rest: true}) {
-		return change{}
-	}
-	return change{effect: Expire, ttl: k.ttl}
+	return change{}
 }

@@ -2,8 +2,12 @@ package luascript
 
 import (
 	"crypto/sha1"
+	_ "embed"
 	"encoding/hex"
 	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
 )
 
 // MaxSource is the size of the longest text accepted by Parse, in bytes: some four times that of
@@ -36,8 +40,62 @@ func Parse(source []byte) (s *Script, err error) {
 	if len(source) > MaxSource {
 		refuse("the text has %d bytes, where %d is the most", len(source), MaxSource)
 	}
-	s.main, s.slots = parse(string(source))
+	p := &parser{lexer: lexer{rest: string(source)}}
+	p.advance()
+	s.main = p.block()
+	if s.slots = p.slots; p.next.kind != end {
+		p.unexpected()
+	}
 	return s, nil
+}
+
+//go:embed known.lua
+var knownAliases []byte
+
+// Known returns the aliases that come with the package.
+func Known() []*Script {
+	scripts, err := ParseAliases(knownAliases)
+	if err != nil {
+		panic("luascript: known.lua: " + err.Error())
+	}
+	return scripts
+}
+
+var (
+	aliasHead = regexp.MustCompile(`^([0-9a-f]{40})(?: keys=([1-9]))?\s*$`)
+	noComment = regexp.MustCompile(`(?m)^\s*-?[^-\s]`)
+)
+
+// ParseAliases reads lock scripts standing for others, refused by the parser. Each follows a line
+// with the hash of the other, in EVALSHA's form:
+//
+//	-- alias 80a1b5f2cfccec3b7119ba7721d2127682b691a7
+//	if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end
+//
+// With keys=1 behind the hash one member of KEYS is a key, and the others stand before those of
+// ARGV.
+func ParseAliases(text []byte) (scripts []*Script, err error) {
+	parts := strings.Split("\n"+string(text), "\n-- alias ")
+	if noComment.MatchString(parts[0]) {
+		return nil, fmt.Errorf("line 1: what is no comment stands before the first \"-- alias \"")
+	}
+	line := strings.Count(parts[0], "\n") + 1
+	for _, part := range parts[1:] {
+		head, text, _ := strings.Cut(part, "\n")
+		words := aliasHead.FindStringSubmatch(head)
+		s, err := Parse([]byte(text))
+		switch {
+		case words == nil:
+			return nil, fmt.Errorf("line %d: \"-- alias \" wants a SHA1, 40 digits in lower-case hex, and keys=n at most", line)
+		case err != nil:
+			return nil, fmt.Errorf("the alias in line %d: %w", line, err)
+		}
+		s.name = words[1]
+		s.keys, _ = strconv.Atoi(words[2])
+		scripts = append(scripts, s)
+		line += strings.Count(part, "\n") + 1
+	}
+	return scripts, nil
 }
 
 // Refusal is the error of a script without a Plan. It contains no argument of a call.
@@ -60,11 +118,7 @@ func refuse(format string, args ...any) {
 
 // catch makes a refuse the error of the deferring function.
 func catch(name string, err *error) {
-	switch reason := recover().(type) {
-	case nil:
-	case refused:
-		*err = &Refusal{SHA1: name, Reason: string(reason)}
-	default:
-		panic(reason)
+	if reason := recover(); reason != nil {
+		*err = &Refusal{SHA1: name, Reason: string(reason.(refused))} // or panics, as before
 	}
 }

@@ -33,9 +33,9 @@ func (p *parser) statement() (s statement) {
 		if p.is("function") {
 			refuse("a function is defined")
 		}
-		names, from := p.names(), []expression{constant(value{})}
+		names, from := listOf(p, p.name), []expression{constant(value{})}
 		if p.accept("=") {
-			from = p.expressions()
+			from = listOf(p, p.whole)
 		}
 		return assignment(p.declare(names), from) // in scope from here on
 	case p.accept("if"):
@@ -49,7 +49,7 @@ func (p *parser) statement() (s statement) {
 	case p.accept("return"):
 		e := constant(value{})
 		if !p.isAtEnd() && !p.is(";") {
-			e = p.expression(0)
+			e = p.whole()
 		}
 		if p.is(",") {
 			refuse("more than one value is returned")
@@ -79,9 +79,8 @@ func assignment(to []int, from []expression) statement {
 
 func (p *parser) callOrAssignment() statement {
 	before := p.lexer
-	names := p.names()
-	_, isLocal := p.find(names[0])
-	if !isLocal && !p.is("=") && len(names) == 1 {
+	names := listOf(p, p.name)
+	if _, isLocal := p.find(names[0]); !isLocal && !p.is("=") && len(names) == 1 {
 		p.lexer = before
 		e, isCall := p.named(true)
 		if !isCall {
@@ -102,11 +101,11 @@ func (p *parser) callOrAssignment() statement {
 	if !p.accept("=") {
 		refuse("a local variable is called, or a part of it assigned")
 	}
-	return assignment(to, p.expressions())
+	return assignment(to, listOf(p, p.whole))
 }
 
 func (p *parser) conditional() statement {
-	condition := p.expression(0)
+	condition := p.whole()
 	p.expect("then")
 	then, otherwise := p.block(), statement(func(*run) bool { return false })
 	if p.accept("elseif") {
@@ -127,13 +126,13 @@ func (p *parser) conditional() statement {
 }
 
 func (p *parser) loop() statement {
-	names := p.names()
+	names := listOf(p, p.name)
 	var bounds func(r *run) (from, to float64, items []value)
 	switch {
 	case len(names) == 1 && p.accept("="):
-		first := p.expression(0)
+		first := p.whole()
 		p.expect(",")
-		last := p.expression(0)
+		last := p.whole()
 		bounds = func(r *run) (float64, float64, []value) {
 			from, to := r.eval(first), r.eval(last)
 			if from.kind != numeric || to.kind != numeric || from.unit != known || to.unit != known {
@@ -147,7 +146,7 @@ func (p *parser) loop() statement {
 			refuse("a loop over %s", iterator)
 		}
 		p.open()
-		of := p.expression(0)
+		of := p.whole()
 		p.expect(")")
 		bounds = func(r *run) (float64, float64, []value) {
 			all := r.eval(of)

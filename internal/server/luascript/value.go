@@ -10,7 +10,7 @@ import (
 type value struct {
 	kind   kind
 	truth  bool   // of boolean
-	unit   unit   // of numeric: of an unknown rest of a TTL, an addend of num
+	unit   Kind   // of numeric: PTTL or TTLSeconds, of an unknown rest of a TTL, an addend of num
 	origin origin // of str, and of numeric, whether it is in the text
 	key    int    // of stored, fromKeys, and of numeric with a unit: which
 	num    float64
@@ -31,7 +31,7 @@ const (
 )
 
 func (k kind) String() string {
-	return [...]string{"nil", "boolean", "number", "string", "table", "string", "unknown result"}[k]
+	return [...]string{"nil", "boolean", "number", "string", "table", "string", "result that is not known"}[k]
 }
 
 // origin is where a string comes from.
@@ -44,14 +44,8 @@ const (
 	fromArgs
 )
 
-// unit is the unit of an unknown number: the rest of a TTL.
-type unit uint8
-
-const (
-	known unit = iota
-	milliseconds
-	seconds
-)
+// known is the unit of a known number.
+const known = Nil
 
 // table is an array, or a table of one item, for a status or an error.
 type table struct {
@@ -177,7 +171,7 @@ func (v value) constant() float64 {
 }
 
 // integer returns v as an integer for a command, and the unit of its unknown addend.
-func (v value) integer(what string) (int64, unit) {
+func (v value) integer(what string) (int64, Kind) {
 	switch v.kind {
 	case numeric:
 		if v.num == math.Trunc(v.num) && math.Abs(v.num) < 1<<53 {
@@ -201,17 +195,14 @@ func (v value) hasWord() bool {
 // word returns v as a part of a longer string.
 func (v value) word() []byte {
 	switch {
-	case v.kind == str:
-		return v.str
-	case v.hasWord():
-		return strconv.AppendInt(nil, int64(v.num), 10)
-	case v.kind == numeric:
-		refuse("a number that is no constant becomes a string")
 	case v.kind == stored:
 		refuse("the value at the key is joined with another string")
-	case v.kind == hidden:
-		refuse("an unknown result is used")
+	case v.kind == numeric && !v.hasWord():
+		refuse("a number that is no constant becomes a string")
+	case !v.hasWord():
+		refuse("a %s becomes a string", v.kind)
+	case v.kind == numeric:
+		return strconv.AppendInt(nil, int64(v.num), 10)
 	}
-	refuse("a %s becomes a string", v.kind)
-	return nil
+	return v.str
 }
