@@ -20,7 +20,7 @@ func (c *conn) script(args []string, r *session.Reply) session.Plan {
 		if script, err := c.parse(args[2]); err != nil {
 			c.fail(r, "", err)
 		} else {
-			r.Bulk(script.Name())
+			r.Bulk(script.Name)
 		}
 	case sub == "EXISTS" && len(args) > 2:
 		r.Array(len(args) - 2)

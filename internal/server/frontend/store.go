@@ -39,7 +39,7 @@ type stored struct {
 func newScripts(listed Scripts) *scripts {
 	s := &scripts{listed: map[string]*luascript.Script{}, known: map[string]*stored{}}
 	for _, script := range append(luascript.Known(), listed...) { // a user's entry replaces ours
-		s.listed[script.Name()] = script
+		s.listed[script.Name] = script
 	}
 	return s
 }

@@ -11,7 +11,7 @@ import (
 func TestAliases(t *testing.T) {
 	byName := map[string]*Script{}
 	for _, s := range Known() {
-		byName[s.Name()] = s
+		byName[s.Name] = s
 	}
 	require.Len(t, byName, len(Known()), "each once")
 	for _, c := range []struct{ name, keys, argv, want string }{

@@ -12,7 +12,7 @@ import (
 // time now. Only absolute times (PXAT, PEXPIREAT) are compared with now. The error is a *Refusal.
 // The Plan refers to the bytes of keys and argv.
 func (s *Script) Classify(keys, argv [][]byte, now time.Time) (plan Plan, err error) {
-	defer catch(s.name, &err)
+	defer catch(s.Name, &err)
 	if len(keys) > maxKeys || len(argv) > maxArgs {
 		refuse("%d keys and %d arguments, where %d and %d is the most", len(keys), len(argv), maxKeys, maxArgs)
 	}
@@ -157,7 +157,7 @@ func (p *Plan) In(holds []Holding) (row *Row, effects []Effect, err error) {
 		row = &p.Rows[holds[0]]
 		return row, slices.Repeat([]Effect{row.Effect}, len(holds)), nil
 	}
-	defer catch(p.run.script.name, &err)
+	defer catch(p.run.script.Name, &err)
 	members := p.run.members()
 	p.run.steps = 0
 	effects = p.run.mixed(p.Class, members, holds)

@@ -177,8 +177,7 @@ func (r *run) setNX(args []value) value {
 }
 
 func (r *run) setEX(args []value) value {
-	k := r.lock(args[0])
-	return r.write(k, args[2], r.until(args[0].key, r.command, args[1]))
+	return r.write(r.lock(args[0]), args[2], r.until(args[0].key, r.command, args[1]))
 }
 
 // exists is EXISTS, and DEL.

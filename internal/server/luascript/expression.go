@@ -60,8 +60,6 @@ func (p *parser) simple() expression {
 		return constant(constants[p.advance().text])
 	case p.is("{"):
 		return p.table()
-	case p.is("function"):
-		refuse("a function is defined")
 	}
 	return p.suffixed()
 }

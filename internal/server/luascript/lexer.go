@@ -12,15 +12,15 @@ type lexeme struct {
 	isFirst bool   // of its line
 }
 
-type lexemeKind uint8
+type lexemeKind string
 
 const (
-	end lexemeKind = iota
-	name
-	keyword
-	number
-	text
-	symbol
+	end     lexemeKind = ""
+	name    lexemeKind = "name"
+	keyword lexemeKind = "keyword"
+	number  lexemeKind = "number"
+	text    lexemeKind = "string"
+	symbol  lexemeKind = "symbol"
 )
 
 var (

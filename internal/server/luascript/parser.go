@@ -17,11 +17,13 @@ type parser struct {
 }
 
 func (p *parser) unexpected() {
-	switch p.next.kind {
-	case end:
+	switch kind := p.next.kind; {
+	case kind == end:
 		refuse("the text ends too early")
-	case number, text:
-		refuse("an unexpected number or string")
+	case kind == number || kind == text:
+		refuse("an unexpected %s", kind)
+	case p.is("function"):
+		refuse("a function is defined")
 	}
 	refuse("an unexpected %q", p.next.text)
 }
@@ -33,11 +35,11 @@ func (p *parser) is(words ...string) bool {
 
 // accept takes word if it is next.
 func (p *parser) accept(word string) bool {
-	if p.is(word) {
+	isNext := p.is(word)
+	if isNext {
 		p.advance()
-		return true
 	}
-	return false
+	return isNext
 }
 
 func (p *parser) expect(word string) {

@@ -3,7 +3,6 @@ package luascript
 import (
 	"crypto/sha1"
 	_ "embed"
-	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -17,26 +16,22 @@ const MaxSource = 8 << 10
 // Script is a text accepted by Parse, or one standing for another. It does not change, and several
 // goroutines may use it.
 type Script struct {
-	name  string
+	Name  string // in EVALSHA
 	main  statement
 	slots int
 	keys  int // of an alias: how many members of KEYS are keys; 0: all
 }
 
-// Name returns the SHA1 of the script in lower-case hex.
-func (s *Script) Name() string { return s.name }
-
 // Name returns the name under which EVALSHA calls a script: its SHA1 in lower-case hex. It is a
 // name, not a protection.
 func Name(source []byte) string {
-	sum := sha1.Sum(source)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha1.Sum(source))
 }
 
 // Parse reads the text of a script. The error is a *Refusal. It does not keep source.
 func Parse(source []byte) (s *Script, err error) {
-	s = &Script{name: Name(source)}
-	defer catch(s.name, &err)
+	s = &Script{Name: Name(source)}
+	defer catch(s.Name, &err)
 	if len(source) > MaxSource {
 		refuse("the text has %d bytes, where %d is the most", len(source), MaxSource)
 	}
@@ -90,7 +85,7 @@ func ParseAliases(text []byte) (scripts []*Script, err error) {
 		case err != nil:
 			return nil, fmt.Errorf("the alias in line %d: %w", line, err)
 		}
-		s.name = words[1]
+		s.Name = words[1]
 		s.keys, _ = strconv.Atoi(words[2])
 		scripts = append(scripts, s)
 		line += strings.Count(part, "\n") + 1

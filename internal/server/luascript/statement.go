@@ -30,9 +30,6 @@ func (p *parser) statement() (s statement) {
 	case p.next.kind == name:
 		return p.callOrAssignment()
 	case p.accept("local"):
-		if p.is("function") {
-			refuse("a function is defined")
-		}
 		names, from := listOf(p, p.name), []expression{constant(value{})}
 		if p.accept("=") {
 			from = listOf(p, p.whole)
