@@ -48,6 +48,9 @@ func TestHandshakes(t *testing.T) {
 	raw := f.dial(t)
 	raw.send("GET k")
 	require.Equal(t, "nil", raw.receive())
+	long := strings.Repeat("x", 60<<10) // it would be kept, uncounted, until the connection ends
+	require.Contains(t, raw.call("CLIENT", "SETNAME", long), "-ERR Client names have at most 512 bytes")
+	require.Contains(t, raw.call("HELLO", "3", "SETNAME", long), "-ERR Syntax error in HELLO option")
 	_, err := raw.conn.Write([]byte("PING\r\n\r\nPING x\n"))
 	require.NoError(t, err)
 	require.Equal(t, "+PONG", raw.receive())

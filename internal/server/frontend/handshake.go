@@ -13,6 +13,9 @@ const version = "8.4.0"
 // databases is the number of databases for SELECT. Each is a prefix of keys.
 const databases = 16
 
+// maxName bounds the name of a connection, kept until its end.
+const maxName = 512
+
 func (c *conn) hello(args []string, r *session.Reply) session.Plan {
 	resp3, name, rest := c.resp3, c.name, args[1:]
 	if len(rest) > 0 {
@@ -36,7 +39,7 @@ func (c *conn) hello(args []string, r *session.Reply) session.Plan {
 				return session.Plan{}
 			}
 			rest = rest[3:]
-		case option == "SETNAME" && len(rest) >= 2:
+		case option == "SETNAME" && len(rest) >= 2 && len(rest[1]) <= maxName:
 			name, rest = rest[1], rest[2:]
 		default:
 			r.Error("ERR Syntax error in HELLO option '" + rest[0] + "'")
@@ -138,6 +141,8 @@ func (c *conn) client(args []string, r *session.Reply) session.Plan {
 	switch sub := strings.ToUpper(args[1]); {
 	case sub == "SETINFO" && len(args) == 4:
 		r.OK()
+	case sub == "SETNAME" && len(args) == 3 && len(args[2]) > maxName:
+		r.Error("ERR Client names have at most " + strconv.Itoa(maxName) + " bytes here")
 	case sub == "SETNAME" && len(args) == 3:
 		c.name = args[2]
 		r.OK()
