@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -101,5 +102,36 @@ func TestGate(t *testing.T) {
 		s.Stop(ctx)
 		require.Zero(t, s.gate.inside)
 		require.Empty(t, s.gate.line)
+	})
+}
+
+// TestNoMemoryForMore: a connection has no more commands under way than there is memory for, and
+// two small ones. Without memory it is full: behind a waiting command it ends.
+func TestNoMemoryForMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Limits{Memory: 100 * overhead}, func(int64, Push) Commands { return &nodes{} })
+		l := make(pipes)
+		go func() { _ = s.Serve(l) }()
+		replies := func(commands string) string {
+			mine, theirs := net.Pipe()
+			l <- theirs
+			go func() { _, _ = mine.Write([]byte(commands)) }()
+			time.Sleep(time.Second)
+			s.mu.Lock()
+			for n := range s.sessions {
+				n.mu.Lock()
+				require.LessOrEqual(t, n.depth, 100)
+				n.mu.Unlock()
+			}
+			s.mu.Unlock()
+			_ = mine.SetReadDeadline(time.Now().Add(time.Hour))
+			all, _ := io.ReadAll(mine)
+			require.NoError(t, mine.Close())
+			return string(all)
+		}
+		require.Equal(t, strings.Repeat("+OK\r\n", 1000), replies(strings.Repeat("1\r\n", 1000)))
+		require.Contains(t, replies("WAIT\r\n"+strings.Repeat("1\r\n", 1000)), string(errBehind))
+		s.Stop(t.Context())
+		require.Zero(t, s.budget.used.Load())
 	})
 }

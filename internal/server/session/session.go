@@ -53,18 +53,17 @@ func (s *session) arrive(args []string, size int, isLast bool) error {
 	r := requests.Get().(*request)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Clients that do not read must not stop those that do. The command before may have just been answered.
-	if r.isCharged = s.server.budget.take(size+overhead, s.depth < 2 && size <= small); r.isCharged {
-		r.args, r.size = args, size
-	}
 	var err error
-	for s.isFull() && !s.gone && err == nil {
+	for s.mustWait(r, size) && !s.gone && err == nil {
 		switch s.write(); { // complete commands make room
-		case s.alone != nil && s.alone == s.first && s.alone.plan.Waits && s.isFull():
+		case s.alone != nil && s.alone == s.first && s.alone.plan.Waits && s.mustWait(r, size):
 			err = errBehind // nothing is read, so the end of its client would not be noticed
-		case s.isFull() && !s.gone:
+		case s.mustWait(r, size) && !s.gone:
 			s.room.Wait()
 		}
+	}
+	if r.isCharged {
+		r.args, r.size = args, size
 	}
 	if s.gone || s.closing || err != nil {
 		if r.isCharged {
@@ -96,6 +95,14 @@ func (s *session) arrive(args []string, size int, isLast bool) error {
 // isFull reports whether the connection has as much under way as allowed.
 func (s *session) isFull() bool {
 	return s.depth >= s.server.limits.Pipeline || s.depth > 0 && s.bytes >= s.server.limits.Command
+}
+
+// mustWait charges a request, and reports whether there is no room for it. Clients that do not read
+// must not stop those that do: a small one is taken beyond the memory of all while one at most is
+// under way, and no other waits then.
+func (s *session) mustWait(r *request, size int) bool {
+	r.isCharged = r.isCharged || s.server.budget.take(size+overhead, s.depth < 2 && size <= small)
+	return s.isFull() || !r.isCharged && s.depth > 1
 }
 
 // push appends a request to those without a reply.
@@ -247,7 +254,7 @@ func (s *session) complete(r *request, undo func()) {
 		for s.held != nil && s.alone == nil {
 			h := s.held
 			switch s.held = h.next; {
-			case h.done: // a message, or refused
+			case h.done: // a message
 			case s.closing:
 				h.done = true // without a reply
 			default:
