@@ -2,7 +2,6 @@ package frontend
 
 import (
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/redlock-go/redlock"
@@ -134,9 +133,4 @@ func (c *conn) unsubscribeAll() {
 		c.server.channels.remove(c, c.prefix+name)
 	}
 	c.channels = nil
-}
-
-// refuseSubscribed answers in Redis's own words.
-func refuseSubscribed(r *session.Reply, name string) {
-	r.Error("ERR Can't execute '" + strings.ToLower(name) + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
 }

@@ -108,7 +108,7 @@ func (c *conn) Plan(args []string, r *session.Reply) session.Plan {
 		c.tx.spoil()
 		r.Error("ERR wrong number of arguments for '" + strings.ToLower(args[0]) + "' command")
 	case c.isSubscribed() && !inSubscription[name]:
-		refuseSubscribed(r, args[0])
+		r.Error("ERR Can't execute '" + strings.ToLower(name) + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
 	case c.tx.open && !inTransaction[name]:
 		return c.queue(args, r)
 	default:

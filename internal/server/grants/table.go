@@ -41,10 +41,3 @@ func (s *Store) remove(key string, g *Grant) {
 		delete(s.table, key)
 	}
 }
-
-// Held is the number of grants in the table, ended ones included.
-func (s *Store) Held() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.table)
-}
