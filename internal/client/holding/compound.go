@@ -157,6 +157,7 @@ func (c *Compound) askInVain(ctx context.Context) error {
 		if i > 0 && c.more[i-1].Site == p.Site || !p.Site.Engine().LacksQuorum() {
 			continue
 		}
+		p.Token[0] ^= 1 // not the lock's: a node may carry out the release of this one late
 		probe := Compound{one: [1]Part{p}}
 		if err := probe.AskAll(ctx); err != nil {
 			return err
@@ -166,6 +167,7 @@ func (c *Compound) askInVain(ctx context.Context) error {
 			return nil
 		}
 		p.Site.Engine().Discount(&p.Op, context.Canceled) // it has a quorum again
+		p.Token[0] ^= 1
 	}
 	return nil
 }

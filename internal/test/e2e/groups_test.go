@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -376,4 +377,42 @@ func ended(t *testing.T) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	return ctx
+}
+
+// TestTokenOfProbe: a token once released is never set again: nodes may carry out the release late.
+func TestTokenOfProbe(t *testing.T) {
+	for n := range int64(8) {
+		cluster.Run(t, fmt.Sprint(n), func(t *testing.T) {
+			r := &cluster.Cluster{Servers: cluster.Start(t, 6), Machine: cluster.NewMachine(t)}
+			var left atomic.Int64 // readings until the quarantine is over
+			r.Machine.Read = func() {
+				if left.Add(-1) == 0 {
+					r.Machine.Skip(20 * time.Second)
+				}
+			}
+			values := map[string]int{}
+			r.Servers[3].OnCommand(func(_ int64, args []string) {
+				if args[0] == "SET" && strings.HasPrefix(args[1], "key") {
+					values[args[2]]++
+				}
+			})
+			r.Client = cluster.ConnectOn(t, r.Machine, fakeredis.Addrs(r.Servers), cluster.InGroups(3))
+			keys := keysOf(t, r.Client, 2)
+			require.NoError(t, cluster.MustAcquire(t, r.Client, keys[1], 10*time.Second).Release(t.Context()))
+			for _, s := range r.Servers[3:] {
+				require.NoError(t, s.Restart(true))
+			}
+			time.Sleep(5 * time.Second) // until they are in quarantine
+			_, err := r.TryAcquire(t.Context(), keys[1], time.Second)
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			left.Store(n + 1)
+			_, _ = r.TryAcquireAll(t.Context(), time.Minute, keys...)
+			left.Store(0)
+			cluster.Settle(t, r.Client)
+			r.Servers[3].OnCommand(nil)
+			for _, times := range values {
+				require.Equal(t, 1, times)
+			}
+		})
+	}
 }
