@@ -28,7 +28,7 @@ func (y *HookRecorder) Count(kind redlock.OpKind, err error) {
 	switch {
 	case err == nil:
 		r.Won++
-	case testkit.IsAny(err, redlock.ErrTaken, redlock.ErrNotHeld):
+	case testkit.IsAny(err, redlock.ErrTaken, redlock.ErrSplit, redlock.ErrNotHeld):
 		r.Denied++
 	case testkit.IsAny(err, redlock.ErrNoQuorum):
 		r.NoQuorum++
