@@ -162,11 +162,14 @@ func (c *Compound) askInVain(ctx context.Context) error {
 		if err := probe.AskAll(ctx); err != nil {
 			return err
 		}
-		if p.Err != nil {
+		switch p.Err {
+		case nil:
+			p.Site.Engine().Discount(&p.Op, context.Canceled) // it has a quorum again
+		case engine.ErrSplit: // likewise, and it is asked again in its turn
+		default:
 			c.vain = &p.Op
 			return nil
 		}
-		p.Site.Engine().Discount(&p.Op, context.Canceled) // it has a quorum again
 		p.Token[0] ^= 1
 	}
 	return nil
