@@ -86,12 +86,14 @@ func (h *history) foreigner(id int) {
 	}
 }
 
-// foreignLock waits for a lock and holds it for a moment.
+// foreignLock waits for a lock and holds it for a moment. Each try has a value of its own: a node
+// that reads late gets the release of an earlier try after the next try's order, and would delete
+// a lock of the same value.
 func (h *history) foreignLock(who, key string, peers []*peer, rng random) {
 	done := h.watch.tries(who, key)
 	defer done()
-	value := fmt.Sprintf("%s-%020d", who, rng.Uint64())
-	for try := 1; ; try++ {
+	for n, try := rng.Uint64(), 1; ; try++ {
+		value := fmt.Sprintf("%s-%020d-%d", who, n, try)
 		if until, won := acquire(peers, key, value); won {
 			done()
 			b := h.ledger.granted(&holding{who: who, keys: []string{key}, remaining: func() time.Duration { return max(0, time.Until(until)) }})
