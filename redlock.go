@@ -31,23 +31,18 @@ import (
 	"net"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/base/metrics"
-	"github.com/redlock-go/redlock/internal/client/engine"
-	"github.com/redlock-go/redlock/internal/client/fleet"
-	"github.com/redlock-go/redlock/internal/client/group"
-	"github.com/redlock-go/redlock/internal/client/router"
+	"github.com/redlock-go/redlock/internal/client"
 	"github.com/redlock-go/redlock/internal/client/texts"
-	"github.com/redlock-go/redlock/internal/wire/token"
 	"github.com/redlock-go/redlock/quorum"
 )
 
 // Limits of nodes, keys and TTLs.
 const (
 	MaxNodes = quorum.MaxNodes
-	MaxKey   = engine.MaxKey // 4 KiB
-	MinTTL   = engine.MinTTL // 10 ms
-	MaxTTL   = engine.MaxTTL // 365 days
+	MaxKey   = client.MaxKey // 4 KiB
+	MinTTL   = client.MinTTL // 10 ms
+	MaxTTL   = client.MaxTTL // 365 days
 )
 
 // Config configures a client. Only Nodes, or Groups, is required; a zero field means its default.
@@ -121,7 +116,7 @@ type Config struct {
 	Logger *slog.Logger
 	Hooks  Hooks
 
-	knobs *knobs.Knobs // set by tests alone
+	knobs *client.Knobs // set by tests alone
 }
 
 // Format implements fmt.Formatter: no verb shows the credentials of a node.
@@ -148,7 +143,7 @@ type Retry struct {
 }
 
 // Client has the connections to the nodes. It is safe for concurrent use; a process needs one.
-type Client struct{ router *router.Router }
+type Client struct{ client *client.Client }
 
 // New checks cfg, connects to the nodes and returns a client. It blocks until each node has answered or failed
 // once, at most for DialTimeout. A node that is down is no error: Ready, Stats and the Logger report why. Without a
@@ -158,31 +153,29 @@ type Client struct{ router *router.Router }
 // every node refuses the client for a lasting reason: a wrong password, a missing permission, no scripts, another
 // protocol. For a Fenced client one node without permissions, scripts or run_id is enough.
 func New(cfg Config) (*Client, error) {
-	in := group.Config{
+	in := client.Config{
 		Nodes: cfg.Nodes, NextNodes: cfg.NextNodes, Name: cfg.Name, Fenced: cfg.Fenced, NextMaxTTL: cfg.NextMaxTTL, NoHandOver: cfg.NoHandOver,
-		Logger: cfg.Logger, Retry: group.Retry(cfg.Retry),
-		Engine: engine.Config{MaxWaiting: cfg.MaxWaiting, MaxTTL: cfg.MaxTTL, Timeout: cfg.NodeTimeout},
-		Conn: fleet.Config{
-			TLS: cfg.TLS, TLSFor: cfg.TLSFor, Credentials: cfg.Credentials, Dialer: cfg.Dialer,
-			Portable: cfg.Portable, DialTimeout: cfg.DialTimeout, StallTimeout: cfg.StallTimeout,
-		},
-		QuorumError: newQuorumError, AcquireError: newAcquireError, LostError: newLostError, Knobs: knobs.Value(cfg.knobs),
+		Logger: cfg.Logger, Retry: client.Retry(cfg.Retry), Knobs: cfg.knobs.Value(),
+		QuorumError: newQuorumError, AcquireError: newAcquireError, LostError: newLostError,
 	}
+	in.Engine.MaxWaiting, in.Engine.MaxTTL, in.Engine.Timeout = cfg.MaxWaiting, cfg.MaxTTL, cfg.NodeTimeout
+	in.Conn.TLS, in.Conn.TLSFor, in.Conn.Credentials, in.Conn.Dialer = cfg.TLS, cfg.TLSFor, cfg.Credentials, cfg.Dialer
+	in.Conn.Portable, in.Conn.DialTimeout, in.Conn.StallTimeout = cfg.Portable, cfg.DialTimeout, cfg.StallTimeout
 	cfg.Hooks.install(&in)
-	r, err := router.New(in, cfg.Groups, cfg.NextGroups)
+	c, err := client.New(in, cfg.Groups, cfg.NextGroups)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{r}, nil
+	return &Client{c}, nil
 }
 
 // Ready waits until an acquire can win: until a quorum of nodes, in every group, is up and may vote. If ctx ends
 // before, the error is the context's and a [QuorumError] for each group without a quorum: which nodes cannot vote,
 // and why. With an ended ctx it returns at once, as a readiness probe needs it. After Close: ErrClosed.
-func (c *Client) Ready(ctx context.Context) error { return c.router.Ready(ctx, false) }
+func (c *Client) Ready(ctx context.Context) error { return c.client.Ready(ctx, false) }
 
 // ReadyAll is Ready for all nodes: each is up and may vote. A rolling restart waits for it, in one client, after each node.
-func (c *Client) ReadyAll(ctx context.Context) error { return c.router.Ready(ctx, true) }
+func (c *Client) ReadyAll(ctx context.Context) error { return c.client.Ready(ctx, true) }
 
 // InitFencing gives the nodes of a new fleet their vote in fencing. It acts only if every node of every group has
 // answered, and none has a token, a vote or another fleet's name. Else it changes nothing, and the error names the
@@ -192,7 +185,7 @@ func (c *Client) ReadyAll(ctx context.Context) error { return c.router.Ready(ctx
 // A client of a change calls it for the groups added in NextGroups, and never for new nodes of NextNodes: clients
 // with both lists bring these in. A program given nodes in place of all others must not call it: no node can show
 // that the fleet is not new.
-func (c *Client) InitFencing(ctx context.Context) error { return c.router.InitFencing(ctx) }
+func (c *Client) InitFencing(ctx context.Context) error { return c.client.InitFencing(ctx) }
 
 // RecoverFencing gives nodes their vote after [ErrForgotten]: so many have lost the tokens, by a restart without a
 // disk, a flush or an eviction, that the others cannot know all. It acts only if the answers show this. A node out of
@@ -205,7 +198,7 @@ func (c *Client) InitFencing(ctx context.Context) error { return c.router.InitFe
 // not shown to the resources yet, is refused later only if it is at most atLeast or the clock of this client: stop
 // such holders first if their clocks were ahead.
 func (c *Client) RecoverFencing(ctx context.Context, atLeast uint64, lost ...string) error {
-	return c.router.RecoverFencing(ctx, atLeast, lost)
+	return c.client.RecoverFencing(ctx, atLeast, lost)
 }
 
 // ChangeFencing moves the service of the nodes to the next list. One client of both lists (NextNodes, NextGroups or
@@ -213,18 +206,18 @@ func (c *Client) RecoverFencing(ctx context.Context, atLeast uint64, lost ...str
 // clients of the next list alone are served MaxTTL later. It waits until a quorum of each list has its vote, and
 // writes to no node before. It returns once a quorum of the next list serves its clients; the Logger names the other
 // nodes, for another call to mend. It may be cut off and made again at any time.
-func (c *Client) ChangeFencing(ctx context.Context) error { return c.router.ChangeFencing(ctx) }
+func (c *Client) ChangeFencing(ctx context.Context) error { return c.client.ChangeFencing(ctx) }
 
 // Shutdown ends the client gracefully. New and waiting calls fail with ErrClosed, and the contexts of
 // [Lock.KeepAlive] and Do end with it as their cause. Shutdown waits for the functions of Do. Their locks are
 // released, and so are locks released by other goroutines meanwhile. Then it frees everything, as Close. When ctx
 // ends before, it closes at once and returns the context's error; locks still held end with their TTL. It must not be
 // called by a function of Do.
-func (c *Client) Shutdown(ctx context.Context) error { return c.router.Shutdown(ctx) }
+func (c *Client) Shutdown(ctx context.Context) error { return c.client.Shutdown(ctx) }
 
 // Close ends all waits, waits up to 250 ms for operations and releases under way, and frees everything. Locks
 // stay held until their TTL ends. It always returns nil.
-func (c *Client) Close() error { c.router.Close(); return nil }
+func (c *Client) Close() error { c.client.Close(); return nil }
 
 // TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round trip to the nodes, at
 // most for NodeTimeout once they are asked, or until ctx ends. What a failed attempt left is released later.
@@ -238,7 +231,7 @@ func (c *Client) Close() error { c.router.Close(); return nil }
 // Acquire wait for key in this client, ErrTaken comes mostly without a round trip, since a denial speaks for the next
 // second.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	h, err := c.router.Acquire(ctx, key, ttl, true)
+	h, err := c.client.Acquire(ctx, key, ttl, true)
 	return Lock{h}, err
 }
 
@@ -261,7 +254,7 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // libraries, TryAcquire, and clients that write the nodes otherwise. Queues decide who asks when; votes decide who
 // holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	h, err := c.router.Acquire(ctx, key, ttl, false)
+	h, err := c.client.Acquire(ctx, key, ttl, false)
 	return Lock{h}, err
 }
 
@@ -271,13 +264,13 @@ func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lo
 // it keeps its turns for the others, each for as long as it has waited for that key (10 ms to 1.2 s). It is never
 // handed over inside the process. It allocates.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
-	h, err := c.router.AcquireAll(ctx, ttl, keys, false)
+	h, err := c.client.AcquireAll(ctx, ttl, keys, false)
 	return Lock{h}, err
 }
 
 // TryAcquireAll is AcquireAll with one attempt.
 func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
-	h, err := c.router.AcquireAll(ctx, ttl, keys, true)
+	h, err := c.client.AcquireAll(ctx, ttl, keys, true)
 	return Lock{h}, err
 }
 
@@ -295,7 +288,7 @@ func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...s
 // callers of a single key and with sets. A release of any key serves the first of the line. It allocates, and while
 // callers wait the client has a goroutine for each of the keys.
 func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
-	h, err := c.router.AcquireAny(ctx, ttl, keys, false)
+	h, err := c.client.AcquireAny(ctx, ttl, keys, false)
 	return Lock{h}, err
 }
 
@@ -303,14 +296,14 @@ func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys ...stri
 // key has refused it, within two round trips as a rule, or a denial of the last second has, where callers wait. It
 // allocates.
 func (c *Client) TryAcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
-	h, err := c.router.AcquireAny(ctx, ttl, keys, true)
+	h, err := c.client.AcquireAny(ctx, ttl, keys, true)
 	return Lock{h}, err
 }
 
 // Permits returns the keys of a semaphore of n permits, 1 to 64, for [Client.AcquireAny] and [Client.AcquireAll]:
 // "{name}:permit:1" and so on. They have one hash tag, that of name if it has one, so that one of Config.Groups has all.
 // All clients must use the same n: one with a larger n has more permits. It allocates.
-func Permits(name string, n int) []string { return router.Permits(name, n) }
+func Permits(name string, n int) []string { return client.Permits(name, n) }
 
 // Do acquires the lock on key as Acquire does, calls f with a context like that of [Lock.KeepAlive], and releases the
 // lock in every case, also after a panic of f. It returns the error of Acquire, or the error of f, joined
@@ -323,23 +316,23 @@ func Permits(name string, n int) []string { return router.Permits(name, n) }
 // Given the context of a lock on key held by this client, such as that of a Do around it, Do would wait for itself:
 // it returns ErrArgument.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
-	return c.router.Do(ctx, key, ttl, false, f)
+	return c.client.Do(ctx, key, ttl, false, f)
 }
 
 // DoAll is Do for the lock on several keys, as by AcquireAll.
 func (c *Client) DoAll(ctx context.Context, ttl time.Duration, keys []string, f func(ctx context.Context) error) error {
-	return c.router.DoAll(ctx, ttl, keys, f)
+	return c.client.DoAll(ctx, ttl, keys, f)
 }
 
 // DoAny is Do for the lock on one of several keys, as by AcquireAny. It refuses the context of locks on all of them.
 func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f func(ctx context.Context) error) error {
-	return c.router.DoAny(ctx, ttl, keys, f)
+	return c.client.DoAny(ctx, ttl, keys, f)
 }
 
 // TryDo is Do with one attempt: for work that one process does while the others skip it. If the error is
 // ErrTaken f was not called, unless f returns ErrTaken.
 func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
-	return c.router.Do(ctx, key, ttl, true, f)
+	return c.client.Do(ctx, key, ttl, true, f)
 }
 
 // Attach returns a handle on a lock acquired by another process, client or library, by its token, 1 to 256 bytes. A
@@ -347,14 +340,14 @@ func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f fun
 // nodes show less; KeepAlive extends by the TTL left at the call. It blocks for one round trip to all nodes, at most
 // for NodeTimeout. The errors are ErrNotHeld, ErrNoQuorum, ErrExpired, ErrArgument and ctx.Err().
 func (c *Client) Attach(ctx context.Context, key, token string, validUntil time.Time) (Lock, error) {
-	h, err := c.router.Attach(ctx, key, token, validUntil)
+	h, err := c.client.Attach(ctx, key, token, validUntil)
 	return Lock{h}, err
 }
 
 // Lock is a handle on an acquired lock of one key or, by [Client.AcquireAll], of several. It is a small value: copies
 // are handles on the same lock. It is safe for concurrent use. Once the lock is released the calls of all its handles
 // return ErrNotHeld, as do the calls of the zero Lock.
-type Lock struct{ handle group.Handle }
+type Lock struct{ handle client.Handle }
 
 // Key returns the locked key, the first of several.
 func (l Lock) Key() string { return l.handle.Key() }
@@ -449,29 +442,29 @@ func (l Lock) MarshalText() ([]byte, error) { return []byte(l.handle.Text()), ni
 
 // FenceFrom returns the fencing token of the lock of ctx: of a context of [Lock.KeepAlive] or [Client.Do], or derived
 // from one; the innermost lock counts. It returns false without a lock or a token.
-func FenceFrom(ctx context.Context) (token uint64, ok bool) { return group.FenceFrom(ctx) }
+func FenceFrom(ctx context.Context) (token uint64, ok bool) { return client.FenceFrom(ctx) }
 
 // The results of an operation, for errors.Is. An error is one of them at most. Calls that wait and give up return an
 // [AcquireError], which is also the context's error; all other calls return the context's error as it is.
 var (
 	// ErrTaken: too many nodes denied the lock: they have granted it to another. Split votes were tried again before,
 	// four times.
-	ErrTaken = engine.ErrTaken
+	ErrTaken = client.ErrTaken
 	// ErrSplit, of an [Op] and a [Hooks] attempt alone: some nodes granted the lock, and too many others denied it.
 	// Callers may have split the votes of a free lock: try again after a random pause of about a round trip.
-	ErrSplit = engine.ErrSplit
+	ErrSplit = client.ErrSplit
 	// ErrNoQuorum: too few nodes answered. After Extend the lock is held for what Remaining returns.
-	ErrNoQuorum  = engine.ErrNoQuorum
-	ErrExpired   = engine.ErrExpired  // no validity was left when the votes came, or to extend
-	ErrNotHeld   = engine.ErrNotHeld  // to extend or release: released, expired on the nodes, or another holder's
-	ErrClosed    = engine.ErrClosed   // the client is closed
-	ErrBusy      = engine.ErrBusy     // Config.MaxWaiting operations wait already
-	ErrStopped   = engine.ErrStopped  // no longer kept alive, as asked: a cause of Lock.KeepAlive
-	ErrForgotten = group.ErrForgotten // too many nodes have lost the fencing tokens: see Client.RecoverFencing
+	ErrNoQuorum  = client.ErrNoQuorum
+	ErrExpired   = client.ErrExpired   // no validity was left when the votes came, or to extend
+	ErrNotHeld   = client.ErrNotHeld   // to extend or release: released, expired on the nodes, or another holder's
+	ErrClosed    = client.ErrClosed    // the client is closed
+	ErrBusy      = client.ErrBusy      // Config.MaxWaiting operations wait already
+	ErrStopped   = client.ErrStopped   // no longer kept alive, as asked: a cause of Lock.KeepAlive
+	ErrForgotten = client.ErrForgotten // too many nodes have lost the fencing tokens: see Client.RecoverFencing
 	// ErrConfig: the Config is wrong, or every node refuses it. Of a fenced acquire: nodes have the tokens of clients
 	// with other Nodes or another MaxTTL, or the clock of this machine cannot be right.
-	ErrConfig   = engine.ErrConfig
-	ErrArgument = engine.ErrArgument // a key, ttl, function or Op out of its limits
+	ErrConfig   = client.ErrConfig
+	ErrArgument = client.ErrArgument // a key, ttl, function or Op out of its limits
 )
 
 // AcquireError is the error of an Acquire, AcquireAll, AcquireAny or Do that gave up, for errors.As. It wraps Ctx and
@@ -529,7 +522,7 @@ func (e *QuorumError) Error() string {
 // Unwrap returns Cause and Failed.
 func (e *QuorumError) Unwrap() []error { return texts.Causes(e.Cause, e.Failed) }
 
-func newQuorumError(n *group.Nodes, op *engine.Op) error {
+func newQuorumError(n *client.Nodes, op *client.Operation) error {
 	lacking, t := n.Lacking(op), &op.Tally
 	e := &QuorumError{
 		Kind: OpKind(op.Kind), Cause: op.Err, Nodes: n.Len(), Granted: t.Count(quorum.Granted), Denied: t.Count(quorum.Denied),
@@ -563,7 +556,7 @@ const (
 	OpRelease
 )
 
-func (k OpKind) String() string { return texts.Kind(engine.Kind(k)) }
+func (k OpKind) String() string { return texts.Kind(client.Kind(k)) }
 
 // Op is an operation for callers with an event loop: Submit does not block, and a callback completes it. It must not
 // be touched from Submit until Done, or until a Cancel has returned true; then it can be reused.
@@ -572,40 +565,40 @@ func (k OpKind) String() string { return texts.Kind(engine.Kind(k)) }
 // caller must check whether validity had ended.
 type Op struct {
 	Kind  OpKind
-	Key   []byte           // 1 to MaxKey bytes
-	TTL   time.Duration    // of OpAcquire and OpExtend
-	Token [token.Size]byte // set by Submit for OpAcquire, by the caller for the others
+	Key   []byte        // 1 to MaxKey bytes
+	TTL   time.Duration // of OpAcquire and OpExtend
+	Token [22]byte      // set by Submit for OpAcquire, by the caller for the others
 	// Done is called once, by a goroutine of the client. It may use the client, and Submit this Op again. Those of
 	// one group of nodes run one at a time; beside one that takes longer than 20 ms the others go on. A panic is
 	// recovered and logged.
 	Done func(*Op)
 
-	op group.Op
+	op client.Op
 }
 
 // Submit begins op. It neither blocks nor allocates. With an error Done is not called: ErrBusy, ErrClosed, or
 // ErrArgument for a wrong op or one under way. Done may be called before Submit returns.
 func (c *Client) Submit(op *Op) error {
 	if op == nil {
-		return engine.WrongArgument("operation is nil")
+		return client.WrongArgument("operation is nil")
 	}
 	if op.Kind > OpRelease { // the engine has more kinds
-		return engine.WrongArgument("operation has kind %d, want 1 to %d", op.Kind, OpRelease)
+		return client.WrongArgument("operation has kind %d, want 1 to %d", op.Kind, OpRelease)
 	}
 	in := &op.op
 	if !in.Reserve() {
-		return engine.ErrUnderWay // and it is not changed
+		return client.ErrUnderWay // and it is not changed
 	}
-	in.Kind, in.Key, in.TTL, in.Done = engine.Kind(op.Kind), op.Key, op.TTL, nil
+	in.Kind, in.Key, in.TTL, in.Done = client.Kind(op.Kind), op.Key, op.TTL, nil
 	if op.Done != nil {
 		in.Done = (*completion)(op)
 	}
-	return c.router.Submit(in, (*token.Token)(&op.Token))
+	return c.client.Submit(in, &op.Token)
 }
 
 // Cancel takes op back. It returns false if it is too late, because Done was called or is about to be, or if op was
 // not submitted to this client. An acquire already sent is released in the background.
-func (c *Client) Cancel(op *Op) bool { return op != nil && c.router.Cancel(&op.op) }
+func (c *Client) Cancel(op *Op) bool { return op != nil && c.client.Cancel(&op.op) }
 
 // Err returns the error, as TryAcquire, Extend or Release would return it. It is valid from Done on.
 func (op *Op) Err() error { return op.op.Result() }
@@ -623,12 +616,12 @@ func (op *Op) Format(f fmt.State, _ rune) { fmt.Fprint(f, op.text()) }
 // MarshalText is Format for log/slog and encoding/json.
 func (op *Op) MarshalText() ([]byte, error) { return []byte(op.text()), nil }
 
-func (op *Op) text() string { return texts.Op(engine.Kind(op.Kind), op.Key, op.TTL, op.Token[:]) }
+func (op *Op) text() string { return texts.Op(client.Kind(op.Kind), op.Key, op.TTL, op.Token[:]) }
 
 // completion hides Complete from the users of Op.
 type completion Op
 
-func (op *completion) Complete(*engine.Op) {
+func (op *completion) Complete(*client.Operation) {
 	ended := true
 	defer func() {
 		if ended { // also after a hook that panics
@@ -700,7 +693,7 @@ type Node struct {
 
 // Stats returns the counts and the state of the nodes. It blocks while another goroutine uses the sockets: for
 // microseconds, or up to 5 ms while replies are awaited. It allocates Stats.Nodes.
-func (c *Client) Stats() Stats { return Stats(router.Stats(c.router, newNode)) }
+func (c *Client) Stats() Stats { return Stats(client.Stats(c.client, newNode)) }
 
 func newNode(n metrics.Node) Node { return Node(n) }
 
@@ -714,7 +707,7 @@ type KeyState struct {
 	TTL            time.Duration // a quorum of nodes shows this TTL at least, when it is held
 	Nodes          []KeyOnNode   // in the order of Node.Index
 
-	value group.Value // of a quorum
+	value client.Value // of a quorum
 }
 
 // KeyOnNode is what one node has at a key.
@@ -738,7 +731,7 @@ const (
 	KeyEternal                  // a quorum of nodes has a value without an expiry, as SETNX leaves it: no lock does
 )
 
-func (s KeyStatus) String() string { return group.Status(s).String() }
+func (s KeyStatus) String() string { return client.Status(s).String() }
 
 // IsHeldBy reports whether l holds the key.
 func (s KeyState) IsHeldBy(l Lock) bool { return s.Token() != "" && s.Token() == l.handle.Value() }
@@ -752,7 +745,7 @@ func (s KeyState) Token() string { return s.value.Show() }
 // failure of a node, also of one without a string there, is in its KeyOnNode. Inspect and Attach need the permissions
 // for GETRANGE and PTTL.
 func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
-	seen, all, err := c.router.Inspect(ctx, key)
+	seen, all, err := c.client.Inspect(ctx, key)
 	if err != nil {
 		return KeyState{}, err
 	}
@@ -829,10 +822,10 @@ const (
 func (o Outcome) String() string { return quorum.Outcome(o).String() }
 
 // install makes a group call h, with the types of this package.
-func (h Hooks) install(in *group.Config) {
+func (h Hooks) install(in *client.Config) {
 	in.OnLockLost = h.LockLost
 	if f := h.Attempt; f != nil {
-		in.OnAttempt = func(ctx context.Context, kind engine.Kind, key string, took time.Duration, t quorum.Tally, err error) {
+		in.OnAttempt = func(ctx context.Context, kind client.Kind, key string, took time.Duration, t quorum.Tally, err error) {
 			f(Attempt{
 				Kind: OpKind(kind), Key: key, Duration: took,
 				Granted: t.Count(quorum.Granted), Denied: t.Count(quorum.Denied), Failed: t.Count(quorum.Failed), Err: err, Ctx: ctx,
@@ -845,7 +838,7 @@ func (h Hooks) install(in *group.Config) {
 		}
 	}
 	if f := h.Vote; f != nil {
-		in.OnVote = func(kind engine.Kind, node int, addr string, o quorum.Outcome, err error) {
+		in.OnVote = func(kind client.Kind, node int, addr string, o quorum.Outcome, err error) {
 			f(Vote{Kind: OpKind(kind), Node: node, Addr: addr, Outcome: Outcome(o), Err: err})
 		}
 	}
@@ -857,5 +850,3 @@ func (h Hooks) install(in *group.Config) {
 	}
 	in.OnNodeUp, in.OnNodeDown, in.OnNodeQuarantined = node(h.NodeUp), node(h.NodeDown), node(h.NodeQuarantined)
 }
-
-func init() { knobs.Register(func(config any) **knobs.Knobs { return &config.(*Config).knobs }) }

@@ -5,6 +5,7 @@ package knobs
 
 import (
 	"io"
+	"reflect"
 	"time"
 )
 
@@ -23,29 +24,22 @@ type Knobs struct {
 	MaxInFlight int
 }
 
-var of func(config any) **Knobs
-
-// Register is called once, by the root package. f returns where a *redlock.Config keeps its knobs.
-func Register(f func(config any) **Knobs) { of = f }
-
-// Of returns the knobs of a *redlock.Config, to be changed. An earlier copy of the Config keeps its
-// knobs.
-func Of(config any) *Knobs {
-	at := of(config)
-	k := new(Knobs)
-	if *at != nil {
-		*k = **at
-	}
-	*at = k
-	return k
-}
-
-// Value returns the knobs at k, or their defaults.
-func Value(k *Knobs) Knobs {
+// Value returns the knobs, or their defaults.
+func (k *Knobs) Value() Knobs {
 	if k == nil {
 		return Knobs{}
 	}
 	return *k
+}
+
+// Of returns the knobs of a *redlock.Config, to be changed: of its field knobs. An earlier copy of the Config keeps
+// its own.
+func Of(config any) *Knobs {
+	field := reflect.ValueOf(config).Elem().FieldByName("knobs")
+	at := reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Interface().(**Knobs)
+	k := (*at).Value()
+	*at = &k
+	return &k
 }
 
 // With returns a copy of a redlock.Config with changed knobs.

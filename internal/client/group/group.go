@@ -2,7 +2,7 @@
 // acquired locks. It puts the other rooms together, and has the configuration and the hooks. The root package
 // documents what the calls promise.
 //
-// A client may have several groups (package router). None knows of another, but a lock of several
+// A client may have several groups (package client). None knows of another, but a lock of several
 // keys may have some in each: its calls then go to the engines of several (holding.Compound).
 //
 //	New ─> Group.Acquire ─┬─> engine ─> fleet, quorum

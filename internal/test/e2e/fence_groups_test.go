@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/client/router"
+	"github.com/redlock-go/redlock/internal/client"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
@@ -22,20 +22,20 @@ func TestFencedNextGroups(t *testing.T) {
 	for name, lists := range map[string][2]int{"more": {2, 3}, "fewer": {3, 2}, "from one": {1, 3}, "to one": {3, 1}} {
 		cluster.Run(t, name, func(t *testing.T) {
 			c := &changing{t, cluster.Start(t, 9), map[string]uint64{}}
-			client := func(now, next int, off time.Duration) *redlock.Client {
+			connect := func(now, next int, off time.Duration) *redlock.Client {
 				return cluster.Connect(t, nil, groupsFromTo(c.servers, now, next), fenced(off), cluster.NodeTimeout(100*time.Millisecond))
 			}
 			keys := make([]string, 3) // one of each group
 			for i := 0; slices.Contains(keys, ""); i++ {
-				keys[router.Number(fmt.Sprint("key", i), 3)] = fmt.Sprint("key", i)
+				keys[client.Number(fmt.Sprint("key", i), 3)] = fmt.Sprint("key", i)
 			}
-			old, ahead := client(lists[0], 0, 0), client(lists[0], 0, time.Hour)
+			old, ahead := connect(lists[0], 0, 0), connect(lists[0], 0, time.Hour)
 			require.NoError(t, old.InitFencing(t.Context()))
 			for _, key := range keys {
 				c.grows(old, key)
 				c.grows(ahead, "idle "+key)
 			}
-			both, next := client(lists[0], lists[1], 0), client(lists[1], 0, 0)
+			both, next := connect(lists[0], lists[1], 0), connect(lists[1], 0, 0)
 			refused := func(client *redlock.Client, text string) {
 				t.Helper()
 				for _, key := range keys {
@@ -73,7 +73,7 @@ func TestFencedNextGroups(t *testing.T) {
 			require.NoError(t, both.ChangeFencing(t.Context()), "once more")
 			require.Less(t, time.Since(began), fenceTTL, "there is nothing to do")
 
-			back := client(lists[1], lists[0], 0)
+			back := connect(lists[1], lists[0], 0)
 			for _, key := range keys {
 				c.grows(back, key)
 			}

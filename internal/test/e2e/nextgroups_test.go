@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/client/router"
+	"github.com/redlock-go/redlock/internal/client"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
@@ -31,7 +31,7 @@ func groupsFromTo(servers []*fakeredis.Server, now, next int) func(*redlock.Conf
 func movingKey(t *testing.T, from, to int) string {
 	t.Helper()
 	for i := range 1000 {
-		if key := fmt.Sprint("key", i); router.Number(key, 2) == from && router.Number(key, 3) == to {
+		if key := fmt.Sprint("key", i); client.Number(key, 2) == from && client.Number(key, 3) == to {
 			return key
 		}
 	}

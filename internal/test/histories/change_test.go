@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/client/router"
+	"github.com/redlock-go/redlock/internal/client"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
@@ -142,7 +142,7 @@ func joint(groups ...[]int) (c *quorum.Config) {
 func quorumOf(key string, layouts []layout) *quorum.Config {
 	var groups [][]int
 	for _, l := range layouts {
-		groups = append(groups, l[router.Number(key, len(l))])
+		groups = append(groups, l[client.Number(key, len(l))])
 	}
 	return joint(groups...)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/client/router"
+	"github.com/redlock-go/redlock/internal/client"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
@@ -273,7 +273,7 @@ func TestChoiceInGroups(t *testing.T) {
 	const d = 3 * time.Second
 	var keys []string
 	for i := 0; len(keys) < 4; i++ { // two that stay, and two that move to the second group
-		if key := fmt.Sprint("key", i); router.Number(key, 2) == len(keys)%2 {
+		if key := fmt.Sprint("key", i); client.Number(key, 2) == len(keys)%2 {
 			keys = append(keys, key)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/client/router"
+	"github.com/redlock-go/redlock/internal/client"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
@@ -50,7 +50,7 @@ func TestContendedMovingKey(t *testing.T) {
 	moves, stays := "", ""
 	for i := 0; moves == "" || stays == ""; i++ {
 		key := fmt.Sprint("key", i)
-		if router.Number(key, 2) == 1 {
+		if client.Number(key, 2) == 1 {
 			moves = key
 		} else {
 			stays = key

@@ -14,7 +14,7 @@ func Goroutines() string {
 	var found []string
 	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
 		if strings.Contains(stack, "redlock/conn.") || strings.Contains(stack, "redlock/internal/client/engine.") ||
-			strings.Contains(stack, "redlock/internal/client/router.(*housekeeper)") {
+			strings.Contains(stack, "redlock/internal/client.(*housekeeper)") {
 			found = append(found, stack)
 		}
 	}

@@ -1,4 +1,4 @@
-package router
+package client
 
 import (
 	"context"
@@ -28,14 +28,14 @@ func (l *lacking) Error() string {
 func (l *lacking) Unwrap() []error { return l.of }
 
 // join is one error of the errors of the groups, which may be nil. With one group it is that group's own.
-func (r *Router) join(errs []error) error {
+func (c *Client) join(errs []error) error {
 	all := &lacking{groups: len(errs)}
 	for i, err := range errs {
 		switch {
 		case err == engine.ErrClosed || len(errs) == 1:
 			return err
 		case err != nil:
-			all.of = append(all.of, fmt.Errorf("%s: %w", r.label(i), err))
+			all.of = append(all.of, fmt.Errorf("%s: %w", c.label(i), err))
 		}
 	}
 	if len(all.of) == 0 {
@@ -46,28 +46,28 @@ func (r *Router) join(errs []error) error {
 
 // Ready waits until an acquire can win in every group, or with every until every node may vote. With ctx it ends for
 // all of them.
-func (r *Router) Ready(ctx context.Context, every bool) error {
-	errs := make([]error, len(r.groups))
-	for i, g := range r.groups {
+func (c *Client) Ready(ctx context.Context, every bool) error {
+	errs := make([]error, len(c.groups))
+	for i, g := range c.groups {
 		if errs[i] = g.Ready(ctx, every); errs[i] == engine.ErrClosed {
 			break
 		}
 	}
-	return r.join(errs)
+	return c.join(errs)
 }
 
 // Stats is the sums of the groups' counts, each at one moment, and all nodes, as shown by node.
-func Stats[N any](r *Router, node func(metrics.Node) N) (s metrics.Stats[N]) {
-	s.Nodes = make([]N, 0, r.Len())
-	for _, g := range r.groups {
+func Stats[N any](c *Client, node func(metrics.Node) N) (s metrics.Stats[N]) {
+	s.Nodes = make([]N, 0, c.Len())
+	for _, g := range c.groups {
 		group.AddStats(g, &s, node)
 	}
 	return s
 }
 
 // Len is the number of nodes of all groups.
-func (r *Router) Len() (n int) {
-	for _, g := range r.groups {
+func (c *Client) Len() (n int) {
+	for _, g := range c.groups {
 		n += g.Len()
 	}
 	return n

@@ -1,12 +1,12 @@
-// Package router has the groups of nodes of one client, and sends each call to the group of its key.
+// Package client has the groups of nodes of one client, and sends each call to the group of its key.
 //
 // A group is a quorum of nodes, a driver and a reader, and knows of no other (package group). A key belongs to one
 // group, in all clients with the same list of groups: see number. So groups share nothing on the way of an operation,
 // and a client uses as many cores as it has groups.
 //
-//	redlock ─> Router.Acquire, … ─> Group         calls about one key
-//	        ─> Router.AcquireAll ─> Group, Group  a lock of several keys: one lease, in several groups
-//	        ─> Router.Ready, Stats, Close, …      what is about all groups
+//	redlock ─> Client.Acquire, … ─> Group         calls about one key
+//	        ─> Client.AcquireAll ─> Group, Group  a lock of several keys: one lease, in several groups
+//	        ─> Client.Ready, Stats, Close, …      what is about all groups
 //
 // # A change of groups
 //
@@ -27,7 +27,7 @@
 //   - With one group no key is looked at, and each call is the group's.
 //   - No lock is taken in the calls about one key. The housekeeper and the table of servers, shared by the groups, are
 //     used when locks are kept alive, waited for or recovered, and at connects.
-package router
+package client
 
 import (
 	"cmp"
@@ -40,8 +40,8 @@ import (
 	"github.com/redlock-go/redlock/internal/client/texts"
 )
 
-// Router is the groups of one client. It is safe for concurrent use.
-type Router struct {
+// Client is the groups of one client. It is safe for concurrent use.
+type Client struct {
 	groups    []*group.Group
 	seeds     []uint64 // of the groups, for of
 	now, next int      // lengths of the lists; next is 0 but in a change
@@ -59,40 +59,40 @@ const MaxGroups = 64
 
 // New connects to the nodes of cfg, or in their place to several groups of nodes, and waits until each node has
 // answered or failed a first time. next is the groups after a change.
-func New(cfg group.Config, groups, next [][]string) (*Router, error) {
+func New(cfg group.Config, groups, next [][]string) (*Client, error) {
 	if err := check(&cfg, groups, next); err != nil {
 		return nil, texts.WrongConfig(texts.InConfig, err)
 	}
-	r := &Router{ending: make(chan struct{}), late: make(chan struct{}), running: newRunning(), now: len(groups), next: len(next), seeds: seeds(max(len(groups), len(next)))}
-	c := clock.New()
-	r.house = newHousekeeper()
+	c := &Client{ending: make(chan struct{}), late: make(chan struct{}), running: newRunning(), now: len(groups), next: len(next), seeds: seeds(max(len(groups), len(next)))}
+	system := clock.New()
+	c.house = newHousekeeper()
 	cfg.CloseTimeout = cmp.Or(cfg.CloseTimeout, closeTimeout)
-	r.closeTimeout = cfg.CloseTimeout
-	cfg.Shared = group.Shared{Clock: c, Servers: new(fleet.Servers), Peers: engine.NewPeers(), Ending: r.ending, Ring: r.house.ring}
+	c.closeTimeout = cfg.CloseTimeout
+	cfg.Shared = group.Shared{Clock: system, Servers: new(fleet.Servers), Peers: engine.NewPeers(), Ending: c.ending, Ring: c.house.ring}
 	var tasks []func() time.Duration
-	for i := range max(1, len(r.seeds)) {
+	for i := range max(1, len(c.seeds)) {
 		if len(groups) > 0 {
 			cfg.Nodes, cfg.NextNodes, cfg.In = listsOf(i, groups, next)
 			cfg.Places = places(i, len(groups), len(next))
 		}
 		g, err := group.New(cfg)
 		if err != nil {
-			r.Close()
+			c.Close()
 			return nil, err
 		}
-		r.groups = append(r.groups, g)
+		c.groups = append(c.groups, g)
 		tasks = append(tasks, g.Turns()...)
 		cfg.First += g.Len()
 	}
-	r.house.give(tasks)
-	for _, g := range r.groups {
+	c.house.give(tasks)
+	for _, g := range c.groups {
 		if err := g.Await(); err != nil {
-			r.Close()
+			c.Close()
 			return nil, err
 		}
 	}
-	for _, g := range r.groups {
+	for _, g := range c.groups {
 		g.WarnUnready()
 	}
-	return r, nil
+	return c, nil
 }

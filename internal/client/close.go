@@ -1,4 +1,4 @@
-package router
+package client
 
 import (
 	"context"
@@ -19,67 +19,67 @@ const closeTimeout = 250 * time.Millisecond
 
 // Shutdown ends all waits and renewals, waits for the functions of Do and for the releases under way, and frees
 // everything: at once when ctx ends, with its error.
-func (r *Router) Shutdown(ctx context.Context) error {
+func (c *Client) Shutdown(ctx context.Context) error {
 	ctx = orBackground(ctx)
 	done := ctx.Done()
-	r.stop()
-	for r.running.n.Load() > 0 && !engine.IsClosed(r.late) {
+	c.stop()
+	for c.running.n.Load() > 0 && !engine.IsClosed(c.late) {
 		select {
-		case <-r.running.none:
-		case <-r.late: // Close was called
+		case <-c.running.none:
+		case <-c.late: // Close was called
 		case <-done:
-			r.Close()
+			c.Close()
 			return texts.EndOf(ctx)
 		}
 	}
-	r.running.pass() // to the next Shutdown, if several wait
+	c.running.pass() // to the next Shutdown, if several wait
 	ended := make(chan struct{})
 	go func() {
-		r.end()
+		c.end()
 		close(ended)
 	}()
 	select {
 	case <-ended:
 		return nil
 	case <-done:
-		r.hurry()
+		c.hurry()
 		<-ended
 		return texts.EndOf(ctx)
 	}
 }
 
 // Close ends all waits, waits for operations under way, up to closeTimeout, and frees everything.
-func (r *Router) Close() {
-	r.stop()
-	defer time.AfterFunc(r.closeTimeout, r.hurry).Stop()
-	defer r.hurry() // Shutdown waits no longer
-	r.end()
+func (c *Client) Close() {
+	c.stop()
+	defer time.AfterFunc(c.closeTimeout, c.hurry).Stop()
+	defer c.hurry() // Shutdown waits no longer
+	c.end()
 }
 
 // stop refuses new locks, and ends all waits and contexts.
-func (r *Router) stop() {
-	r.closing.stop.Do(func() {
-		close(r.ending)
-		r.each((*group.Group).Stop)
-		r.running.late.Store(true)
+func (c *Client) stop() {
+	c.closing.stop.Do(func() {
+		close(c.ending)
+		c.each((*group.Group).Stop)
+		c.running.late.Store(true)
 	})
 }
 
 // hurry ends the wait for operations under way.
-func (r *Router) hurry() { r.closing.hurry.Do(func() { close(r.late) }) }
+func (c *Client) hurry() { c.closing.hurry.Do(func() { close(c.late) }) }
 
 // end refuses new operations, waits for earlier ones until late, and frees everything.
-func (r *Router) end() {
-	r.closing.end.Do(func() {
-		r.house.close()
-		r.each(func(g *group.Group) { g.End(r.late) })
+func (c *Client) end() {
+	c.closing.end.Do(func() {
+		c.house.close()
+		c.each(func(g *group.Group) { g.End(c.late) })
 	})
 }
 
 // each calls f for all groups at once. f runs no user code.
-func (r *Router) each(f func(*group.Group)) {
+func (c *Client) each(f func(*group.Group)) {
 	var all sync.WaitGroup
-	for _, g := range r.groups {
+	for _, g := range c.groups {
 		all.Go(func() { f(g) })
 	}
 	all.Wait()
@@ -97,24 +97,24 @@ type running struct {
 func newRunning() running { return running{none: make(chan struct{}, 1)} }
 
 // begin counts a call, to be ended by end, unless it comes too late to get a lock.
-func (c *running) begin() bool {
-	if c.late.Load() {
+func (r *running) begin() bool {
+	if r.late.Load() {
 		return false
 	}
-	c.n.Add(1)
+	r.n.Add(1)
 	return true
 }
 
-func (c *running) end(ending <-chan struct{}) {
-	if c.n.Add(-1) == 0 && engine.IsClosed(ending) {
-		c.pass()
+func (r *running) end(ending <-chan struct{}) {
+	if r.n.Add(-1) == 0 && engine.IsClosed(ending) {
+		r.pass()
 	}
 }
 
 // pass wakes a waiting Shutdown, or the next one.
-func (c *running) pass() {
+func (r *running) pass() {
 	select {
-	case c.none <- struct{}{}:
+	case r.none <- struct{}{}:
 	default:
 	}
 }

@@ -1,4 +1,4 @@
-package router
+package client
 
 import (
 	"context"
@@ -11,27 +11,27 @@ import (
 
 // of returns the group of a key. While the groups change a key may have two: the one with the lower number comes
 // first, since all clients ask in this order.
-func (r *Router) of(key string) (first, second *group.Group) {
-	if len(r.groups) == 1 {
-		return r.groups[0], nil
+func (c *Client) of(key string) (first, second *group.Group) {
+	if len(c.groups) == 1 {
+		return c.groups[0], nil
 	}
-	i := number(key, r.seeds[:r.now])
-	if r.next == 0 {
-		return r.groups[i], nil
+	i := number(key, c.seeds[:c.now])
+	if c.next == 0 {
+		return c.groups[i], nil
 	}
-	switch j := number(key, r.seeds[:r.next]); {
+	switch j := number(key, c.seeds[:c.next]); {
 	case i < j:
-		return r.groups[i], r.groups[j]
+		return c.groups[i], c.groups[j]
 	case i > j:
-		return r.groups[j], r.groups[i]
+		return c.groups[j], c.groups[i]
 	}
-	return r.groups[i], nil
+	return c.groups[i], nil
 }
 
 // Acquire acquires the lock on a key. With once it makes one attempt. A moving key is a set of two: it is locked in
 // both groups or in none.
-func (r *Router) Acquire(ctx context.Context, key string, ttl time.Duration, once bool) (group.Handle, error) {
-	first, second := r.of(key)
+func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration, once bool) (group.Handle, error) {
+	first, second := c.of(key)
 	if second != nil {
 		return acquireBoth(ctx, key, ttl, first, second, once)
 	}
@@ -45,32 +45,32 @@ func acquireBoth(ctx context.Context, key string, ttl time.Duration, first, seco
 }
 
 // Do calls f while the lock on a key is held.
-func (r *Router) Do(ctx context.Context, key string, ttl time.Duration, once bool, f func(context.Context) error) error {
+func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, once bool, f func(context.Context) error) error {
 	d := group.Doing{Name: "Do", Keys: []string{key}, TTL: ttl}
 	if once {
 		d.Name = "TryDo"
 	}
-	d.Acquire = func(ctx context.Context) (group.Handle, error) { return r.Acquire(ctx, key, ttl, once) }
-	return r.do(ctx, d, f)
+	d.Acquire = func(ctx context.Context) (group.Handle, error) { return c.Acquire(ctx, key, ttl, once) }
+	return c.do(ctx, d, f)
 }
 
 // DoAll is Do for several keys.
-func (r *Router) DoAll(ctx context.Context, ttl time.Duration, keys []string, f func(context.Context) error) error {
+func (c *Client) DoAll(ctx context.Context, ttl time.Duration, keys []string, f func(context.Context) error) error {
 	d := group.Doing{Name: "DoAll", Keys: keys, TTL: ttl}
-	d.Acquire = func(ctx context.Context) (group.Handle, error) { return r.AcquireAll(ctx, ttl, keys, false) }
-	return r.do(ctx, d, f)
+	d.Acquire = func(ctx context.Context) (group.Handle, error) { return c.AcquireAll(ctx, ttl, keys, false) }
+	return c.do(ctx, d, f)
 }
 
-func (r *Router) do(ctx context.Context, d group.Doing, f func(context.Context) error) error {
-	if r.running.begin() {
-		defer r.running.end(r.ending)
+func (c *Client) do(ctx context.Context, d group.Doing, f func(context.Context) error) error {
+	if c.running.begin() {
+		defer c.running.end(c.ending)
 	}
-	return r.groups[0].Do(ctx, d, f)
+	return c.groups[0].Do(ctx, d, f)
 }
 
 // Attach makes a handle of a lock acquired elsewhere.
-func (r *Router) Attach(ctx context.Context, key, value string, validUntil time.Time) (group.Handle, error) {
-	first, second := r.of(key)
+func (c *Client) Attach(ctx context.Context, key, value string, validUntil time.Time) (group.Handle, error) {
+	first, second := c.of(key)
 	if second == nil {
 		return group.Attach(ctx, key, value, validUntil, first)
 	}
@@ -78,8 +78,8 @@ func (r *Router) Attach(ctx context.Context, key, value string, validUntil time.
 }
 
 // Inspect asks the nodes of each group of a key what they have there.
-func (r *Router) Inspect(ctx context.Context, key string) ([]group.Sight, group.Summary, error) {
-	first, second := r.of(key)
+func (c *Client) Inspect(ctx context.Context, key string) ([]group.Sight, group.Summary, error) {
+	first, second := c.of(key)
 	seen, all, err := first.Inspect(ctx, key)
 	if second == nil || err != nil {
 		return seen, all, err
@@ -89,15 +89,15 @@ func (r *Router) Inspect(ctx context.Context, key string) ([]group.Sight, group.
 }
 
 // Submit begins a reserved operation.
-func (r *Router) Submit(op *group.Op, t *token.Token) error {
-	first, second := r.of(unsafe.String(unsafe.SliceData(op.Key), len(op.Key))) // its user changes it later
-	return first.Submit(op, t, second)
+func (c *Client) Submit(op *group.Op, t *[token.Size]byte) error {
+	first, second := c.of(unsafe.String(unsafe.SliceData(op.Key), len(op.Key))) // its user changes it later
+	return first.Submit(op, (*token.Token)(t), second)
 }
 
 // Cancel takes an operation back. It returns false if it is too late, or if op was not submitted
-// to a group of r.
-func (r *Router) Cancel(op *group.Op) bool {
-	for _, g := range r.groups {
+// to a group of c.
+func (c *Client) Cancel(op *group.Op) bool {
+	for _, g := range c.groups {
 		if g.Cancel(op) {
 			return true
 		}

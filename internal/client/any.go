@@ -1,4 +1,4 @@
-package router
+package client
 
 import (
 	"context"
@@ -9,24 +9,24 @@ import (
 )
 
 // AcquireAny is Acquire for one of several keys, the first to be had. With once each is asked for once.
-func (r *Router) AcquireAny(ctx context.Context, ttl time.Duration, keys []string, once bool) (group.Handle, error) {
+func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys []string, once bool) (group.Handle, error) {
 	keys, err := group.CheckKeys("AcquireAny", keys)
 	if err != nil {
 		return group.Handle{}, err
 	}
 	options := make([]group.Option, len(keys))
 	for i, key := range keys {
-		first, second := r.of(key)
+		first, second := c.of(key)
 		options[i] = group.Option{Key: key, Group: first, Second: second}
 	}
 	return group.AcquireAny(ctx, ttl, options, once)
 }
 
 // DoAny is Do for one of several keys.
-func (r *Router) DoAny(ctx context.Context, ttl time.Duration, keys []string, f func(context.Context) error) error {
+func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f func(context.Context) error) error {
 	d := group.Doing{Name: "DoAny", Keys: keys, Any: true, TTL: ttl}
-	d.Acquire = func(ctx context.Context) (group.Handle, error) { return r.AcquireAny(ctx, ttl, keys, false) }
-	return r.do(ctx, d, f)
+	d.Acquire = func(ctx context.Context) (group.Handle, error) { return c.AcquireAny(ctx, ttl, keys, false) }
+	return c.do(ctx, d, f)
 }
 
 // Permits is the keys of a semaphore: n names with one tag, for one group to have them all.

@@ -1,4 +1,4 @@
-package router
+package client
 
 import (
 	"errors"
@@ -19,8 +19,8 @@ const (
 func label(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
 // label names a group in errors.
-func (r *Router) label(i int) string {
-	if i >= r.now {
+func (c *Client) label(i int) string {
+	if i >= c.now {
 		return label(nextList, i)
 	}
 	return label(nowList, i)

@@ -1,4 +1,4 @@
-package router
+package client
 
 import (
 	"context"
@@ -10,23 +10,23 @@ import (
 // AcquireAll is Acquire for several keys, as one lock: all or none. With once it makes one attempt. Keys are asked
 // for, and waited for, in the order of their groups, and within a group in the order of their bytes. All clients have
 // this order, so no two sets wait for each other.
-func (r *Router) AcquireAll(ctx context.Context, ttl time.Duration, keys []string, once bool) (group.Handle, error) {
+func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys []string, once bool) (group.Handle, error) {
 	keys, err := group.CheckKeys("AcquireAll", keys)
 	if err != nil {
 		return group.Handle{}, err
 	}
-	if len(r.groups) == 1 {
-		return group.AcquireAll(ctx, ttl, []group.Part{{Group: r.groups[0], Keys: keys}}, once)
+	if len(c.groups) == 1 {
+		return group.AcquireAll(ctx, ttl, []group.Part{{Group: c.groups[0], Keys: keys}}, once)
 	}
 	of := make(map[*group.Group][]string)
 	for _, key := range keys {
-		first, second := r.of(key)
+		first, second := c.of(key)
 		if of[first] = append(of[first], key); second != nil {
 			of[second] = append(of[second], key)
 		}
 	}
 	var parts []group.Part
-	for _, g := range r.groups {
+	for _, g := range c.groups {
 		if keys := of[g]; len(keys) > 0 {
 			parts = append(parts, group.Part{Group: g, Keys: keys})
 		}

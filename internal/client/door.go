@@ -1,0 +1,51 @@
+package client
+
+import (
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/group"
+)
+
+// What the root package shows of the rooms below, under the names of its users. It imports no other room of a client
+// but texts.
+type (
+	Config    = group.Config
+	Retry     = group.Retry
+	Knobs     = knobs.Knobs
+	Handle    = group.Handle // of a lock
+	Op        = group.Op     // of Submit
+	Operation = engine.Op    // any, as the engine has it
+	Kind      = engine.Kind
+	Nodes     = group.Nodes
+	Value     = group.Value // at a key
+	Status    = group.Status
+)
+
+// Limits of keys and TTLs.
+const (
+	MaxKey = engine.MaxKey
+	MinTTL = engine.MinTTL
+	MaxTTL = engine.MaxTTL
+)
+
+// The results of operations.
+var (
+	ErrTaken     = engine.ErrTaken
+	ErrSplit     = engine.ErrSplit
+	ErrNoQuorum  = engine.ErrNoQuorum
+	ErrExpired   = engine.ErrExpired
+	ErrNotHeld   = engine.ErrNotHeld
+	ErrClosed    = engine.ErrClosed
+	ErrBusy      = engine.ErrBusy
+	ErrStopped   = engine.ErrStopped
+	ErrForgotten = group.ErrForgotten
+	ErrConfig    = engine.ErrConfig
+	ErrArgument  = engine.ErrArgument
+	ErrUnderWay  = engine.ErrUnderWay
+)
+
+// WrongArgument returns an error that is [ErrArgument].
+func WrongArgument(format string, args ...any) error { return engine.WrongArgument(format, args...) }
+
+// FenceFrom returns the fencing token of the lock of ctx.
+var FenceFrom = group.FenceFrom
