@@ -90,15 +90,3 @@ func TestScriptIsShared(t *testing.T) {
 	}
 	all.Wait()
 }
-
-func BenchmarkClassify(b *testing.B) {
-	s, err := Parse([]byte("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"))
-	require.NoError(b, err)
-	keys, argv := words("k", start), words("mine", start)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := s.Classify(keys, argv, start); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

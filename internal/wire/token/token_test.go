@@ -95,20 +95,3 @@ func TestFillFails(t *testing.T) {
 		require.Equal(t, before, tok)
 	}
 }
-
-func BenchmarkFill(b *testing.B) {
-	for name, r := range map[string]io.Reader{
-		"system":   nil,
-		"injected": mathrand.NewChaCha8([32]byte{}),
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			var tok token.Token
-			for b.Loop() {
-				if err := tok.Fill(r); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
