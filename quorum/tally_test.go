@@ -11,14 +11,6 @@ import (
 // first is a majority of n nodes, numbered 0 to n-1.
 func first(n int) *quorum.Config { return quorum.Majority(quorum.First(n)) }
 
-func TestTallyZeroValue(t *testing.T) {
-	var tally quorum.Tally
-	require.Zero(t, tally.Record(0, quorum.Granted))
-	require.Zero(t, tally.Verdict())
-	require.Zero(t, tally.Count(quorum.Granted))
-	require.Zero(t, tally.Outcome(0))
-}
-
 // TestTallyResetForgets: nothing of a round shows in the next one, larger or
 // smaller.
 func TestTallyResetForgets(t *testing.T) {

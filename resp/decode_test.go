@@ -110,38 +110,6 @@ func TestDecodeAnnouncedLengths(t *testing.T) {
 	}
 }
 
-// A frame that could take the quick path doesn't while another one is under way,
-// and what the decoder remembers of one frame doesn't leak into the next.
-func TestDecodeResumesBeforeItHurries(t *testing.T) {
-	for _, quick := range []string{":1\r\n", "+OK\r\n", "$-1\r\n", "*1\r\n:1\r\n"} {
-		var d resp.Decoder
-		var v resp.Value
-		_, err := d.Decode([]byte("*2\r\n"), &v)
-		require.Equal(t, resp.ErrIncomplete, err)
-		frame := "*2\r\n" + quick + quick
-		n, err := d.Decode([]byte(frame), &v)
-		require.NoError(t, err)
-		require.Equal(t, len(frame), n)
-		require.EqualValues(t, 2, v.Int)
-		n, err = d.Decode([]byte(quick), &v)
-		require.NoError(t, err)
-		require.Equal(t, len(quick), n)
-	}
-}
-
-func TestDecodeReset(t *testing.T) {
-	d := resp.Decoder{Limits: resp.Limits{Line: 4}}
-	var v resp.Value
-	_, err := d.Decode([]byte("*3\r\n:1\r\n$10\r\nabc"), &v)
-	require.Equal(t, resp.ErrIncomplete, err)
-	d.Reset()
-	n, err := d.Decode([]byte("$3\r\nabc\r\n"), &v)
-	require.NoError(t, err)
-	require.Equal(t, 9, n)
-	_, err = d.Decode([]byte("+12345\r\n"), &v)
-	require.Error(t, err, "Reset keeps the limits")
-}
-
 // Callers who break the rules on how to go on get wrong answers, not a panic.
 func TestDecodeMisuse(t *testing.T) {
 	fragments := []string{

@@ -31,17 +31,6 @@ func TestValueIsOK(t *testing.T) {
 	assert.False(t, new(resp.Value).IsOK())
 }
 
-func TestValueIsError(t *testing.T) {
-	for _, frame := range []string{"-OOM no\r\n", "!6\r\nOOM no\r\n"} {
-		v, _ := decode(t, frame)
-		assert.True(t, v.IsError())
-	}
-	for _, test := range goodFrames {
-		v, _ := decode(t, test.frame)
-		assert.Equal(t, v.Kind == resp.Error || v.Kind == resp.BulkError, v.IsError(), test.name)
-	}
-}
-
 // The names end up in errors and logs.
 func TestNames(t *testing.T) {
 	assert.Equal(t, "bulk error, map, push", resp.BulkError.String()+", "+resp.Map.String()+", "+resp.Push.String())

@@ -161,7 +161,7 @@ func (m *stepper) seal(c, i int, me Me, phase uint8) {
 	switch {
 	case phase == looking:
 		n.calls[c] = counted | known
-	case m.noNonce && had.Nonce != "", n.calls[c] == known:
+	case n.calls[c] == known:
 		n.calls[c] |= counted
 	default:
 		n.calls[c] = known | again

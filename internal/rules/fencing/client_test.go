@@ -1,8 +1,6 @@
 package fencing
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -11,50 +9,6 @@ import (
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/quorum"
 )
-
-const hour = uint64(time.Hour / time.Microsecond)
-
-// TestSecondAttempt: one client at a time, with clocks wrong by a day both ways, takes keys from
-// others, while nodes are away. The second attempt succeeds at the latest, and tokens grow.
-func TestSecondAttempt(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4))
-	fleet := majority(5)
-	nodes := make([]Node, 5)
-	for i := range nodes {
-		nodes[i] = voting(0)
-	}
-	last := map[string]Token{}
-	now := 400_000 * hour
-	for call := range 5_000 {
-		now += 1 + random.Uint64N(1_000_000)
-		own := now - 24*hour + 12*hour*random.Uint64N(5)
-		name := fmt.Sprint("key", random.IntN(9))
-		if call%100 == 99 {
-			nodes[random.IntN(len(nodes))].Collect(self, hour, now)
-		}
-		reached := random.Perm(5)[:fleet.Now.Quorum+random.IntN(3)]
-		var p Proposal
-		for attempt := 1; ; attempt++ {
-			require.LessOrEqual(t, attempt, 2)
-			b, ok := p.Next(own, 1+random.IntN(3))
-			require.True(t, ok)
-			var r Refusals
-			votes := 0
-			for _, i := range reached {
-				a := nodes[i].Acquire(self, name, b, false)
-				r.Add(i, a)
-				p.Learn(a)
-				votes += bitOf(a.Code == OK)
-			}
-			if votes >= fleet.Now.Quorum {
-				require.Greater(t, b.First, last[name])
-				last[name] = b.Last
-				break
-			}
-			require.Equal(t, Again, r.Advise(&fleet, Memory{}))
-		}
-	}
-}
 
 // TestProposal: a call learns for its own next attempt alone, and also exceeds a block that nodes
 // may have recorded. Otherwise two nodes of three refuse in turn.

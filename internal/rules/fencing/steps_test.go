@@ -153,11 +153,8 @@ func (m *stepper) write(i, request int, nonce string, kind uint8) {
 	if m.to != 0 {
 		x.action.c = int8(names)
 	}
-	if x.after.nodes[i].keep(&v); m.keepNonce && names == namesBoth {
-		x.after.nodes[i].marker = sealed
-	} else {
-		m.renounce(&x.after, i)
-	}
+	x.after.nodes[i].keep(&v)
+	m.renounce(&x.after, i)
 	m.settle(&x.after)
 }
 

@@ -56,8 +56,6 @@ type world struct {
 	beside    bool // and the present one after it
 	fewSealed bool // the call seals one node less than a quorum
 	oneLook   bool // and does not look again
-	noNonce   bool // and does not ask for how long a node was sealed
-	keepNonce bool // a node that comes back with both has the nonce of a seal
 	relabels  bool // each node coming back has both
 	unsealed  bool // or the present one alone, though others are sealed
 	oldReads  bool // or the memory of nodes of the present one

@@ -34,9 +34,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestBrokenRepair: each rule is needed. Counting only confirmed copies is no rule of ours. Where
-// an extend may win late it does not suffice, since a copy may also be one of the acquire's own
-// SETs; elsewhere it is not needed.
+// TestBrokenRepair: each rule is needed.
 func TestBrokenRepair(t *testing.T) {
 	oneGoroutine(t)
 	const twice, late, behind = "two hold the lock", "a lock is extended that another client has held meanwhile", "a key was set behind its release"
@@ -44,12 +42,11 @@ func TestBrokenRepair(t *testing.T) {
 		world
 		broken string
 	}{
-		"an extend may win late":                           {world{rules: rules{late: true}, extends: 2, breaks: 1}, late},
-		"an extend may win late, SETs are late":            {world{rules: rules{late: true}, extends: 1, lateSets: true}, late},
-		"an extend may win late, copies must be confirmed": {world{rules: rules{late: true, confirmed: true}, extends: 1, lateSets: true}, late},
-		"a copy counts in the extend that has set it":      {world{rules: rules{atOnce: true}, extends: 1, restarts: 1, lateSets: true}, twice},
-		"repair behind the release":                        {world{rules: rules{released: true}, extends: 1, breaks: 1}, behind},
-		"repair overwrites":                                {world{rules: rules{overwrite: true}, extends: 2, breaks: 1}, twice},
+		"an extend may win late":                      {world{rules: rules{late: true}, extends: 2, breaks: 1}, late},
+		"an extend may win late, SETs are late":       {world{rules: rules{late: true}, extends: 1, lateSets: true}, late},
+		"a copy counts in the extend that has set it": {world{rules: rules{atOnce: true}, extends: 1, restarts: 1, lateSets: true}, twice},
+		"repair behind the release":                   {world{rules: rules{released: true}, extends: 1, breaks: 1}, behind},
+		"repair overwrites":                           {world{rules: rules{overwrite: true}, extends: 2, breaks: 1}, twice},
 	} {
 		t.Run(name, func(t *testing.T) {
 			states, broken, trace := c.search()

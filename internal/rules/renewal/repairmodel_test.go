@@ -21,10 +21,8 @@ const (
 type rules struct {
 	late      bool // an extend is accepted though it has won after the end of validity
 	atOnce    bool // a node is repaired before the extend has won, and counts in it
-	confirmed bool // a copy counts in extends begun after its reply
 	released  bool // nodes are repaired after the release
 	overwrite bool // repair without NX
-	whole     bool // repair with the whole TTL
 }
 
 // world is the bounds of a search.
@@ -49,10 +47,8 @@ const (
 	answers    = orders + 2*others
 	mute       = answers + maxExtend // extends in which it has no vote, a bit each
 	vote       = mute + 1            // in the acquires of the others
-	doubt      = vote + others       // a copy, perhaps not there, for rules.confirmed
-	known      = doubt + 1           // its reply is on its way
 
-	nodeSize = known + 1
+	nodeSize = vote + others
 )
 
 // Commands of client 1. From extend on there is one for each extend, from repair on for each TTL

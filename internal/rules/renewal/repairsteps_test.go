@@ -58,11 +58,6 @@ func (w *world) stepsAt(s state, i int, emit func(state, string)) {
 			emit(next, "")
 		}
 	}
-	if s.node[i][known] != 0 {
-		next := s
-		next.node[i][known], next.node[i][doubt] = 0, 0
-		emit(next, "")
-	}
 	if s.restarts < w.restarts {
 		next := s
 		next.restarts++
@@ -120,7 +115,7 @@ func (w *world) execute(s *state, i int) (broken string) {
 	default:
 		k, d := (c-repair)/(ttl+1), (c-repair)%(ttl+1)
 		ok := n.put(1, d, w.overwrite)
-		if n[known] = n[doubt]; !ok {
+		if !ok {
 			return ""
 		}
 		if w.atOnce {
@@ -171,14 +166,7 @@ func (w *world) repair(s *state, n *node, k uint8) {
 	if s.until == 0 || s.released && !w.rules.released {
 		return
 	}
-	d := s.until
-	if w.whole {
-		d = ttl
-	}
-	n.push(queue, inLine, repair+k*(ttl+1)+d)
-	if w.confirmed {
-		n[doubt] = 1
-	}
+	n.push(queue, inLine, repair+k*(ttl+1)+s.until)
 }
 
 // stepsOfHolder is the possible steps of client 1.
@@ -191,7 +179,7 @@ func (w *world) stepsOfHolder(s state, emit func(state, string)) {
 		for i := range next.node {
 			n := &next.node[i]
 			n.push(queue, inLine, extend+k)
-			if n[quarantine] > 0 || w.confirmed && n[doubt] != 0 {
+			if n[quarantine] > 0 {
 				n[mute] |= 1 << k
 			}
 		}

@@ -9,16 +9,9 @@ import (
 )
 
 func TestDigestsAreThoseOfTheScripts(t *testing.T) {
-	digest := func(text string) string {
+	for text, digest := range map[string]string{ReleaseScript: ReleaseSHA1, ExtendScript: ExtendSHA1} {
 		sum := sha1.Sum([]byte(text))
-		return hex.EncodeToString(sum[:])
+		assert.Equal(t, digest, hex.EncodeToString(sum[:]))
+		assert.Less(t, len(text), 1024, "an unauthenticated client may send at most 16 KiB in one bulk string")
 	}
-	assert.Equal(t, ReleaseSHA1, digest(ReleaseScript))
-	assert.Equal(t, ExtendSHA1, digest(ExtendScript))
-}
-
-// An unauthenticated client may send at most 16 KiB in one bulk string.
-func TestScriptsAreSmall(t *testing.T) {
-	assert.Less(t, len(ReleaseScript), 1024)
-	assert.Less(t, len(ExtendScript), 1024)
 }
