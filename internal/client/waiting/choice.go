@@ -164,60 +164,45 @@ func (c *Choice) addIdle(d int64) {
 	}
 }
 
-// reserve takes the first idle caller for a turn or a lock. It is nil if there is none.
-func (c *Choice) reserve() *Chooser {
+// serve has give give a turn or a lock to the first idle caller, who then is busy, and reports whether it did. All of it
+// is one step: a caller that leaves comes before it, or finds what it was given.
+func (c *Choice) serve(give func(o *Chooser) bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, o := range c.list {
-		if !o.busy {
-			o.busy = true
-			c.addIdle(-1)
-			return o
-		}
+	at := slices.IndexFunc(c.list, func(o *Chooser) bool { return !o.busy })
+	if at < 0 {
+		return false
 	}
-	return nil
-}
-
-// free makes a reserved caller idle again.
-func (c *Choice) free(o *Chooser) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	o.busy = false
-	c.addIdle(1)
+	o := c.list[at]
+	if !give(o) {
+		return false
+	}
+	o.busy = true
+	c.addIdle(-1)
+	o.ring()
+	return true
 }
 
 // give gives a turn of p to the first idle caller, and reports whether there is one. The shard is locked.
 func (p *place) give() bool {
-	c := p.choice
-	o := c.reserve()
-	if o == nil {
-		return false
-	}
-	c.mu.Lock()
-	o.turn = p
-	c.mu.Unlock()
-	o.ring()
-	return true
+	return p.choice.serve(func(o *Chooser) bool {
+		o.turn = p
+		return true
+	})
 }
 
 // pass passes the lock of h on to the first idle caller. The shard is locked.
 func (p *place) pass(h holding.Hold, now clock.Instant) (until clock.Instant, ok bool) {
 	c := p.choice
-	o := c.reserve()
-	if o == nil {
-		return 0, false
-	}
-	next, until, ok := h.Pass(now, o.ttl)
-	if !ok {
-		c.free(o)
-		return 0, false
-	}
-	c.mu.Lock()
-	c.take(o)
-	o.handed, o.from = next, p
-	c.mu.Unlock()
-	o.ring()
-	return until, true
+	ok = c.serve(func(o *Chooser) (ok bool) {
+		var next holding.Hold
+		if next, until, ok = h.Pass(now, o.ttl); ok {
+			c.take(o)
+			o.handed, o.from = next, p
+		}
+		return ok
+	})
+	return until, ok
 }
 
 // share is how many of its idle callers there are for each key.
@@ -315,7 +300,13 @@ func (o *Chooser) report(end func(p *place)) {
 }
 
 // WaitOn has o wait on, in its place in the list.
-func (o *Chooser) WaitOn() { o.choice.free(o) }
+func (o *Chooser) WaitOn() {
+	c := o.choice
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o.busy = false
+	c.addIdle(1)
+}
 
 // StandAgain has o wait at the end, after a lock was passed on to it in vain.
 func (o *Chooser) StandAgain() {
