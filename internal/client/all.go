@@ -44,13 +44,18 @@ func (c *Client) join(errs []error) error {
 	return all
 }
 
-// Ready waits until an acquire can win in every group, or with every until every node may vote. With ctx it ends for
-// all of them.
+// Ready waits until an acquire can win in every group, or with every until every node may vote: in all groups at one
+// moment, so a wait for one has it look at the others again. With ctx it ends for all of them.
 func (c *Client) Ready(ctx context.Context, every bool) error {
 	errs := make([]error, len(c.groups))
-	for i, g := range c.groups {
-		if errs[i] = g.Ready(ctx, every); errs[i] == engine.ErrClosed {
-			break
+	for again := true; again; {
+		again = false
+		for i, g := range c.groups {
+			waited, err := g.Ready(ctx, every)
+			if err == engine.ErrClosed {
+				return err
+			}
+			errs[i], again = err, again || waited && err == nil
 		}
 	}
 	return c.join(errs)

@@ -33,16 +33,16 @@ func (n *Nodes) Voting() {
 const leastWait = 10 * time.Millisecond
 
 // Ready waits until a quorum of nodes, or with every all of them, is up and may vote, until ctx ends, or until the
-// client is closed. It is woken when a node comes up, and at the end of a quarantine.
-func (n *Nodes) Ready(ctx context.Context, every bool) error {
+// client is closed. It is woken when a node comes up, and at the end of a quarantine. It reports whether it has waited.
+func (n *Nodes) Ready(ctx context.Context, every bool) (waited bool, err error) {
 	ctx = orBackground(ctx)
-	for {
+	for ; ; waited = true {
 		changed, soonest, why := n.look(every)
 		if why == nil || why == engine.ErrClosed {
-			return why
+			return waited, why
 		}
 		if ctx.Err() != nil {
-			return texts.NotReady(ctx, why)
+			return waited, texts.NotReady(ctx, why)
 		}
 		timer := time.NewTimer(max(leastWait, soonest))
 		select {
