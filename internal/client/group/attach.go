@@ -20,7 +20,7 @@ const maxValue = 256
 func Attach(ctx context.Context, key, value string, validUntil time.Time, groups ...*Group) (Handle, error) {
 	g := groups[0]
 	now := g.clock.Now()
-	left := time.Until(validUntil.Round(0)) // the time of day counts a suspension of the machine
+	left := min(time.Until(validUntil.Round(0)), clock.Never.Sub(now)) // the time of day counts a suspension of the machine
 	switch {
 	case value == "" || len(value) > maxValue:
 		return Handle{}, engine.WrongArgument("token has %d bytes, from 1 to %d are allowed", len(value), maxValue)

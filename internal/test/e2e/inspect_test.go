@@ -380,3 +380,14 @@ func TestAttachAgain(t *testing.T) {
 		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
 	})
 }
+
+// TestAttachWithoutAnEnd: an end of validity centuries ahead is bounded by what the nodes show.
+func TestAttachWithoutAnEnd(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		l := cluster.MustAcquire(t, r.Client, "k", 10*time.Second)
+		other, err := r.Attach(t.Context(), "k", l.Token(), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
+		require.NoError(t, err)
+		require.Positive(t, other.Remaining())
+	})
+}
