@@ -40,27 +40,6 @@ func TestAcquireWaitsUntilFreed(t *testing.T) {
 	})
 }
 
-// TestAcquireWaitsOutAnOutage: too few nodes are no reason to give up.
-func TestAcquireWaitsOutAnOutage(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		for _, s := range r.Servers {
-			s.ErrorReply("SET", "LOADING Redis is loading the dataset in memory", 3)
-		}
-		l, err := r.Acquire(t.Context(), "k", ttl)
-		require.NoError(t, err)
-		require.NoError(t, l.Release(t.Context()))
-
-		r.Servers[0].Down()
-		r.Servers[1].Down()
-		waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
-		_, err = r.TryAcquire(t.Context(), "another", ttl)
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		r.Heal(t)
-		require.NoError(t, testkit.Get(t, waiter).Err)
-	})
-}
-
 // TestAcquireEndsWithItsContext, during an attempt and during a pause, with an error that is the
 // context's, its cause's and the last attempt's; and leaves no key.
 func TestAcquireEndsWithItsContext(t *testing.T) {
@@ -128,30 +107,6 @@ func TestAcquireThatNoNodeHasAnswered(t *testing.T) {
 	})
 }
 
-// A connection that ends while the client is idle must be noticed then: the first acquire after a
-// quiet night would otherwise lose every vote to sockets long closed by the servers.
-func TestIdleClientNoticesLostConnections(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 5, cluster.Portable(portable))
-		for range 3 {
-			for _, s := range r.Servers {
-				s.ResetConns()
-			}
-			testkit.Await(t, "every master has a connection again", func() bool {
-				for _, s := range r.Servers {
-					if s.Conns() != 1 {
-						return false
-					}
-				}
-				return true
-			})
-		}
-		lock, err := r.Acquire(t.Context(), "k", ttl)
-		require.NoError(t, err)
-		require.NoError(t, lock.Release(t.Context()))
-	})
-}
-
 // TestRetryPausesDiffer: otherwise callers waiting for one lock would collide again and again. None
 // is shorter than Retry.Min, but the first: a caller asks again once it is in line.
 func TestRetryPausesDiffer(t *testing.T) {
@@ -175,21 +130,5 @@ func TestRetryPausesDiffer(t *testing.T) {
 			}
 		}
 		require.GreaterOrEqual(t, long, 2, "of fourteen ten are; that hardly any is happens less than once in a million times")
-	})
-}
-
-// TestLateLock: a caller that runs again after the end of validity gets no lock, and the keys are
-// deleted. Its machine was suspended while the nodes granted the lock.
-func TestLateLock(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		r.Servers[0].OnCommand(func(_ int64, args []string) {
-			if args[0] == "SET" && args[1] == "k" {
-				r.Machine.Skip(2 * ttl)
-			}
-		})
-		_, err := r.TryAcquire(t.Context(), "k", ttl)
-		require.Equal(t, redlock.ErrExpired, err)
-		r.AwaitEmpty(t)
 	})
 }

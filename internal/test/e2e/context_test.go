@@ -129,22 +129,28 @@ func TestContextMayPanic(t *testing.T) {
 	})
 }
 
-// TestReleaseOfPanickingContext: a context that panics, in either method, leaves the lock as it was.
+// TestReleaseOfPanickingContext, and Extend: a context that panics, in either method, leaves the lock
+// as it was. The panic is its caller's, and no node hears of the call.
 func TestReleaseOfPanickingContext(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3, cluster.Listening(new(cluster.HookRecorder)))
-		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		for _, method := range []func(*panickingContext) *atomic.Int64{
-			func(p *panickingContext) *atomic.Int64 { return &p.err },
-			func(p *panickingContext) *atomic.Int64 { return &p.done },
-		} {
-			p := &panickingContext{Context: t.Context()}
-			method(p).Store(1)
-			require.ErrorContains(t, testkit.Try(t, "Release", func() error { return l.Release(p) }), "of a context's")
-			require.NotZero(t, l.Remaining())
-		}
-		require.NoError(t, l.Extend(t.Context(), ttl))
-	})
+	for name, hooks := range map[string][]func(*redlock.Config){"plain": nil, "hooks": {cluster.Listening(new(cluster.HookRecorder))}} {
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.New(t, 3, hooks...)
+			l := cluster.MustAcquire(t, r.Client, "k", ttl)
+			for _, call := range []func(context.Context) error{l.Release, func(ctx context.Context) error { return l.Extend(ctx, time.Minute) }} {
+				for _, method := range []func(*panickingContext) *atomic.Int64{
+					func(p *panickingContext) *atomic.Int64 { return &p.err },
+					func(p *panickingContext) *atomic.Int64 { return &p.done },
+				} {
+					p := &panickingContext{Context: t.Context()}
+					method(p).Store(1)
+					require.ErrorContains(t, testkit.Try(t, "a call", func() error { return call(p) }), "of a context's")
+					require.NotZero(t, l.Remaining())
+				}
+			}
+			require.NoError(t, l.Extend(t.Context(), ttl))
+			require.Greater(t, l.Remaining(), 2*time.Minute)
+		})
+	}
 }
 
 // lockingContext has methods that take a lock.

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -154,58 +153,6 @@ func TestFencedMarkerIsKnown(t *testing.T) {
 		c.refused(both, "configured otherwise")
 		c.serves(both, "another", "another", "another", "another")
 		c.refused(both, "configured otherwise")
-	})
-}
-
-// TestFencedChangeIsTakenBack: before the call clients just leave step 1. After it they go back by
-// a change the other way.
-func TestFencedChangeIsTakenBack(t *testing.T) {
-	changes(t, func(c *changing) {
-		old := c.client(three, nil, 0)
-		both := c.client(three, replaced, 0)
-		require.NoError(c, both.Ready(c.Context()))
-		c.grows(both, "k")
-		require.NoError(c, both.Close())
-		c.grows(old, "k")
-
-		require.NoError(c, c.client(three, replaced, 0).ChangeFencing(c.Context()))
-		next := c.client(replaced, nil, time.Hour)
-		c.grows(next, "k")
-		c.refused(old, "configured otherwise")
-
-		back := c.client(replaced, three, 0)
-		c.grows(back, "k")
-		require.NoError(c, back.ChangeFencing(c.Context()))
-		require.NoError(c, old.Ready(c.Context()))
-		c.grows(old, "k")
-		c.refused(next, "")
-	})
-}
-
-// TestFencedChangeWithFaults: the replaced node is dead, and another one forgets during the call;
-// it is made again after its first operator has left.
-func TestFencedChangeWithFaults(t *testing.T) {
-	changes(t, func(c *changing) {
-		old := c.client(three, nil, time.Hour)
-		c.grows(old, "idle")
-		c.servers[2].Down()
-		both := c.client(three, replaced, 0)
-		ctx, cancel := context.WithTimeout(c.Context(), fenceTTL/2)
-		defer cancel()
-		require.ErrorIs(c, both.ChangeFencing(ctx), context.DeadlineExceeded)
-		c.grows(both, "k")
-		call := testkit.Start(func() error { return both.ChangeFencing(c.Context()) })
-		c.servers[3].Flush()
-		require.NoError(c, testkit.Outcome(c.T, "ChangeFencing", call))
-		next := c.client(replaced, nil, 0)
-		require.NoError(c, next.Ready(c.Context()))
-		c.grows(next, "idle")
-		c.awaitVote(3, func() { c.grows(next, "k") })
-		c.servers[0].Flush()
-		c.awaitVote(0, func() {
-			c.grows(next, "k")
-			c.grows(both, "k")
-		})
 	})
 }
 

@@ -48,17 +48,6 @@ func TestFenceSuspended(t *testing.T) {
 	})
 }
 
-// TestFenceRunID: a node that hides its run_id cannot be fenced, since it may come back with an
-// older file unseen.
-func TestFenceRunID(t *testing.T) {
-	servers := cluster.Start(t, 3)
-	for _, s := range servers {
-		s.Deny("info")
-	}
-	_, err := redlock.New(knobs.With(redlock.Config{Nodes: fakeredis.Addrs(servers), Fenced: true, MaxTTL: fenceTTL}, func(k *knobs.Knobs) { k.TrustRestarts = true }))
-	require.ErrorIs(t, err, redlock.ErrConfig)
-}
-
 // TestInitFencingLearns: where the others know all, an operator's call trusts no clock, and
 // learns after the quarantine; where they do not, the operator's number counts.
 func TestInitFencingLearns(t *testing.T) {
@@ -112,25 +101,6 @@ func TestInitFencingEnds(t *testing.T) {
 		initialized := testkit.Start(func() error { return c.InitFencing(t.Context()) })
 		require.NoError(t, c.Close())
 		require.ErrorIs(t, testkit.Outcome(t, "InitFencing", initialized), redlock.ErrClosed)
-	})
-}
-
-// TestFencedOps: an operation reports what an operator must know, and has no token of another
-// client's.
-func TestFencedOps(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		nodes := fakeredis.Addrs(cluster.Start(t, 3))
-		c, plain := cluster.Connect(t, nodes, fenced(0)), cluster.Connect(t, nodes)
-		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL}
-		require.ErrorIs(t, cluster.Submit(t, c, op), redlock.ErrForgotten)
-		require.NoError(t, c.InitFencing(t.Context()))
-		require.NoError(t, cluster.Submit(t, c, op))
-		require.NotZero(t, op.Fence())
-		op.Kind = redlock.OpRelease
-		require.NoError(t, cluster.Submit(t, c, op))
-		op.Kind = redlock.OpAcquire
-		require.NoError(t, cluster.Submit(t, plain, op))
-		require.Zero(t, op.Fence())
 	})
 }
 

@@ -36,6 +36,7 @@ func TestFence(t *testing.T) {
 		_, err := first.TryAcquire(t.Context(), "k", fenceTTL)
 		require.ErrorIs(t, err, redlock.ErrForgotten)
 		require.ErrorContains(t, err, "InitFencing")
+		require.ErrorIs(t, cluster.Submit(t, first, &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL}), redlock.ErrForgotten)
 		require.NoError(t, first.InitFencing(t.Context()))
 		require.NoError(t, first.InitFencing(t.Context()), "again, at once")
 		_, err = first.TryAcquire(t.Context(), "redlock:fence", fenceTTL)
@@ -72,6 +73,11 @@ func TestFence(t *testing.T) {
 		last = op.Fence()
 		op.Kind = redlock.OpRelease
 		require.NoError(t, cluster.Submit(t, first, op))
+		op.Kind = redlock.OpAcquire
+		require.NoError(t, cluster.Submit(t, plain, op))
+		require.Zero(t, op.Fence(), "it has no token of another client")
+		op.Kind = redlock.OpRelease
+		require.NoError(t, cluster.Submit(t, plain, op))
 
 		l = cluster.MustAcquire(t, plain, "k", fenceTTL)
 		require.Zero(t, l.Fence())
@@ -192,25 +198,5 @@ func TestFenceRestart(t *testing.T) {
 			})
 			require.Greater(t, time.Since(began), fenceTTL)
 		}
-	})
-}
-
-// TestFenceAlong: an acquire that goes along with a release has tokens of its own.
-func TestFenceAlong(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 3)
-		c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0), func(c *redlock.Config) { c.NoHandOver = true })
-		require.NoError(t, c.InitFencing(t.Context()))
-		l := cluster.MustAcquire(t, c, "k", fenceTTL)
-		for i := range 100 {
-			next := testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), "k", fenceTTL) })
-			testkit.Await(t, "in line", func() bool { return c.Stats().InLine == 1 })
-			require.NoError(t, l.Release(t.Context()))
-			got := testkit.Get(t, next)
-			require.NoError(t, got.Err, i)
-			require.Greater(t, got.Value.Fence(), l.Fence())
-			l = got.Value
-		}
-		require.Zero(t, c.Stats().HandedOver)
 	})
 }

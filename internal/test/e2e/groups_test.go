@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -257,51 +256,6 @@ func TestSetInGroupsIsAllOrNothing(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestSetsInGroupsWait: overlapping sets in several groups wait for each other in one order. All
-// are served, also beside callers for one key alone.
-func TestSetsInGroupsWait(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 9)
-		a := cluster.Of(t, servers, cluster.InGroups(3))
-		b := cluster.Connect(t, fakeredis.Addrs(servers), cluster.InGroups(3))
-		keys := keysOf(t, a.Client, 3)
-		var holders [3]sync.Mutex
-		var all sync.WaitGroup
-		for i, c := range []*redlock.Client{a.Client, b, a.Client, b, a.Client, b} {
-			all.Go(func() {
-				rng := rand.New(rand.NewPCG(uint64(i), 1))
-				for range 20 {
-					which := rng.Perm(3)[:1+rng.IntN(3)]
-					var set []string
-					for _, k := range which {
-						set = append(set, keys[k])
-					}
-					l, err := c.AcquireAll(t.Context(), ttl, set...)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					for _, k := range which {
-						if !holders[k].TryLock() {
-							t.Errorf("two have %s", keys[k])
-						}
-					}
-					time.Sleep(rand.N(5 * time.Millisecond))
-					for _, k := range which {
-						holders[k].Unlock()
-					}
-					if err := l.Release(t.Context()); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		start := time.Now()
-		all.Wait()
-		require.Less(t, time.Since(start), time.Second, "each is woken")
-	})
 }
 
 // TestReadyInGroups: the error shows the groups without a quorum. Keys of the others can be locked.

@@ -19,8 +19,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestAttemptIsHeard, of blocking calls and of an Op, with its votes, before
-// the call returns.
+// TestAttemptIsHeard, of blocking calls and of an Op, with its votes, before the call returns; with
+// the context of the caller, for tracing, and none of an Op.
 func TestAttemptIsHeard(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var y cluster.HookRecorder
@@ -31,24 +31,28 @@ func TestAttemptIsHeard(t *testing.T) {
 			require.Len(t, l, 1)
 			return l[0]
 		}
+		by := t.Context()
 		check := func(a redlock.Attempt, kind redlock.OpKind, votes [3]int, err error) {
 			t.Helper()
-			require.Equal(t, redlock.Attempt{Kind: kind, Key: "k", Duration: a.Duration, Granted: votes[0], Denied: votes[1], Failed: votes[2], Err: err, Ctx: a.Ctx}, a)
+			require.Equal(t, redlock.Attempt{Kind: kind, Key: "k", Duration: a.Duration, Granted: votes[0], Denied: votes[1], Failed: votes[2], Err: err, Ctx: by}, a)
 			require.Positive(t, a.Duration)
 			require.Less(t, a.Duration, testkit.Patience)
 		}
 		granted, denied, none := [3]int{0: 1}, [3]int{1: 1}, [3]int{}
 
-		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		l, err := r.TryAcquire(t.Context(), "k", ttl)
+		require.NoError(t, err)
 		check(heard(), redlock.OpAcquire, granted, nil)
-		_, err := r.TryAcquire(t.Context(), "k", ttl)
+		_, err = r.TryAcquire(t.Context(), "k", ttl)
 		check(heard(), redlock.OpAcquire, denied, redlock.ErrTaken)
 		require.Equal(t, redlock.ErrTaken, err)
+		require.ErrorIs(t, l.Extend(t.Context(), 0), redlock.ErrArgument) // is no attempt
 		require.NoError(t, l.Extend(t.Context(), ttl))
 		check(heard(), redlock.OpExtend, granted, nil)
 		require.NoError(t, l.Release(t.Context()))
 		check(heard(), redlock.OpRelease, granted, nil)
 
+		by = nil
 		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl}
 		require.NoError(t, cluster.Submit(t, r.Client, op))
 		check(heard(), redlock.OpAcquire, granted, nil)
@@ -60,6 +64,7 @@ func TestAttemptIsHeard(t *testing.T) {
 
 		r.Servers[0].ErrorReply("SET", "OOM command not allowed", 2)
 		_, err = r.TryAcquire(t.Context(), "k", ttl)
+		by = t.Context()
 		a := heard()
 		check(a, redlock.OpAcquire, [3]int{2: 1}, err)
 		var details *redlock.QuorumError
@@ -73,9 +78,11 @@ func TestAttemptIsHeard(t *testing.T) {
 		require.NoError(t, r.Submit(op))
 		testkit.Await(t, "sent", func() bool { return r.Stats().InFlight == 1 }) // or there is nothing to release
 		require.True(t, r.Cancel(op))
+		by = nil
 		check(heard(), redlock.OpAcquire, none, context.Canceled)
 		require.False(t, r.Cancel(op))
 		ctx, cancel := context.WithCancel(t.Context())
+		by = ctx
 		lost := testkit.InBackground(func() (redlock.Lock, error) { return r.TryAcquire(ctx, "k", ttl) })
 		testkit.Await(t, "under way", func() bool { s := r.Stats(); return s.Waiting+s.InFlight >= 3 })
 		cancel()
@@ -94,7 +101,9 @@ func TestAttemptIsHeard(t *testing.T) {
 		require.Empty(t, cluster.Take(&y, &y.Attempts))
 		require.NoError(t, r.Close())
 		require.Equal(t, redlock.ErrClosed, submitRefused(r.Client, "k"))
+		by = nil
 		check(heard(), redlock.OpAcquire, none, redlock.ErrClosed)
+		by = t.Context()
 		_, err = r.Acquire(t.Context(), "k", ttl)
 		require.Equal(t, redlock.ErrClosed, err)
 		check(heard(), redlock.OpAcquire, none, redlock.ErrClosed)
@@ -137,18 +146,20 @@ func TestAttemptHearsTheResult(t *testing.T) {
 			slow.Done = func(*redlock.Op) { time.Sleep(short) }
 			require.NoError(t, r.Submit(slow))
 		}
+		var ops []*redlock.Op
 		var results []<-chan error
 		for i := range 3 {
 			op := acquireOp(fmt.Sprint(i))
 			op.TTL = short
-			results = append(results, cluster.Begin(t, r.Client, op))
+			ops, results = append(ops, op), append(results, cluster.Begin(t, r.Client, op))
 		}
 		r.Heal(t)
 		unclogged()
 		for i, result := range results {
 			err := testkit.Outcome(t, "an operation", result)
 			require.Equal(t, heardOf(fmt.Sprint(i)), err)
-			require.Error(t, err, "no validity is left")
+			require.ErrorIs(t, err, redlock.ErrExpired, "another may have the lock")
+			require.Zero(t, ops[i].Remaining())
 		}
 	})
 }
@@ -234,6 +245,10 @@ func TestLockLostIsHeardOnce(t *testing.T) {
 		l, err := r.Acquire(t.Context(), "k", 100*time.Millisecond)
 		require.NoError(t, err)
 		testkit.Await(t, "expired", func() bool { return l.Remaining() == 0 })
+		before := r.Stats().Extend
+		require.ErrorIs(t, l.Extend(t.Context(), 0), redlock.ErrArgument, "a wrong argument comes first")
+		require.Equal(t, before, r.Stats().Extend)
+		heard()
 		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
 		heard(redlock.ErrExpired)
 		_ = l.Release(t.Context())
@@ -309,25 +324,6 @@ func TestARefusedReleaseGaveNothingBack(t *testing.T) {
 		require.Equal(t, redlock.ErrClosed, l.Release(t.Context()))
 		require.NotZero(t, l.Remaining(), "no node was asked")
 	})
-}
-
-// TestHooksGetTheContext of the caller, for tracing; there is none of an Op.
-func TestHooksGetTheContext(t *testing.T) {
-	var y cluster.HookRecorder
-	r := cluster.New(t, 1, cluster.Listening(&y))
-	type name struct{}
-	ctx := context.WithValue(t.Context(), name{}, "span")
-	l, err := r.Acquire(ctx, "k", ttl)
-	require.NoError(t, err)
-	_, err = r.TryAcquire(ctx, "k", ttl)
-	require.Equal(t, redlock.ErrTaken, err)
-	require.NoError(t, l.Extend(ctx, ttl))
-	require.NoError(t, l.Release(ctx))
-	for _, a := range cluster.Take(&y, &y.Attempts) {
-		require.Equal(t, ctx, a.Ctx, a.Kind)
-	}
-	_ = cluster.Submit(t, r.Client, acquireOp("k"))
-	require.Nil(t, cluster.Take(&y, &y.Attempts)[0].Ctx)
 }
 
 // TestAcquireIsHeard: each Acquire with an attempt, once, at its end, with its result. If the hook

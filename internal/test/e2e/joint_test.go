@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -159,34 +158,6 @@ func TestNeighbouringSteps(t *testing.T) {
 	}
 }
 
-// TestOneNodeBecomesThree: the lock of all clients of one Redis moves to three masters.
-func TestOneNodeBecomesThree(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 3)
-		before := cluster.Connect(t, nil, fromTo(servers, []int{0}, nil))
-		during := cluster.Connect(t, nil, fromTo(servers, []int{0}, three))
-		after := cluster.Connect(t, nil, fromTo(servers, three, nil))
-		excludes := func(a, b *redlock.Client) {
-			t.Helper()
-			l := cluster.MustAcquire(t, a, "k", ttl)
-			cluster.Settle(t, a)
-			_, err := b.TryAcquire(t.Context(), "k", ttl)
-			require.Equal(t, redlock.ErrTaken, err)
-			require.NoError(t, l.Release(t.Context()))
-			cluster.Settle(t, a)
-		}
-		excludes(before, during)
-		excludes(during, before)
-		excludes(during, after)
-		excludes(after, during)
-		servers[0].Set("k", "1", 0) // as SETNX sets it
-		_, err := during.TryAcquire(t.Context(), "k", ttl)
-		require.Equal(t, redlock.ErrTaken, err)
-		cluster.Settle(t, during)
-		cluster.MustAcquire(t, after, "k", ttl)
-	})
-}
-
 // TestRepairDuringAChange: a lock kept alive gets back to nodes of either list.
 func TestRepairDuringAChange(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
@@ -221,34 +192,6 @@ func TestQuarantineDuringAChange(t *testing.T) {
 		require.ErrorIs(t, err, conn.ErrQuarantined)
 		require.NoError(t, r.Ready(t.Context()))
 		live(t, r.Client, "k")
-	})
-}
-
-// TestWaitingDuringAChange: processes of two steps wait for one lock, and are woken.
-func TestWaitingDuringAChange(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 6)
-		clients := []*redlock.Client{
-			cluster.Connect(t, nil, fromTo(servers, three, nil)),
-			cluster.Connect(t, nil, fromTo(servers, three, five)),
-		}
-		for round := range 4 {
-			l := cluster.MustAcquire(t, clients[round%2], "k", ttl)
-			next := testkit.Start(func() error {
-				got, err := clients[(round+1)%2].Acquire(context.Background(), "k", ttl)
-				if err != nil {
-					return err
-				}
-				return got.Release(context.Background())
-			})
-			time.Sleep(time.Second)
-			released := time.Now()
-			require.NoError(t, l.Release(t.Context()))
-			require.NoError(t, testkit.Outcome(t, "Acquire", next))
-			require.Less(t, time.Since(released), 1100*time.Millisecond)
-			cluster.Settle(t, clients[0])
-			cluster.Settle(t, clients[1])
-		}
 	})
 }
 

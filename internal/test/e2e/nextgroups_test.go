@@ -294,40 +294,6 @@ func TestStepsOfGroups(t *testing.T) {
 	})
 }
 
-// TestWaitingDuringAChangeOfGroups: callers of all steps wait for a moving key, in one process and
-// in several, and each is woken.
-func TestWaitingDuringAChangeOfGroups(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 9)
-		key := movingKey(t, 0, 2)
-		clients := []*redlock.Client{
-			cluster.Connect(t, nil, groupsFromTo(servers, 2, 0)),
-			cluster.Connect(t, nil, groupsFromTo(servers, 2, 3)),
-		}
-		for step, c := range map[int]*redlock.Client{1: clients[0], 3: cluster.Connect(t, nil, groupsFromTo(servers, 3, 0))} {
-			clients[0] = c
-			for round := range 4 {
-				l := cluster.MustAcquire(t, clients[round%2], key, ttl)
-				var waits []<-chan error
-				for i := range 4 {
-					waits = append(waits, testkit.Start(func() error {
-						return clients[i%2].Do(context.Background(), key, ttl, func(context.Context) error { return nil })
-					}))
-				}
-				time.Sleep(time.Second)
-				released := time.Now()
-				require.NoError(t, l.Release(t.Context()))
-				for _, w := range waits {
-					require.NoError(t, testkit.Outcome(t, "Do", w))
-				}
-				require.Less(t, time.Since(released), 1500*time.Millisecond, step)
-				cluster.Settle(t, clients[0])
-				cluster.Settle(t, clients[1])
-			}
-		}
-	})
-}
-
 // TestNextGroupsIsRefused where it cannot be meant so; each error has what to do.
 func TestNextGroupsIsRefused(t *testing.T) {
 	groups := func(all ...string) (groups [][]string) {

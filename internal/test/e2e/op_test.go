@@ -45,7 +45,8 @@ func TestOpLife(t *testing.T) {
 	})
 }
 
-// TestOpUnderWay: a second Submit is refused, and leaves the Op as it is.
+// TestOpUnderWay: a second Submit is refused, and leaves the Op as it is. Its wrong arguments reach
+// neither the driver nor the nodes.
 func TestOpUnderWay(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
@@ -57,9 +58,14 @@ func TestOpUnderWay(t *testing.T) {
 		token := op.Token
 		require.ErrorContains(t, r.Submit(op), "not complete")
 		require.Equal(t, token, op.Token)
+		for _, spoil := range []func(){func() { op.Kind = 9 }, func() { op.TTL = -1 }, func() { op.Key = nil }} {
+			spoil()
+			require.Error(t, r.Submit(op))
+		}
 		r.Heal(t)
 		require.NoError(t, testkit.Outcome(t, "the operation", done))
-		op.Kind = redlock.OpRelease
+		r.AwaitHolders(t, 3, "k")
+		op.Kind, op.Key = redlock.OpRelease, []byte("k")
 		require.NoError(t, cluster.Submit(t, r.Client, op))
 		r.AwaitEmpty(t)
 	})
@@ -104,7 +110,7 @@ func TestOpReusedFromWithinDone(t *testing.T) {
 	})
 }
 
-// TestCancelWhileQueuedOrFlying: the Op is ours again, its Done is not called,
+// TestCancelWhileQueuedOrFlying, not by another client: the Op is ours again, its Done is not called,
 // and no key is left.
 func TestCancelWhileQueuedOrFlying(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
@@ -112,6 +118,7 @@ func TestCancelWhileQueuedOrFlying(t *testing.T) {
 		for _, s := range r.Servers {
 			s.Mute()
 		}
+		other := cluster.Connect(t, fakeredis.Addrs(r.Servers))
 		ops := make([]redlock.Op, 5)
 		for i := range ops {
 			ops[i] = redlock.Op{Kind: redlock.OpAcquire, Key: fmt.Append(nil, i), TTL: ttl}
@@ -120,6 +127,7 @@ func TestCancelWhileQueuedOrFlying(t *testing.T) {
 		}
 		r.AwaitCalls(t, 1, "SET", "0") // one is on its way at least
 		for i := range ops {
+			require.False(t, other.Cancel(&ops[i]))
 			require.True(t, r.Cancel(&ops[i]))
 			require.False(t, r.Cancel(&ops[i]), "it is ours already")
 		}
@@ -209,20 +217,5 @@ func TestCutOffBehindAReply(t *testing.T) {
 				return err == nil && l.Release(t.Context()) == nil
 			})
 		}
-	})
-}
-
-// TestCancelOfAnotherClientsOp does nothing to it.
-func TestCancelOfAnotherClientsOp(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		other := cluster.Connect(t, fakeredis.Addrs(r.Servers))
-		for _, s := range r.Servers {
-			s.Mute()
-		}
-		op := redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl, Done: func(*redlock.Op) { t.Error("called") }}
-		require.NoError(t, r.Submit(&op))
-		require.False(t, other.Cancel(&op))
-		require.True(t, r.Cancel(&op))
 	})
 }

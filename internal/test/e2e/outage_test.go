@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -64,22 +63,4 @@ func TestOutageEnds(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestOutageLasts: meanwhile other callers get their error promptly, and the
-// client can be closed.
-func TestOutageLasts(t *testing.T) {
-	r := cluster.New(t, 3, cluster.DefaultTimeouts)
-	for _, s := range r.Servers {
-		s.Down()
-	}
-	cluster.AwaitNodesUp(t, r.Client, 0)
-	persist(t, r.Client, 1)
-	for i := range 5 {
-		require.ErrorIs(t, testkit.Try(t, "TryAcquire", func() error {
-			_, err := r.TryAcquire(context.Background(), fmt.Sprint("other ", i), ttl)
-			return err
-		}), redlock.ErrNoQuorum)
-	}
-	require.NoError(t, testkit.Try(t, "Close", r.Close))
 }

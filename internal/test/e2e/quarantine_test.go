@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
@@ -48,30 +47,6 @@ func requireQuarantined(t *testing.T, c *redlock.Client, theirs redlock.Lock, tt
 	require.NoError(t, err)
 	require.Zero(t, theirs.Remaining(), "two hold it")
 	require.NoError(t, l.Release(t.Context()))
-}
-
-// TestRestartForgets shows the reason for quarantine. One of three masters with a lock comes back
-// empty. A client with trust in it, or new to it, is granted the same lock.
-func TestRestartForgets(t *testing.T) {
-	for name, trusting := range map[string]bool{"trusts it": true, "comes later": false} {
-		cluster.Run(t, name, func(t *testing.T) {
-			servers := cluster.Start(t, 5)
-			connect := func() *redlock.Client {
-				return cluster.Connect(t, fakeredis.Addrs(servers), func(c *redlock.Config) { knobs.Of(c).TrustRestarts = trusting })
-			}
-			other := connect()
-			live(t, other, "another")
-			l := thinly(t, servers, "k", ttl)
-			_, err := other.TryAcquire(t.Context(), "k", ttl)
-			require.Equal(t, redlock.ErrTaken, err)
-			restartUnder(t, servers[0], 0, other)
-			if !trusting {
-				other = connect()
-			}
-			cluster.MustAcquire(t, other, "k", ttl)
-			require.Positive(t, l.Remaining(), "two hold it")
-		})
-	}
 }
 
 // TestQuarantine: a client that has seen the master before, and has used a TTL as long, refuses

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,46 +37,4 @@ func TestRealKillsLoseNoLock(t *testing.T) {
 	again, err := theirs.Acquire(t.Context(), "k", ttl)
 	require.NoError(t, err)
 	require.NoError(t, again.Release(t.Context()))
-}
-
-// TestRealLife is the life of a lock on real servers, as two clients see it.
-func TestRealLife(t *testing.T) {
-	t.Parallel()
-	servers := realredis.StartN(t, 3)
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		ours := cluster.Connect(t, cluster.RealAddrs(servers), cluster.Portable(portable))
-		theirs := cluster.Connect(t, cluster.RealAddrs(servers), cluster.Portable(!portable))
-		for range 5 {
-			l := cluster.MustAcquire(t, ours, "k", ttl)
-			require.Greater(t, l.Remaining(), ttl-cluster.Drift(ttl)-testkit.Patience)
-			_, err := theirs.TryAcquire(t.Context(), "k", ttl)
-			require.Equal(t, redlock.ErrTaken, err)
-			require.NoError(t, l.Extend(t.Context(), 2*ttl))
-			require.Greater(t, l.Remaining(), ttl)
-
-			waiter := testkit.InBackground(func() (redlock.Lock, error) { return theirs.Acquire(t.Context(), "k", ttl) })
-			require.NoError(t, l.Release(t.Context()))
-			require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
-			got := testkit.Get(t, waiter)
-			require.NoError(t, got.Err)
-			require.NoError(t, got.Value.Release(t.Context()))
-		}
-	})
-}
-
-// TestRealExpiry: an unreleased lock ends by itself, not before its validity, and cannot be
-// extended then.
-func TestRealExpiry(t *testing.T) {
-	t.Parallel()
-	c := cluster.Connect(t, cluster.RealAddrs(realredis.StartN(t, 3)))
-	l, err := c.Acquire(t.Context(), "k", 300*time.Millisecond)
-	require.NoError(t, err)
-	next, err := c.Acquire(t.Context(), "k", ttl)
-	require.NoError(t, err)
-	require.Zero(t, l.Remaining())
-	require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
-	require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()), "it is another's now")
-	require.Positive(t, next.Remaining())
-	require.NoError(t, next.Extend(t.Context(), ttl))
-	require.NoError(t, next.Release(t.Context()))
 }

@@ -303,6 +303,7 @@ func TestSetCountsAsOne(t *testing.T) {
 		_, err := r.TryAcquireAll(t.Context(), ttl, "0", "b")
 		require.Equal(t, redlock.ErrTaken, err)
 		require.NoError(t, l.Release(t.Context()))
+		require.Equal(t, keys, l.Keys(), "they are known after that")
 		require.Zero(t, r.Stats().Held)
 		attempts := cluster.Take(&y, &y.Attempts)
 		require.Len(t, attempts, 4)

@@ -3,10 +3,8 @@ package e2e
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -56,22 +54,6 @@ func TestNamesOfKindsAndOutcomes(t *testing.T) {
 	}
 }
 
-// TestQuorumErrorIsItsCauses, and its text has all of them.
-func TestQuorumErrorIsItsCauses(t *testing.T) {
-	var err error = &redlock.QuorumError{
-		Cause: redlock.ErrNoQuorum, Nodes: 3, Granted: 1,
-		Failed: []redlock.NodeError{{Node: 1, Addr: "a:1", Err: io.EOF}, {Node: 2, Addr: "b:2", Err: io.ErrClosedPipe}},
-	}
-	for _, is := range []error{redlock.ErrNoQuorum, io.EOF, io.ErrClosedPipe} {
-		require.ErrorIs(t, err, is)
-	}
-	require.NotErrorIs(t, err, io.ErrNoProgress)
-	var node redlock.NodeError
-	require.ErrorAs(t, err, &node)
-	require.Equal(t, 1, node.Node)
-	require.EqualError(t, err, "redlock: no quorum (2 of 3 nodes failed: a:1 EOF, b:2 io: read/write on closed pipe)")
-}
-
 // TestNodeAsJSON: a publisher of Nodes gets the cause and the commands as texts.
 func TestNodeAsJSON(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
@@ -87,30 +69,5 @@ func TestNodeAsJSON(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, &got))
 		require.Equal(t, why.Error(), got["Err"])
 		require.Equal(t, "EVALSHA", got["Dialect"])
-	})
-}
-
-// TestWrongArgumentsComeFirst: an extend with a wrong ttl is no attempt, of a held lock and of an
-// expired one.
-func TestWrongArgumentsComeFirst(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		var y cluster.HookRecorder
-		r := cluster.New(t, 1, cluster.Listening(&y))
-		l := cluster.MustAcquire(t, r.Client, "k", 100*time.Millisecond)
-		wrong := func() {
-			t.Helper()
-			for _, ttl := range []time.Duration{0, -time.Second, redlock.MinTTL - 1, redlock.MaxTTL + time.Millisecond} {
-				require.ErrorContains(t, l.Extend(t.Context(), ttl), "ttl is")
-			}
-		}
-		wrong()
-		testkit.Await(t, "expired", func() bool { return l.Remaining() == 0 })
-		wrong()
-		require.Len(t, cluster.Take(&y, &y.Attempts), 1, "the acquire")
-		require.Empty(t, cluster.Take(&y, &y.Lost))
-		require.Equal(t, cluster.Results{}, r.Stats().Extend)
-		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
-		require.Len(t, cluster.Take(&y, &y.Attempts), 1)
-		_ = l.Release(t.Context())
 	})
 }

@@ -277,26 +277,3 @@ func TestManyLines(t *testing.T) {
 		})
 	}
 }
-
-// TestGivesUpEntering: a waiter that gives up while it enters the queue leaves it, so other
-// processes need not wait for the end of its ticket.
-func TestGivesUpEntering(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		refused, goOn := make(chan struct{}, 9), make(chan struct{})
-		r := cluster.New(t, 1, rarely, func(c *redlock.Config) {
-			c.Hooks.Attempt = func(redlock.Attempt) { refused <- struct{}{}; <-goOn }
-		})
-		cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(r.Servers)), "k", ttl)
-		ctx, cancel := context.WithCancel(t.Context())
-		next := testkit.Start(func() error { return errorOf(r.Acquire(ctx, "k", ttl)) })
-		testkit.Get(t, refused)
-		link := r.Machine.Link(r.Servers[0].Addr())
-		link.Hold(false, true)
-		close(goOn)
-		testkit.Await(t, "its place", func() bool { return len(r.Servers[0].Keys()) > 1 })
-		cancel()
-		require.ErrorIs(t, testkit.Outcome(t, "the waiter", next), context.Canceled)
-		link.Release()
-		testkit.AwaitFor(t, time.Second, "its leave", func() bool { return len(r.Servers[0].Keys()) == 1 })
-	})
-}

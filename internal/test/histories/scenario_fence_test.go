@@ -65,31 +65,6 @@ var fences = []scenario{
 		}
 		require.Greater(s.T, s.lockOnce(clients[1], "another"), seen)
 	}},
-	// A token is a day ahead, on one key; then nodes learn it as their floor, and one goes away.
-	// Every key can be locked at the second attempt.
-	{"token of a clock that is a day ahead", 3, func(s *stage) {
-		var day atomic.Int64
-		day.Store(int64(24 * time.Hour))
-		attempts := 0
-		far, c := s.Client(fencedAt(&day)), s.Client(fencedRight(), func(c *redlock.Config) {
-			c.Hooks.Attempt = func(a redlock.Attempt) {
-				if a.Kind == redlock.OpAcquire {
-					attempts++
-				}
-			}
-		})
-		require.NoError(s.T, c.InitFencing(s.ctx))
-		s.lockOnce(far, "hot")
-		s.Servers[0].Flush()
-		time.Sleep(3 * maxTTL) // it is back, and a day ahead for all keys
-		s.Servers[1].Down()
-		time.Sleep(time.Second)
-		for i := range 20 {
-			attempts = 0
-			s.lockOnce(c, fmt.Sprint("k", i))
-			require.LessOrEqual(s.T, attempts, 2)
-		}
-	}},
 	// The nodes know tokens of different sizes, for free keys, and a minority is down. No kind of
 	// acquire of a new client finds a key taken.
 	{"first attempts of a fenced client", 5, func(s *stage) {

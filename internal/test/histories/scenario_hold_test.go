@@ -49,20 +49,6 @@ var holds = []scenario{
 		time.Sleep(time.Second)
 		require.Regexp(s.T, "(?i)info|run_id|restart", log.String())
 	}},
-	// A lock kept alive outlives restarts far enough apart.
-	{"kept alive in a rolling restart", 5, func(s *stage) {
-		time.Sleep(2 * maxTTL)
-		c := s.Client(func(c *redlock.Config) { c.MaxTTL = maxTTL })
-		l := s.take(c, "k", maxTTL)
-		ctx, stop := l.KeepAlive(s.ctx)
-		defer stop()
-		for i, node := range s.Servers {
-			require.NoError(s.T, node.Restart(true))
-			time.Sleep(2 * settle)
-			require.NoError(s.T, ctx.Err(), "after the restart of %d nodes: %v", i+1, context.Cause(ctx))
-		}
-		s.release(l)
-	}},
 	// A lock found to be lost is another's, and is not passed on.
 	{"lost, and released beside a line", 3, func(s *stage) {
 		c := s.Client()

@@ -32,15 +32,7 @@ var turns = []scenario{
 		})
 	}},
 	{"poller beside a line", 5, func(s *stage) {
-		c := s.Client()
-		s.outside(func(ctx context.Context, _ int) bool {
-			time.Sleep(5 * time.Millisecond)
-			l, err := c.TryAcquire(ctx, "k", longTTL)
-			if err == nil {
-				s.release(l)
-			}
-			return err == nil
-		})
+		s.polls(s.Client(), section, s.Client())
 	}},
 	{"several keys beside a line", 5, func(s *stage) {
 		c := s.Client()

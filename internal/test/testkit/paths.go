@@ -2,7 +2,6 @@ package testkit
 
 import (
 	"os"
-	"runtime"
 	"testing"
 )
 
@@ -12,9 +11,6 @@ func OnBothPaths(t *testing.T, test func(t *testing.T, portable bool)) {
 	t.Run("raw", func(t *testing.T) { test(t, false) })
 	t.Run("portable", func(t *testing.T) { test(t, true) })
 }
-
-// RawPath reports whether this system has the raw socket path.
-const RawPath = runtime.GOOS == "linux"
 
 // Long reports whether the environment asks for the tests of minutes.
 func Long() bool { return os.Getenv("REDLOCK_LONG") == "1" }
