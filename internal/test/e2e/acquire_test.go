@@ -21,9 +21,7 @@ func TestAcquireWaitsUntilFreed(t *testing.T) {
 		for name, free := range map[string]func(redlock.Lock){
 			"released": func(l redlock.Lock) { require.NoError(t, l.Release(t.Context())) },
 			"expired": func(redlock.Lock) {
-				for _, s := range r.Servers {
-					s.Del("k")
-				}
+				r.Servers.Del("k")
 			},
 		} {
 			holder := cluster.MustAcquire(t, other, "k", ttl)
@@ -46,9 +44,7 @@ func TestAcquireEndsWithItsContext(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"in an attempt": time.Millisecond, "in a pause": time.Hour} {
 		cluster.Run(t, name, func(t *testing.T) {
 			r := cluster.New(t, 5, func(c *redlock.Config) { c.Retry = redlock.Retry{Min: pause, Max: pause} }).NoPushes()
-			for _, s := range r.Servers {
-				s.Set("k", "another's", 0)
-			}
+			r.Servers.Take("k")
 			tries := 1
 			if pause < time.Second {
 				tries = 10
@@ -89,9 +85,7 @@ func TestAcquireEndsWithItsContext(t *testing.T) {
 func TestAcquireThatNoNodeHasAnswered(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3, cluster.NodeTimeout(testkit.Patience))
-		for _, s := range r.Servers {
-			s.Hang()
-		}
+		r.Servers.Hang()
 		for _, acquire := range []func(context.Context) (redlock.Lock, error){
 			func(ctx context.Context) (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) },
 			func(ctx context.Context) (redlock.Lock, error) { return r.AcquireAll(ctx, ttl, "a", "b") },

@@ -54,9 +54,7 @@ func TestReleaseAsyncAtOnce(t *testing.T) {
 		for i := range n {
 			locks = append(locks, cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), ttl))
 		}
-		for _, s := range r.Servers {
-			s.Delay(2 * time.Millisecond)
-		}
+		r.Servers.Delay(2 * time.Millisecond)
 		var goroutines sync.WaitGroup
 		for _, l := range locks {
 			goroutines.Add(1)

@@ -19,14 +19,10 @@ import (
 func TestFreshTokenForEachAttempt(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3).NoPushes()
-		for _, s := range r.Servers {
-			s.Set("k", "another's", 0)
-		}
+		r.Servers.Take("k")
 		acquired := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
 		r.AwaitCalls(t, 20, "SET", "k")
-		for _, s := range r.Servers {
-			s.Del("k")
-		}
+		r.Servers.Del("k")
 		got := testkit.Get(t, acquired)
 		require.NoError(t, got.Err)
 
@@ -104,9 +100,7 @@ func TestFailedAttemptsCleanUpBehindThemselves(t *testing.T) {
 	}
 	cluster.Run(t, "cancelled", func(t *testing.T) {
 		r := start(t, testkit.Patience)
-		for _, s := range r.Servers {
-			s.Mute()
-		}
+		r.Servers.Mute()
 		ctx, cancel := context.WithCancel(t.Context())
 		attempt := testkit.InBackground(func() (redlock.Lock, error) { return r.TryAcquire(ctx, "k", ttl) })
 		r.AwaitCalls(t, 1, "SET", "k")
@@ -118,9 +112,7 @@ func TestFailedAttemptsCleanUpBehindThemselves(t *testing.T) {
 	})
 	cluster.Run(t, "answers too late", func(t *testing.T) {
 		r := start(t, testkit.Patience)
-		for _, s := range r.Servers {
-			s.Delay(40 * time.Millisecond)
-		}
+		r.Servers.Delay(40 * time.Millisecond)
 		_, err := r.TryAcquire(t.Context(), "k", 30*time.Millisecond)
 		require.Equal(t, redlock.ErrExpired, err)
 		checkCleanedUp(t, r, "k")

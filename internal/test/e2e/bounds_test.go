@@ -19,9 +19,7 @@ func TestBusy(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxWaiting = 4 })
 		held := cluster.MustAcquire(t, r.Client, "held", ttl)
-		for _, s := range r.Servers {
-			s.Hang()
-		}
+		r.Servers.Hang()
 		// A sent operation does not wait, and the number sent at a time is the client's business: a
 		// turn under way may take up waiting ones just after a refusal. So submit until it has
 		// refused for several of the watchdog's ticks.

@@ -133,14 +133,10 @@ func TestDoneMayPanic(t *testing.T) {
 	run := func(t *testing.T, away int, setLogger func(*redlock.Config, *slog.Logger)) {
 		var log testkit.LogSink
 		r := cluster.New(t, 3, cluster.DefaultTimeouts, func(c *redlock.Config) { setLogger(c, log.Logger(slog.LevelInfo)) })
-		for _, s := range r.Servers[:away] {
-			s.Down()
-		}
+		r.Servers[:away].Down()
 		cluster.AwaitNodesUp(t, r.Client, 3-away)
 		if away == 0 { // all of them in one batch
-			for _, s := range r.Servers {
-				s.Mute()
-			}
+			r.Servers.Mute()
 		}
 		var others []<-chan error
 		for i := range 6 {

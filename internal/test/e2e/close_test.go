@@ -55,14 +55,10 @@ func TestClosed(t *testing.T) {
 func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3, func(c *redlock.Config) { knobs.Of(c).CloseTimeout = 20 * time.Millisecond }).NoPushes()
-		for _, s := range r.Servers {
-			s.Set("taken", "another's", 0)
-		}
+		r.Servers.Take("taken")
 		retrying := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(context.Background(), "taken", ttl) })
 		r.AwaitCalls(t, 3, "SET", "taken")
-		for _, s := range r.Servers {
-			s.Mute()
-		}
+		r.Servers.Mute()
 		flying := testkit.InBackground(func() (redlock.Lock, error) { return r.TryAcquire(context.Background(), "k", ttl) })
 		queued := make(chan error, 100)
 		for i := range cap(queued) {

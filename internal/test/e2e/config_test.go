@@ -22,7 +22,7 @@ import (
 // TestConfigDefaults: a Config needs nothing but nodes, and a Retry.Min above
 // the default of its Max is no mistake.
 func TestConfigDefaults(t *testing.T) {
-	servers := fakeredis.StartN(t, 3)
+	servers := cluster.Servers(fakeredis.StartN(t, 3))
 	nodes := fakeredis.Addrs(servers)
 	for _, cfg := range []redlock.Config{{Nodes: nodes}, {Nodes: nodes, Retry: redlock.Retry{Min: time.Second}}} {
 		c, err := redlock.New(cfg)
@@ -31,9 +31,7 @@ func TestConfigDefaults(t *testing.T) {
 		require.NoError(t, err)
 		require.Greater(t, l.Remaining(), time.Second)
 		require.NoError(t, c.Close())
-		for _, s := range servers {
-			s.Flush()
-		}
+		servers.Flush()
 	}
 }
 
@@ -59,9 +57,7 @@ func TestLongestNodeTimeout(t *testing.T) {
 	for _, timeout := range []time.Duration{math.MaxInt64, math.MaxInt64 / 2} {
 		cluster.Virtually(t, func(t *testing.T) {
 			r := cluster.New(t, 3, cluster.NodeTimeout(timeout))
-			for _, s := range r.Servers {
-				s.Delay(30 * time.Millisecond)
-			}
+			r.Servers.Delay(30 * time.Millisecond)
 			live(t, r.Client, "k")
 		})
 	}

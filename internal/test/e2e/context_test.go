@@ -35,9 +35,7 @@ var contextCalls = map[string]func(c *redlock.Client, held redlock.Lock, ctx con
 func callAmongOthers(t *testing.T, r *cluster.Cluster, call func(held redlock.Lock) error) error {
 	t.Helper()
 	held := cluster.MustAcquire(t, r.Client, "held", ttl)
-	for _, s := range r.Servers {
-		s.Set("taken", "another's", 0)
-	}
+	r.Servers.Take("taken")
 	unclogged := r.Clog(t)
 	var others []<-chan error
 	other := func() {
@@ -57,16 +55,12 @@ func callAmongOthers(t *testing.T, r *cluster.Cluster, call func(held redlock.Lo
 	for _, done := range others {
 		require.NoError(t, testkit.Outcome(t, "another call", done))
 	}
-	for _, s := range r.Servers {
-		s.Del("taken")
-	}
+	r.Servers.Del("taken")
 	err := testkit.Outcome(t, "the call itself", called)
 	cluster.Stats(t, r.Client)
 	live(t, r.Client, "behind")
 	_ = testkit.Try(t, "Release", func() error { return held.Release(context.Background()) })
-	for _, s := range r.Servers {
-		s.Flush()
-	}
+	r.Servers.Flush()
 	return err
 }
 
@@ -201,9 +195,7 @@ func TestContextMayLock(t *testing.T) {
 			if c.queued {
 				unclogged = r.Clog(t)
 			} else {
-				for _, s := range r.Servers {
-					s.Mute()
-				}
+				r.Servers.Mute()
 			}
 			before := cluster.Stats(t, r.Client)
 			called := testkit.Start(func() error {

@@ -54,9 +54,7 @@ func TestSlowDoneDelaysNoCall(t *testing.T) {
 // where other goroutines want all processors.
 func TestDoneOfABusyProcess(t *testing.T) {
 	r := cluster.New(t, 3, cluster.DefaultTimeouts)
-	for _, s := range r.Servers {
-		s.Down()
-	}
+	r.Servers.Down()
 	cluster.AwaitNodesUp(t, r.Client, 0)
 	var stop atomic.Bool
 	defer stop.Store(true)
@@ -98,9 +96,7 @@ func TestBlockedDoneDelays(t *testing.T) {
 func TestFailsAtOnceBehindASilentNode(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
-		for _, s := range r.Servers[:2] {
-			s.Down()
-		}
+		r.Servers[:2].Down()
 		cluster.AwaitNodesUp(t, r.Client, 1)
 		r.Servers[2].Mute()
 		require.ErrorIs(t, testkit.Outcome(t, "a release", cluster.Begin(t, r.Client, releaseOp("k", nil))), redlock.ErrNoQuorum)

@@ -115,9 +115,7 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 		cancel context.CancelCauseFunc // of the caller's
 	}
 	delete := func(d doing) {
-		for _, s := range d.Servers {
-			s.Del("k")
-		}
+		d.Servers.Del("k")
 	}
 	for name, c := range map[string]struct {
 		f       func(t *testing.T, d doing) error
@@ -150,9 +148,7 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 			return nil
 		}}, // the release is not waited for
 		"out of reach": {f: func(t *testing.T, d doing) error {
-			for _, s := range d.Servers {
-				s.Mute()
-			}
+			d.Servers.Mute()
 			awaitDone(t, d.ctx)
 			for _, s := range d.Servers {
 				require.NoError(t, s.Heal())
@@ -224,9 +220,7 @@ func TestDoDoesNotWaitForItsRelease(t *testing.T) {
 		require.Zero(t, r.Holders("k"))
 		for range 2 { // after the other in the queue, since the window is small
 			require.NoError(t, r.TryDo(t.Context(), "k", ttl, func(context.Context) error {
-				for _, s := range r.Servers {
-					s.Delay(trip)
-				}
+				r.Servers.Delay(trip)
 				left = time.Now()
 				return nil
 			}))

@@ -82,15 +82,11 @@ func TestExtendTooLate(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}))
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		for _, s := range r.Servers {
-			s.Delay(40 * time.Millisecond)
-		}
+		r.Servers.Delay(40 * time.Millisecond)
 		require.NoError(t, l.Extend(t.Context(), 30*time.Millisecond))
 		require.Greater(t, l.Remaining(), ttl/2)
 		short := cluster.MustAcquire(t, r.Client, "short", time.Second)
-		for _, s := range r.Servers {
-			s.Delay(2 * time.Second)
-		}
+		r.Servers.Delay(2 * time.Second)
 		require.Equal(t, redlock.ErrExpired, short.Extend(t.Context(), time.Second))
 		require.Zero(t, short.Remaining())
 	})
@@ -126,9 +122,7 @@ func TestUnconfirmedExtension(t *testing.T) {
 	for name, fail := range map[string]func(*cluster.Cluster, *testing.T, time.Duration, redlock.Lock){
 		"no quorum": refuse,
 		"cancelled": func(r *cluster.Cluster, t *testing.T, d time.Duration, l redlock.Lock) {
-			for _, s := range r.Servers {
-				s.Hang()
-			}
+			r.Servers.Hang()
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 			defer cancel()
 			require.Equal(t, context.DeadlineExceeded, l.Extend(ctx, d))

@@ -19,7 +19,7 @@ import (
 // changing is clients in a change of fenced nodes 0, 1, 2; 3 replaces 2.
 type changing struct {
 	*testing.T
-	servers []*fakeredis.Server
+	servers cluster.Servers
 	last    map[string]uint64 // token of each key
 }
 

@@ -109,9 +109,7 @@ func TestFencedGroupsChangeTogether(t *testing.T) {
 			})
 		}
 		awaitSealed(8)
-		for _, s := range c.servers[:2] {
-			s.Down()
-		}
+		c.servers[:2].Down()
 		awaitPassed(t, 5*fenceTTL)
 		for _, key := range []string{movingKey(t, 1, 1), movingKey(t, 1, 2), moves} {
 			_, err := next.TryAcquire(t.Context(), key, fenceTTL)

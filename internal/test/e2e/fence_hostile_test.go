@@ -77,9 +77,7 @@ func TestInitFencingLearns(t *testing.T) {
 		first, slow = cluster.Connect(t, nodes, fenced(0)), cluster.Connect(t, nodes, fenced(-time.Hour))
 		require.NoError(t, slow.InitFencing(t.Context()))
 		last := cluster.MustAcquire(t, first, "k", fenceTTL).Fence()
-		for _, s := range servers {
-			s.Flush()
-		}
+		servers.Flush()
 		require.NoError(t, slow.RecoverFencing(t.Context(), last))
 		require.Greater(t, cluster.MustAcquire(t, slow, "k", fenceTTL).Fence(), last)
 	})
@@ -116,9 +114,7 @@ func TestFenceSetOfAnotherType(t *testing.T) {
 		_, err := c.TryAcquire(t.Context(), "k", fenceTTL)
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
 		require.ErrorContains(t, err, "WRONGTYPE")
-		for _, s := range servers {
-			s.Del(fenceSet)
-		}
+		servers.Del(fenceSet)
 		require.NoError(t, c.InitFencing(t.Context()))
 		cluster.MustAcquire(t, c, "k", fenceTTL)
 		for name, err := range map[string]error{
@@ -196,9 +192,7 @@ func TestFenceBadInput(t *testing.T) {
 		require.ErrorIs(t, c.InitFencing(t.Context()), redlock.ErrConfig)
 	}
 	year.Store(0)
-	for _, s := range servers[:2] {
-		s.Flush()
-	}
+	servers[:2].Flush()
 	require.NoError(t, c.RecoverFencing(t.Context(), token-1000))
 	require.Contains(t, log.String(), fmt.Sprintf("the greater counts\" atLeast=%d shown=", token-1000))
 	require.Contains(t, log.String(), "restart no other node before")

@@ -167,9 +167,7 @@ func TestSetInGroups(t *testing.T) {
 			require.Greater(t, r.Servers[3*k].TTL(key), ttl)
 		}
 		require.NoError(t, l.Release(t.Context()))
-		for _, s := range r.Servers[:3] {
-			s.Delay(time.Second)
-		}
+		r.Servers[:3].Delay(time.Second)
 		l = acquire(ttl)
 		require.LessOrEqual(t, l.Remaining(), ttl-time.Second-cluster.Drift(ttl), "counted from before the first group was asked")
 		r.Heal(t)
@@ -193,9 +191,7 @@ func TestSetInGroups(t *testing.T) {
 		require.Positive(t, last.Remaining())
 		require.NoError(t, last.Release(t.Context()))
 		require.Positive(t, r.Stats().Extend.Won)
-		for _, s := range r.Servers[6:8] {
-			s.Del(keys[2])
-		}
+		r.Servers[6:8].Del(keys[2])
 		awaitDone(t, ctx)
 		require.Equal(t, redlock.ErrNotHeld, context.Cause(ctx))
 		require.Zero(t, l.Remaining())
@@ -216,20 +212,14 @@ func TestSetInGroupsIsAllOrNothing(t *testing.T) {
 		err  error
 	}{
 		"taken": {func(t *testing.T, r *cluster.Cluster, key string) {
-			for _, s := range r.Servers[3:6] {
-				s.Set(key, "another's", 0)
-			}
+			r.Servers[3:6].Take(key)
 		}, redlock.ErrTaken},
 		"down": {func(t *testing.T, r *cluster.Cluster, _ string) {
-			for _, s := range r.Servers[3:5] {
-				s.Down()
-			}
+			r.Servers[3:5].Down()
 			cluster.AwaitNodesUp(t, r.Client, 7)
 		}, redlock.ErrNoQuorum},
 		"silent": {func(t *testing.T, r *cluster.Cluster, _ string) {
-			for _, s := range r.Servers[3:5] {
-				s.Mute()
-			}
+			r.Servers[3:5].Mute()
 		}, context.DeadlineExceeded},
 	} {
 		cluster.Run(t, name, func(t *testing.T) {

@@ -226,9 +226,7 @@ func TestKeptUntilValidityEnds(t *testing.T) {
 		l := cluster.MustAcquire(t, r.Client, "k", brief)
 		ctx, stop := l.KeepAlive(t.Context())
 		defer stop()
-		for _, s := range r.Servers {
-			s.Mute()
-		}
+		r.Servers.Mute()
 		end := time.Now().Add(l.Remaining())
 		awaitDone(t, ctx)
 		require.False(t, time.Now().Before(end))

@@ -70,9 +70,7 @@ func TestContextsOfUsersHarmNoOther(t *testing.T) {
 					case "by its user":
 						close(user.done)
 					case "since it is lost":
-						for _, s := range r.Servers {
-							s.Del(key)
-						}
+						r.Servers.Del(key)
 					case "stopped":
 						testkit.Within(t, testkit.Promptly, "stop", stop)
 					}

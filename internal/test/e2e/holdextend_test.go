@@ -51,9 +51,7 @@ func TestOvertakenExtend(t *testing.T) {
 		r := cluster.New(t, 3, func(c *redlock.Config) { knobs.Of(c).MaxInFlight = 64 })
 		l := cluster.MustAcquire(t, r.Client, "k", time.Second)
 		require.NoError(t, cluster.Keep(l, nil))
-		for _, s := range r.Servers {
-			s.Delay(200 * time.Millisecond)
-		}
+		r.Servers.Delay(200 * time.Millisecond)
 		for range 640 { // a dozen batches
 			require.NoError(t, r.Submit(releaseOp("other", func(*redlock.Op) {})))
 		}

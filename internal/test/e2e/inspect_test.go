@@ -59,15 +59,11 @@ func TestInspect(t *testing.T) {
 		}, redlock.KeyHeld, "held", 3, 2},
 		"three down": {func(t *testing.T, r *cluster.Cluster) {
 			set(foreign, ttl, 0, 1)(t, r)
-			for _, s := range r.Servers[2:] {
-				s.Down()
-			}
+			r.Servers[2:].Down()
 			cluster.AwaitNodesUp(t, r.Client, 2)
 		}, redlock.KeyUnknown, "unknown", 2, 3},
 		"three silent": {func(t *testing.T, r *cluster.Cluster) {
-			for _, s := range r.Servers[2:] {
-				s.Mute()
-			}
+			r.Servers[2:].Mute()
 		}, redlock.KeyUnknown, "unknown", 0, 3},
 		"two silent": {func(_ *testing.T, r *cluster.Cluster) {
 			r.Servers[3].Mute()
@@ -334,9 +330,7 @@ func TestAttach(t *testing.T) {
 				} else {
 					require.True(t, testkit.IsAny(err, redlock.ErrExpired, redlock.ErrNotHeld), "%v", err)
 				}
-				for _, s := range r.Servers {
-					s.Flush()
-				}
+				r.Servers.Flush()
 			}
 			place("another's value, not ours", ttl, ttl, ttl)
 			_, err = r.Attach(t.Context(), "k", foreign, time.Now().Add(ttl))
@@ -345,9 +339,7 @@ func TestAttach(t *testing.T) {
 			for _, s := range r.Servers {
 				s.Set("k", foreign, ttl)
 			}
-			for _, s := range r.Servers[:3] {
-				s.Down()
-			}
+			r.Servers[:3].Down()
 			cluster.AwaitNodesUp(t, r.Client, 2)
 			_, err = r.Attach(t.Context(), "k", foreign, time.Now().Add(ttl))
 			var quorum *redlock.QuorumError

@@ -29,9 +29,7 @@ func TestFirstThatLeaves(t *testing.T) {
 				return rand.Read(p)
 			})
 		}).NoPushes()
-		for _, s := range r.Servers {
-			s.Set("k", "another's", 0)
-		}
+		r.Servers.Take("k")
 		ctx, cancel := context.WithCancel(t.Context())
 		var waits []<-chan error
 		for i := range 3 {
@@ -52,9 +50,7 @@ func TestFirstThatLeaves(t *testing.T) {
 		require.ErrorIs(t, testkit.Outcome(t, "the first", waits[0]), context.Canceled)
 		broken.Store(true)
 		require.ErrorContains(t, testkit.Outcome(t, "the second", waits[1]), "no randomness")
-		for _, s := range r.Servers {
-			s.Del("k")
-		}
+		r.Servers.Del("k")
 		require.NoError(t, testkit.Outcome(t, "the third", waits[2]))
 		require.Zero(t, r.Stats().InLine)
 	})
@@ -136,17 +132,13 @@ func TestNextIsWoken(t *testing.T) {
 				}
 			}
 		})
-		for _, s := range r.Servers {
-			s.Set("k", "another's", 0)
-		}
+		r.Servers.Take("k")
 		var waits []<-chan testkit.Result[redlock.Lock]
 		for i := range 2 {
 			waits = append(waits, testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) }))
 			testkit.Await(t, "in line", func() bool { return r.Stats().InLine == i+1 })
 		}
-		for _, s := range r.Servers {
-			s.Del("k")
-		}
+		r.Servers.Del("k")
 		first := testkit.Get(t, waits[0])
 		require.NoError(t, first.Err)
 		given := testkit.Start(func() error { return first.Value.Release(context.Background()) })

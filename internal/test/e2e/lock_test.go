@@ -125,9 +125,7 @@ func TestLockIsSafeForConcurrentUse(t *testing.T) {
 func TestRemaining(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
-		for _, s := range r.Servers {
-			s.Delay(30 * time.Millisecond)
-		}
+		r.Servers.Delay(30 * time.Millisecond)
 		for _, ttl := range []time.Duration{2 * time.Second, time.Minute} {
 			key := ttl.String()
 			called := time.Now()

@@ -88,9 +88,7 @@ func TestMinorityIsSpared(t *testing.T) {
 		r := &cluster.Cluster{Servers: cluster.Start(t, 5)} // without recorders, for speed
 		r.Client = cluster.Connect(t, fakeredis.Addrs(r.Servers), cluster.DefaultTimeouts, patientStall, cluster.Portable(portable), lost.count)
 		t.Cleanup(func() { r.Heal(t) })
-		for _, s := range r.Servers[:3] {
-			s.Down()
-		}
+		r.Servers[:3].Down()
 		cluster.AwaitNodesUp(t, r.Client, 2)
 		attempts := load(t, r.Client, 64, loadTime())
 		requireSpared(t, r.Client, &lost)

@@ -194,9 +194,7 @@ func TestOpsThatMove(t *testing.T) {
 		cluster.Run(t, fmt.Sprint(waits), func(t *testing.T) {
 			servers := cluster.Start(t, 9)
 			r := cluster.Of(t, servers, groupsFromTo(servers, 2, 3))
-			for _, s := range servers[waits : waits+3] {
-				s.Hang()
-			}
+			servers[waits : waits+3].Hang()
 			op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl, Done: func(*redlock.Op) { t.Error("it was cancelled") }}
 			require.NoError(t, r.Submit(op))
 			testkit.Await(t, "the group to be asked", func() bool { return r.Stats().Nodes[waits].InFlight > 0 })
@@ -209,9 +207,7 @@ func TestOpsThatMove(t *testing.T) {
 
 			require.NoError(t, cluster.Submit(t, r.Client, op), "it can be used again")
 			cluster.Settle(t, r.Client)
-			for _, s := range servers[waits : waits+2] {
-				s.Del(key)
-			}
+			servers[waits : waits+2].Del(key)
 			op.Kind = redlock.OpExtend
 			require.Equal(t, redlock.ErrNotHeld, cluster.Submit(t, r.Client, op))
 			op.Kind = redlock.OpRelease
@@ -247,14 +243,10 @@ func TestInspectDuringAChangeOfGroups(t *testing.T) {
 		cluster.Settle(t, old)
 		l = cluster.MustAcquire(t, r.Client, key, ttl)
 		cluster.Settle(t, r.Client)
-		for _, s := range servers {
-			s.Set(key, "another's", 0)
-		}
+		servers.Take(key)
 		require.Equal(t, redlock.KeyEternal, status())
 		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
-		for _, s := range servers[6:] {
-			s.Down()
-		}
+		servers[6:].Down()
 		cluster.AwaitNodesUp(t, r.Client, 6)
 		require.Equal(t, redlock.KeyUnknown, status())
 	})

@@ -50,9 +50,7 @@ func TestOpLife(t *testing.T) {
 func TestOpUnderWay(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
-		for _, s := range r.Servers {
-			s.Mute()
-		}
+		r.Servers.Mute()
 		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl}
 		done := cluster.Begin(t, r.Client, op)
 		token := op.Token
@@ -115,9 +113,7 @@ func TestOpReusedFromWithinDone(t *testing.T) {
 func TestCancelWhileQueuedOrFlying(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
-		for _, s := range r.Servers {
-			s.Mute()
-		}
+		r.Servers.Mute()
 		other := cluster.Connect(t, fakeredis.Addrs(r.Servers))
 		ops := make([]redlock.Op, 5)
 		for i := range ops {

@@ -43,9 +43,7 @@ func TestOutageEnds(t *testing.T) {
 		t.Run(fmt.Sprint(away, " of 3 away"), func(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				r := cluster.New(t, 3, cluster.DefaultTimeouts, patientStall, cluster.Portable(portable))
-				for _, s := range r.Servers[3-away:] {
-					s.Down()
-				}
+				r.Servers[3-away:].Down()
 				cluster.AwaitNodesUp(t, r.Client, 3-away)
 
 				const operations = 4

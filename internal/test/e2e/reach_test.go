@@ -144,7 +144,7 @@ func TestUserCodeMayAskAndClose(t *testing.T) {
 }
 
 // reachFrom has a client call its user code; the first call of it makes the calls.
-func reachFrom(t *testing.T, servers []*fakeredis.Server, nodes []string, set func(*use, func())) {
+func reachFrom(t *testing.T, servers cluster.Servers, nodes []string, set func(*use, func())) {
 	var reached atomic.Bool
 	var client atomic.Pointer[redlock.Client]
 	closed := make(chan time.Duration, 1)
@@ -172,9 +172,7 @@ func reachFrom(t *testing.T, servers []*fakeredis.Server, nodes []string, set fu
 			l, err := c.TryAcquire(u.ctx, fmt.Sprint(round), ttl)
 			if err == nil {
 				_ = l.Extend(u.ctx, ttl)
-				for _, s := range servers {
-					s.Del(l.Key())
-				}
+				servers.Del(l.Key())
 				_ = l.Release(u.ctx)
 			}
 			if l, err = c.Acquire(u.ctx, fmt.Sprint("again ", round), ttl); err == nil {
@@ -209,7 +207,7 @@ func reachFrom(t *testing.T, servers []*fakeredis.Server, nodes []string, set fu
 }
 
 // keepAndLose has a lock kept alive until the keeper finds it gone.
-func keepAndLose(t *testing.T, c *redlock.Client, u *use, servers []*fakeredis.Server, key string, byContext bool) {
+func keepAndLose(t *testing.T, c *redlock.Client, u *use, servers cluster.Servers, key string, byContext bool) {
 	l, err := c.TryAcquire(context.Background(), key, 50*time.Millisecond)
 	if err != nil {
 		return
@@ -228,9 +226,7 @@ func keepAndLose(t *testing.T, c *redlock.Client, u *use, servers []*fakeredis.S
 			return
 		}
 	}
-	for _, s := range servers {
-		s.Del(key)
-	}
+	servers.Del(key)
 	testkit.Await(t, "the loss", func() bool { return hasEnded() || l.Remaining() == 0 })
 	_ = l.Release(context.Background())
 }

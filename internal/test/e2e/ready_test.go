@@ -133,18 +133,14 @@ func TestReadyOfGroupsAtOneMoment(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 6, cluster.InGroups(3))
 		require.NoError(t, r.Ready(t.Context()))
-		for _, s := range r.Servers[4:] {
-			s.Down()
-		}
+		r.Servers[4:].Down()
 		cluster.AwaitNodesUp(t, r.Client, 4)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		waits := make(chan error, 1)
 		go func() { waits <- r.Ready(ctx) }()
 		time.Sleep(time.Second)
-		for _, s := range r.Servers[:2] {
-			s.Down()
-		}
+		r.Servers[:2].Down()
 		cluster.AwaitNodesUp(t, r.Client, 2)
 		for _, s := range r.Servers[4:] {
 			require.NoError(t, s.Heal())

@@ -84,9 +84,7 @@ func TestReleaseWithEndedContext(t *testing.T) {
 		// No node answers: Release does not wait, and the release is not lost.
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
 		testkit.Await(t, "on all nodes", func() bool { return r.Holders("k") == 3 })
-		for _, s := range r.Servers {
-			s.Hang()
-		}
+		r.Servers.Hang()
 		testkit.AtOnce(t, func() { require.Equal(t, context.Canceled, l.Release(ended)) })
 		r.Heal(t)
 		r.AwaitEmpty(t)

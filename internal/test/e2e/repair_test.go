@@ -122,9 +122,7 @@ func TestLateRepair(t *testing.T) {
 		require.Greater(t, s.TTL("k"), ttl/2)
 
 		r.Servers[0].Del("k")
-		for _, s := range r.Servers[1:] {
-			s.Delay(20 * time.Millisecond)
-		}
+		r.Servers[1:].Delay(20 * time.Millisecond)
 		require.NoError(t, l.Extend(t.Context(), ttl))
 		r.AwaitHolders(t, 5, "k")
 		require.NoError(t, l.Release(t.Context()))
@@ -143,9 +141,7 @@ func TestNoRepairBehindRelease(t *testing.T) {
 				cluster.MustAcquire(t, r.Client, "other", ttl)
 			},
 			"about to be released": func(r *cluster.Cluster, l redlock.Lock) {
-				for _, s := range r.Servers[:2] {
-					s.Mute()
-				}
+				r.Servers[:2].Mute()
 				go func() { _ = l.Release(context.Background()) }()
 				testkit.Await(t, "the release", func() bool { return len(r.Recorders[0].Calls("EVALSHA", command.ReleaseSHA1)) > 0 })
 			},
@@ -259,9 +255,7 @@ func TestExtendNeverWinsLate(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}))
 		l := cluster.MustAcquire(t, r.Client, "k", 100*time.Millisecond)
-		for _, s := range r.Servers {
-			s.Delay(150 * time.Millisecond)
-		}
+		r.Servers.Delay(150 * time.Millisecond)
 		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
 		require.Zero(t, l.Remaining())
 		require.NoError(t, l.Release(t.Context()))

@@ -89,9 +89,7 @@ func TestSetIsKeptAlive(t *testing.T) {
 		for _, key := range keys {
 			require.Equal(t, 3, r.Holders(key))
 		}
-		for _, s := range r.Servers[:2] {
-			s.Del("b")
-		}
+		r.Servers[:2].Del("b")
 		awaitDone(t, ctx)
 		require.Equal(t, redlock.ErrNotHeld, context.Cause(ctx))
 		require.Zero(t, l.Remaining())
@@ -100,9 +98,7 @@ func TestSetIsKeptAlive(t *testing.T) {
 
 		l, err = r.AcquireAll(t.Context(), ttl, keys...)
 		require.NoError(t, err)
-		for _, s := range r.Servers[1:] {
-			s.Set("c", "another's", 0)
-		}
+		r.Servers[1:].Take("c")
 		require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
 		require.Zero(t, l.Remaining())
 	})
@@ -146,9 +142,7 @@ func TestSetIsAllOrNothing(t *testing.T) {
 		err  error
 	}{
 		"one taken": {func(t *testing.T, r *cluster.Cluster) {
-			for _, s := range r.Servers[:3] {
-				s.Set("c", "another's", 0)
-			}
+			r.Servers[:3].Take("c")
 		}, redlock.ErrTaken},
 		"one alone with a quorum": {func(t *testing.T, r *cluster.Cluster) {
 			for _, s := range r.Servers[:3] {
@@ -156,15 +150,11 @@ func TestSetIsAllOrNothing(t *testing.T) {
 			}
 		}, redlock.ErrNoQuorum},
 		"nodes down": {func(t *testing.T, r *cluster.Cluster) {
-			for _, s := range r.Servers[:3] {
-				s.Down()
-			}
+			r.Servers[:3].Down()
 			cluster.AwaitNodesUp(t, r.Client, 2)
 		}, redlock.ErrNoQuorum},
 		"too late": {func(t *testing.T, r *cluster.Cluster) {
-			for _, s := range r.Servers {
-				s.Delay(30 * time.Millisecond)
-			}
+			r.Servers.Delay(30 * time.Millisecond)
 		}, redlock.ErrExpired},
 	} {
 		cluster.Run(t, name, func(t *testing.T) {
@@ -185,9 +175,7 @@ func TestSetIsAllOrNothing(t *testing.T) {
 	}
 	cluster.Run(t, "cancelled at any moment", func(t *testing.T) {
 		r := cluster.New(t, 5)
-		for _, s := range r.Servers {
-			s.Delay(time.Millisecond)
-		}
+		r.Servers.Delay(time.Millisecond)
 		won, lost := 0, 0
 		for i := range 200 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%20)*500*time.Microsecond)
@@ -314,9 +302,7 @@ func TestSetCountsAsOne(t *testing.T) {
 		cluster.Settle(t, r.Client)
 		require.Equal(t, context.Canceled, acquire().Release(ended))
 		l = acquire()
-		for _, s := range r.Servers {
-			s.Del("c")
-		}
+		r.Servers.Del("c")
 		require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
 		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
 		s := cluster.Settle(t, r.Client)

@@ -172,9 +172,7 @@ func (c *slowContext) Err() error {
 func TestSilence(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 3)
-		for _, s := range servers {
-			s.Down()
-		}
+		servers.Down()
 		var log testkit.LogSink
 		before := slog.Default()
 		slog.SetDefault(log.Logger(slog.LevelDebug))

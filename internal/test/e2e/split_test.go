@@ -27,9 +27,7 @@ func TestWhatEndsSplits(t *testing.T) {
 			early := 0
 			for after := time.Millisecond; ; after += 7 * time.Millisecond {
 				r := cluster.New(t, 3)
-				for _, s := range r.Servers {
-					s.Delay(10 * time.Millisecond)
-				}
+				r.Servers.Delay(10 * time.Millisecond)
 				for _, s := range r.Servers[1:] { // the first grants it, each time
 					s.Set("k", foreign, time.Hour)
 				}

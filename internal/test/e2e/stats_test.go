@@ -283,9 +283,7 @@ func TestLateStats(t *testing.T) {
 				call(l, fmt.Sprint(n))
 				left.Store(0)
 				requireHeard(t, r, &heard)
-				for _, s := range r.Servers {
-					s.Flush()
-				}
+				r.Servers.Flush()
 			}
 		}
 	})

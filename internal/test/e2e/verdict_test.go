@@ -57,9 +57,7 @@ func TestQuorumIsOfTheConfiguredNodes(t *testing.T) {
 func TestSlowestNodesDelayNoCaller(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := cluster.New(t, 5, cluster.Portable(portable))
-		for _, s := range r.Servers[:3] {
-			s.Set("taken", "another's", 0)
-		}
+		r.Servers[:3].Take("taken")
 		var lost [3]redlock.Lock
 		for i := range lost {
 			key := fmt.Sprint("lost ", i)
@@ -67,9 +65,7 @@ func TestSlowestNodesDelayNoCaller(t *testing.T) {
 			for _, s := range r.Servers {
 				testkit.Await(t, "set", func() bool { _, ok := s.Get(key); return ok })
 			}
-			for _, s := range r.Servers[:3] {
-				s.Del(key)
-			}
+			r.Servers[:3].Del(key)
 		}
 		r.Servers[3].Hang()
 		r.Servers[4].HangUnread()

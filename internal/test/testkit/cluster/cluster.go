@@ -22,7 +22,7 @@ const TTL = 5 * time.Minute
 // Cluster is a number of fake masters and a client of them.
 type Cluster struct {
 	*redlock.Client
-	Servers   []*fakeredis.Server
+	Servers   Servers
 	Recorders []*Recorder      // one for each server
 	Machine   *virtual.Machine // of the client, in virtual time
 }
