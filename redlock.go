@@ -737,7 +737,8 @@ func (s KeyStatus) String() string { return client.Status(s).String() }
 func (s KeyState) IsHeldBy(l Lock) bool { return s.Token() != "" && s.Token() == l.handle.Value() }
 
 // Token returns the value on a quorum of nodes, or "": the token of the holder, a secret. With it [Client.Attach]
-// gives an operator a handle to release this lock, and no later one.
+// gives an operator a handle to release this lock. Until then the holder's process may pass the lock on to its next
+// caller in line, with the same token: see [Lock.Token].
 func (s KeyState) Token() string { return s.value.Show() }
 
 // Inspect asks each node what it has at key, and waits for all of them, at most for NodeTimeout. It changes nothing.

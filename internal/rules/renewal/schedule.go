@@ -35,9 +35,6 @@ func (s *Schedule[E]) Len() int { return len(s.slots) }
 // First returns the entry with the earliest event. The schedule must not be empty.
 func (s *Schedule[E]) First() (E, clock.Instant) { return s.slots[0].entry, s.slots[0].at }
 
-// At is the instant of an entry's next event. The entry must be there.
-func (s *Schedule[E]) At(e E) clock.Instant { return s.slots[e.Place()].at }
-
 // Set gives e its next event, and adds it if it is not there.
 func (s *Schedule[E]) Set(e E, at clock.Instant) {
 	place := e.Place()

@@ -141,9 +141,6 @@ func ReadFenced(v *resp.Value) (a fencing.Answer, fits bool) {
 // Granted is ReadOne's, of this answer.
 func (a *Answers) Granted() bool { return a.granted }
 
-// Value is the element of this answer, valid until the next.
-func (a *Answers) Value() *resp.Value { return a.elements.Value() }
-
 // Fits reports, after the last Next, whether the whole reply fits.
 func (a *Answers) Fits() bool { return a.fits }
 
