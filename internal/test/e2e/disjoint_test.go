@@ -96,6 +96,17 @@ func (c *impatientConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
+// Read fails also where a reply came before the deadline was noticed, as it may on a busy machine.
+func (c *impatientConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.once.Lock()
+	defer c.once.Unlock()
+	if c.writes > 1 {
+		return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	}
+	return n, err
+}
+
 // TestErrorsAreDisjoint: an attempt failed by its nodes is ErrNoQuorum and nothing else, for every
 // failure. Neither do the nodes' own errors wrap the error of a context unknown to all callers.
 func TestErrorsAreDisjoint(t *testing.T) {
