@@ -48,6 +48,7 @@ func TestHeld(t *testing.T) {
 		require.Contains(t, string(got), want)
 		require.NoError(t, mine.Close())
 		s.Stop(t.Context())
+		synctest.Wait()
 		require.Zero(t, s.budget.used.Load())
 	})
 }
