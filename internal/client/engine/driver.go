@@ -49,7 +49,7 @@ func (d *driver) init(cfg *Config) {
 	}
 	l.window.init(cfg.MaxInFlight)
 	l.hints.nodes = &d.nodes
-	l.repairs.nodes, l.repairs.limit = &d.nodes, d.queries.limit
+	l.repairs.queries = &d.queries
 	l.fence, l.queue = cfg.Fence, &d.queue
 	l.cleanups.queue, l.cleanups.nodes = &d.queue, &d.nodes
 	l.planner.init()

@@ -190,10 +190,14 @@ func (l *queries) ask() {
 			}
 			q.sent, q.due, q.index = now, now.Add(q.Timeout), len(l.asked)
 			l.asked = append(l.asked, q)
-			l.owed[node] += q.Replies
-			l.nodes.sendTo(node, &q.Batch, q.Timeout)
+			l.send(q)
 		}
 	}
+}
+
+func (l *queries) send(q *Query) {
+	l.owed[q.Node] += q.Replies
+	l.nodes.sendTo(q.Node, &q.Batch, q.Timeout)
 }
 
 // expire ends the queries without an answer in time. A node that answers others meanwhile is busy with the earlier

@@ -3,10 +3,8 @@ package engine
 import (
 	"time"
 
-	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
-	"github.com/redlock-go/redlock/resp"
 )
 
 // Repair: a node that has lost the key of a lock is given it again, when an extend of the lock has won. An extend
@@ -23,60 +21,33 @@ import (
 //  2. What it allows is sent before the driver lock is given up, and before any other batch.
 //  3. So a release asked for after 1 is sent after 2, on the same connection.
 
-// repairs is the repairs under way. The driver lock protects it.
+// repairs is the repairs to be sent: for each node a query without a waiting caller. The driver lock protects it.
 type repairs struct {
-	nodes   *nodes
-	limit   int                         // of the replies owed by a node
-	waiting bool                        // there is one in next
-	next    [quorum.MaxNodes]*repairing // to be sent
-	owed    [quorum.MaxNodes]int        // replies, to those in next and those already sent
-	free    []*repairing                // for use again
+	queries *queries
+	waiting bool // there is one in next
+	next    [quorum.MaxNodes]*Query
 }
 
-// repairing is repairs sent to one node together.
-type repairing struct {
-	fleet.Batch
-	repairs *repairs
-	node    int
-}
-
-// add notes the repair of a key at a node, with the remaining time to live.
+// add notes the repair of a key at a node, with the remaining time to live. A node that owes many replies is not asked
+// for more, since it would be cut off: the next extend tries again.
 func (l *repairs) add(node int, operand []command.Operand, ttl time.Duration) {
-	if ttl < time.Millisecond {
+	q, owed := l.next[node], l.queries.owed[node]
+	if q != nil {
+		owed += q.Replies
+	}
+	if ttl < time.Millisecond || owed >= l.queries.limit {
 		return
 	}
-	next := l.to(node)
-	if next == nil {
-		return
+	if q == nil {
+		q = l.queries.query(node, maxTimeout)
+		q.over = true
+		q.drop() // by its caller: there is none
+		l.next[node], l.waiting = q, true
 	}
-	l.nodes.noteTTL(ttl)
+	l.queries.nodes.noteTTL(ttl)
 	operand[0].TTL = int64(ttl / time.Millisecond)
-	next.Buf = command.Append(next.Buf, Acquire, command.Scripts, operand, nil)
-	next.Replies++
-}
-
-// to is the next repairs for a node, or nil: a node that owes many replies is not asked for more, since it would be
-// cut off. The next extend tries again.
-func (l *repairs) to(node int) *repairing {
-	if l.owed[node] >= l.limit {
-		return nil
-	}
-	l.owed[node]++
-	if l.next[node] == nil {
-		l.next[node], l.waiting = l.make(node), true
-	}
-	return l.next[node]
-}
-
-func (l *repairs) make(node int) (r *repairing) {
-	if last := len(l.free) - 1; last >= 0 {
-		r, l.free = l.free[last], l.free[:last]
-	} else {
-		r = &repairing{repairs: l}
-		r.Owner = r
-	}
-	r.node, r.Buf, r.Replies = node, r.Buf[:0], 0
-	return r
+	q.Buf = command.Append(q.Buf, Acquire, command.Scripts, operand, nil)
+	q.Replies++
 }
 
 // send sends the noted repairs. It is called whenever replies were read, before the driver lock is given up.
@@ -85,41 +56,10 @@ func (l *repairs) send() {
 		return
 	}
 	l.waiting = false
-	for node := range l.nodes.n {
-		r := l.next[node]
-		if l.next[node] = nil; r == nil {
-			continue
+	for node, q := range l.next {
+		if q != nil {
+			l.next[node] = nil
+			l.queries.send(q)
 		}
-		l.nodes.sendTo(node, &r.Batch, maxTimeout)
 	}
 }
-
-// Reply implements fleet.Owner. Whether the key was set does not matter: it is no vote.
-func (r *repairing) Reply(_, _ int, v *resp.Value) error {
-	if v.IsError() {
-		if x := command.Refused(Acquire, command.Scripts, 1, v.Bytes, false); x.Fatal {
-			return x.Err
-		}
-		return nil
-	}
-	if _, fits := command.ReadOne(Acquire, v); !fits {
-		return misfit(v)
-	}
-	return nil
-}
-
-// Fail implements fleet.Owner.
-func (r *repairing) Fail(_, _ int, _ error) {}
-
-// Done implements fleet.Owner.
-func (r *repairing) Done() {
-	l := r.repairs
-	l.owed[r.node] -= r.Replies
-	if cap(r.Buf) <= keepRepair {
-		l.free = append(l.free, r)
-	}
-	l.nodes.answered()
-}
-
-// keepRepair bounds the buffers kept for later repairs, in bytes each.
-const keepRepair = 64 << 10
