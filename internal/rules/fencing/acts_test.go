@@ -1,6 +1,10 @@
-package fencing
+package fencing_test
 
-import "github.com/redlock-go/redlock/quorum"
+import (
+	"github.com/redlock-go/redlock/quorum"
+
+	. "github.com/redlock-go/redlock/internal/rules/fencing"
+)
 
 // The acts of operators to give votes, and changes of groups.
 

@@ -27,16 +27,6 @@ const (
 	Invalid                 // no possible token, or no block
 )
 
-var codes = [...]string{"none", "OK", "HELD", "STALE", "LOW", "AMNESIA", "ACTIVE", "FOREIGN", "GONE", "INVALID"}
-
-// String is the name in the protocol's text.
-func (c Code) String() string {
-	if int(c) < len(codes) {
-		return codes[c]
-	}
-	return "unknown"
-}
-
 // Answer is what a node's script replied.
 type Answer struct {
 	Code  Code

@@ -1,6 +1,10 @@
-package fencing
+package fencing_test
 
-import "github.com/redlock-go/redlock/quorum"
+import (
+	"github.com/redlock-go/redlock/quorum"
+
+	. "github.com/redlock-go/redlock/internal/rules/fencing"
+)
 
 // Steps of attempts, and of the nodes answering them.
 

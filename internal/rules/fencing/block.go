@@ -10,5 +10,3 @@ package fencing
 // lost the lease unnoticed, needs more: a quorum of extends sent after the hand-over began must
 // confirm that the key still has the nonce.
 type Block struct{ First, Last Token }
-
-func (b Block) valid() bool { return b.First > 0 && b.First <= b.Last && b.Last <= MaxToken }

@@ -5,7 +5,7 @@ import "github.com/redlock-go/redlock/quorum"
 // Change is how an operator's call, by a client of both configurations, makes the next one suffice
 // alone. It is a plain value.
 //
-// The call seals nodes ([Node.Seal]) until a quorum of the present configuration is sealed at one
+// The call seals nodes (SEAL) until a quorum of the present configuration is sealed at one
 // moment. From then on no client of it alone is granted a lock, and the sealed nodes know all
 // earlier grants to such clients. When all those locks have ended too, it seals once more: a node
 // with the nonce of the look before was sealed all the time in between, and has not forgotten. If

@@ -1,7 +1,6 @@
 // Package fencing is the protocol of fencing tokens: each lock gets a token larger than all before
 // it, over N independent masters, in one round trip. It is pure: no socket, no clock, no goroutine.
-// Its two halves are plain values. The client and the fake server share them, and the model checker
-// in the tests of this package runs them.
+// A client's half is plain values, a node's half Lua scripts. A model checker in the tests runs both.
 //
 // # The property
 //
@@ -11,11 +10,10 @@
 //
 // # A node's half
 //
-// [Node] is what one server keeps for a fleet, in one sorted set: a marker, a floor, and the
-// largest token F of each lock key. The client proposes a token t, and the node accepts it only if
-// t > E = max(F, floor). Two quorums meet at a node, and the tokens accepted by a node only grow:
-// this is the proof, while nodes forget nothing. The Lua scripts do what the methods of Node do,
-// and nothing else.
+// A server keeps for a fleet, in one sorted set: a marker, a floor, and the largest token F of each
+// lock key. The client proposes a token t, and the node accepts it only if t > E = max(F, floor).
+// Two quorums meet at a node, and the tokens accepted by a node only grow: this is the proof, while
+// nodes forget nothing. Package fencenode of the tests says in Go what the Lua scripts do.
 //
 // # A client's half
 //

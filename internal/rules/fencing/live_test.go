@@ -1,6 +1,10 @@
-package fencing
+package fencing_test
 
-import "github.com/redlock-go/redlock/quorum"
+import (
+	"github.com/redlock-go/redlock/quorum"
+
+	. "github.com/redlock-go/redlock/internal/rules/fencing"
+)
 
 // stuck reports whether a voting majority does not lock the free key with the second attempt of a
 // lone client, or how: for each majority, as the only reachable nodes, at every reading of the
@@ -10,7 +14,7 @@ func (m *stepper) stuck(s *state) bool {
 	for step := range m.changeSteps() {
 		f := &m.fleets[step]
 		for set := quorum.Set(0); set < 1<<m.nodes; set++ {
-			if !f.IsQuorum(set) || f.isMore(set) {
+			if !f.IsQuorum(set) || isMore(f, set) {
 				continue
 			}
 			votes := true
@@ -28,7 +32,7 @@ func (m *stepper) stuck(s *state) bool {
 }
 
 // isMore reports whether a quorum has a node too many.
-func (f *Fleet) isMore(set quorum.Set) bool {
+func isMore(f *Fleet, set quorum.Set) bool {
 	for left := set; left != 0; left &= left - 1 {
 		if f.IsQuorum(set &^ (left & -left)) {
 			return true

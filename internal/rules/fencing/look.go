@@ -46,7 +46,7 @@ func (l *Look) Shown(node int, run string, a Answer) {
 	case m.Phase == Provisional && l.fleet.IsOther(m.Nonce):
 		l.Other = NonceFleet(m.Nonce)
 		l.Others.Add(node)
-	case m.Phase == Provisional && m.Me.Run == run && (l.fleet.Next.Nodes == 0 || ofTwo(m.Nonce)): // this client's notice replaces others
+	case m.Phase == Provisional && m.Me.Run == run && (l.fleet.Next.Nodes == 0 || OfTwo(m.Nonce)): // this client's notice replaces others
 		l.Nonces[node] = m.Nonce
 	}
 }

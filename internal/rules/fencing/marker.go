@@ -62,38 +62,19 @@ func ParseMarker(text string) (m Marker) {
 	return m
 }
 
-// read is the answer of the marker to a client: Active, Amnesia with the nonce of this
-// life, or Foreign. The marker of an earlier run counts as absent: the set came back from
-// a file, and the tokens since are missing. A nonce belongs to no fleet: with it a client
-// still needs the answers of its own.
-func (m *Marker) read(me Me) Answer {
-	switch {
-	case m.Phase == Voting && m.Me == me:
-		return Answer{Code: Active}
-	case m.Phase == Voting && !related(m.Me, me):
-		return Answer{Code: Foreign, Text: m.String()}
-	case m.Phase == Absent, m.Me.Run != me.Run:
-		return Answer{Code: Amnesia}
-	case m.Phase == Voting:
-		return Answer{Code: Active}
-	}
-	return Answer{Code: Amnesia, Text: m.Nonce}
-}
-
-// Serves reports whether a node with the marker has a vote for a client.
+// Serves reports whether a node with the marker has a vote for a client: it has all configurations
+// named by the marker.
 func (m *Marker) Serves(me Me) bool {
-	return m.Phase == Voting && m.Me.Run == me.Run && related(m.Me, me)
-}
-
-// related reports whether the client has all configurations named by the marker. Of a marker of an
-// earlier run, without a vote, any of them suffices.
-func related(marker, client Me) bool {
-	any, all := false, true
-	for name := range strings.SplitSeq(marker.Fleet, "+") {
-		has := slices.Contains(strings.Split(client.Fleet, "+"), name)
-		any, all = any || has, all && has
+	if m.Phase != Voting || m.Me.Run != me.Run {
+		return false
 	}
-	return all || any && marker.Run != client.Run
+	own := strings.Split(me.Fleet, "+")
+	for name := range strings.SplitSeq(m.Me.Fleet, "+") {
+		if !slices.Contains(own, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // NonceFleet is the fleet of the clients of a nonce: the part before its slash.
@@ -105,5 +86,5 @@ func NonceFleet(nonce string) string {
 	return fleet
 }
 
-// ofTwo reports whether a nonce is of a client of two configurations.
-func ofTwo(nonce string) bool { return strings.Contains(NonceFleet(nonce), "+") }
+// OfTwo reports whether a nonce is of a client of two configurations.
+func OfTwo(nonce string) bool { return strings.Contains(NonceFleet(nonce), "+") }

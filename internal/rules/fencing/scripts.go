@@ -2,7 +2,7 @@ package fencing
 
 import _ "embed"
 
-// The scripts do what the methods of Node do. KEYS[1] is the fleet's sorted set; me is
+// The scripts are a node's half of the protocol. KEYS[1] is the fleet's sorted set; me is
 // "<fleet>:<run_id>". Its members are the marker (score -1), "floor", and "k" with the name
 // of a lock key for each F. Numbers come and go as decimal text: Lua writes 1.79e15 with 14
 // digits only.
@@ -10,19 +10,19 @@ import _ "embed"
 // An answer is 1, or an array of a Code and its text. For several keys it is an array of answers,
 // one for each key in order.
 
-// AcquireScript is Acquire for several keys, and sets the lock keys.
+// AcquireScript records the block of an attempt on each of several keys and sets these, or refuses.
 //
 //	KEYS: set, key…   ARGV: me, then first, last, nonce, ttl of each key; known
 var AcquireScript = markerLua + acquireLua
 
-// ExtendScript is Extend for several keys, and sets their time to live.
+// ExtendScript sets the time to live of keys with the attempt's nonce.
 //
 //	KEYS: set, key…   ARGV: me, nonce…, ttl…; known
 var ExtendScript = markerLua + extendLua
 
-// MemberScript is Notice, Resume, Rejoin, Seal, Read, Show, Raise and Collect. A voting node
-// answers Active to requests meant for nodes without a vote. An answer that shows a node has as its
-// text the largest token, a space, and the marker.
+// MemberScript is the verbs about a node's vote: see package fencenode. A voting node answers Active
+// to requests meant for nodes without a vote. An answer that shows a node has as its text the
+// largest token, a space, and the marker.
 //
 //	KEYS: set   ARGV: notice me nonce | resume me | rejoin me nonce floor fleet | seal me nonce |
 //	                  read me | show me | raise me x | collect me age

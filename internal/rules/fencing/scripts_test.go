@@ -17,6 +17,7 @@ import (
 
 	. "github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/fencenode"
 	"github.com/redlock-go/redlock/internal/test/realredis"
 )
 
@@ -97,7 +98,7 @@ func answerOf(reply any) Answer {
 func text(m Me) string { return m.Fleet + ":" + m.Run }
 
 // contents is a node as its sorted set.
-func contents(n *Node) []any {
+func contents(n *fencenode.Node) []any {
 	all := []any{}
 	if n.Marker.Phase != Absent {
 		all = append(all, n.Marker.String(), "-1")
@@ -154,7 +155,7 @@ func compare(t *testing.T, addr string) {
 	defer func() { _ = conn.Close() }()
 	s := &server{t, conn, bufio.NewReader(conn)}
 	random := rand.New(rand.NewPCG(5, 6))
-	var n Node
+	var n fencenode.Node
 	keys := map[string]string{} // name to nonce
 	mes := []Me{self, self, self, self, self, self, self, self, self, self, later, other, both, both, back}
 	token := func() Token {
@@ -247,7 +248,7 @@ func compare(t *testing.T, addr string) {
 		case 6:
 			if random.IntN(40) == 0 || n.Floor > 1e12 || n.Marker.Me != self && random.IntN(4) == 0 {
 				s.do("DEL", "set")
-				n = Node{}
+				n = fencenode.Node{}
 			}
 			keys = map[string]string{}
 			s.do("DEL", "a", "b", "c")

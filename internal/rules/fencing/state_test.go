@@ -1,4 +1,4 @@
-package fencing
+package fencing_test
 
 import (
 	"fmt"

@@ -1,6 +1,11 @@
-package fencing
+package fencing_test
 
-import "slices"
+import (
+	"slices"
+
+	. "github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/test/fencenode"
+)
 
 // step is an action in a state: its result, and how it breaks the property.
 type step struct {
@@ -14,7 +19,7 @@ type stepper struct {
 	*world
 	s      *state
 	steps  []step
-	tokens []KeyToken
+	tokens []fencenode.KeyToken
 }
 
 // next returns the possible steps of a state. The next call uses the storage again.
@@ -28,7 +33,7 @@ type stepper struct {
 func (m *stepper) next(s *state) []step {
 	m.s, m.steps = s, m.steps[:0]
 	if m.tokens == nil {
-		m.tokens = make([]KeyToken, 0, 2)
+		m.tokens = make([]fencenode.KeyToken, 0, 2)
 	}
 	m.attemptSteps()
 	for i := range m.nodes {
@@ -399,10 +404,11 @@ func (m *stepper) stage(step uint8) Stage {
 }
 
 func (w *world) enough(k *client) bool {
-	r := w.rejoin(k)
-	if w.oldReads && r.fleet.Now.Knows(r.read.All()) {
+	f := w.readers(k.step, int(k.node))
+	if w.oldReads && f.Now.Knows(k.memory().All()) {
 		return true
 	}
+	r := w.rejoin(k)
 	return r.Next(1) == SendRejoin
 }
 

@@ -1,8 +1,10 @@
-package fencing
+package fencing_test
 
 import (
 	"fmt"
 
+	. "github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/test/fencenode"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -248,8 +250,8 @@ var (
 )
 
 // node makes the value for the rules. It uses the storage of tokens.
-func (n *column) node(tokens []KeyToken) Node {
-	v := Node{Floor: Token(n.floor), Tokens: tokens[:0]}
+func (n *column) node(tokens []fencenode.KeyToken) fencenode.Node {
+	v := fencenode.Node{Floor: Token(n.floor), Tokens: tokens[:0]}
 	switch n.marker {
 	case active:
 		v.Marker = Marker{Phase: Voting, Me: me}
@@ -267,13 +269,13 @@ func (n *column) node(tokens []KeyToken) Node {
 		v.Marker = Marker{Phase: Voting, Me: mes[goingBack], Nonce: nonceNow}
 	}
 	if n.f > 0 {
-		v.Tokens = append(v.Tokens, KeyToken{theKey, Token(n.f)})
+		v.Tokens = append(v.Tokens, fencenode.KeyToken{Name: theKey, F: Token(n.f)})
 	}
 	return v
 }
 
 // keep takes the values back.
-func (n *column) keep(v *Node) {
+func (n *column) keep(v *fencenode.Node) {
 	n.floor, n.f = uint8(v.Floor), 0
 	if len(v.Tokens) > 0 {
 		n.f = uint8(v.Tokens[0].F)
@@ -281,7 +283,7 @@ func (n *column) keep(v *Node) {
 	switch {
 	case v.Marker.Phase == Absent:
 		n.marker = absent
-	case v.Marker.Phase == Provisional && ofTwo(v.Marker.Nonce):
+	case v.Marker.Phase == Provisional && OfTwo(v.Marker.Nonce):
 		n.marker = provisionalBoth
 	case v.Marker.Phase == Provisional && NonceFleet(v.Marker.Nonce) == "next":
 		n.marker = provisionalNext
@@ -334,17 +336,22 @@ func (w *world) noticeOf(step uint8) string {
 	return "now+next/n"
 }
 
+// memory is what the client has read.
+func (k *client) memory() Memory {
+	now, next, both := quorum.Set(k.read[namesNow]), quorum.Set(k.read[namesNext]), quorum.Set(k.read[namesBoth])
+	if k.step == after {
+		now, next = next, now
+	}
+	return Memory{Now: now, Next: next, Both: both}
+}
+
 // rejoin makes the value for the client's rules, at time 0: the quarantine ends at 1.
 func (w *world) rejoin(k *client) Rejoin {
-	r := Rejoin{fleet: w.readers(k.step, int(k.node)), node: int(k.node), step: SendReads, Nonce: k.nonce(), Due: 1,
-		read: Memory{quorum.Set(k.read[namesNow]), quorum.Set(k.read[namesNext]), quorum.Set(k.read[namesBoth])}, Floor: Token(k.floor)}
-	if k.step == after {
-		r.read.Now, r.read.Next = r.read.Next, r.read.Now
-	}
+	step := SendReads
 	if k.phase == waiting && !w.readsEarly {
-		r.step = WaitUntil
+		step = WaitUntil
 	}
-	return r
+	return RejoinAt(w.readers(k.step, int(k.node)), int(k.node), step, k.nonce(), 1, k.memory(), Token(k.floor))
 }
 
 // An action is a step of the model, and what it is about.

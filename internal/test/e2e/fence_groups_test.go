@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/client"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/test/fencenode"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -118,7 +119,7 @@ func TestFencedGroupsChangeTogether(t *testing.T) {
 		for _, s := range c.servers[:2] {
 			require.NoError(t, s.Heal())
 		}
-		var sealed []fencing.Node // of the new group
+		var sealed []fencenode.Node // of the new group
 		for _, s := range c.servers[6:] {
 			n, _ := s.Fence("redlock:fence")
 			sealed = append(sealed, n)

@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/fencenode"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
@@ -66,7 +67,7 @@ func TestInitFencingLearns(t *testing.T) {
 		})
 		n, _ := servers[1].Fence(fenceSet) // votes for an attempt, had and forgotten by the other node
 		voted := fencing.Token(virtual.TimeOfDay().Add(2 * time.Hour).UnixMicro())
-		n.Tokens = append(n.Tokens, fencing.KeyToken{Name: "late", F: voted})
+		n.Tokens = append(n.Tokens, fencenode.KeyToken{Name: "late", F: voted})
 		servers[1].SetFence(fenceSet, n)
 		require.NoError(t, testkit.Outcome(t, "InitFencing", initialized))
 		n, _ = servers[0].Fence(fenceSet)

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/test/fencenode"
 )
 
 // fenceKind is the kind of the key with a fleet's tokens. Its value is entry.fence.
 const fenceKind = "zset"
 
-// fenceCall is one call of a script of package fencing. fencing.Node decides; the rest is its
+// fenceCall is one call of a script of package fencing. fencenode.Node decides; the rest is its
 // surroundings on a server: arguments, the access list, the lock keys.
 //
 // A call that fails after its first write keeps the writes before, as in Redis, with one exception:
@@ -23,7 +24,7 @@ type fenceCall struct {
 	which      int
 	keys, argv [][]byte
 	start      int // of the reply
-	node       *fencing.Node
+	node       *fencenode.Node
 	me         fencing.Me
 }
 
@@ -185,12 +186,12 @@ func (f *fenceCall) open(command, at string) bool {
 	e := f.table().get(f.keys[0], f.now)
 	switch {
 	case e == nil:
-		f.node = &fencing.Node{}
+		f.node = &fencenode.Node{}
 	case e.kind != fenceKind:
 		f.failAt(at, errWrongType)
 		return false
 	case e.fence == nil: // planted
-		e.fence = &fencing.Node{}
+		e.fence = &fencenode.Node{}
 		fallthrough
 	default:
 		f.node = e.fence
@@ -210,7 +211,7 @@ func (f *fenceCall) identify(text []byte) {
 
 // lockName is the name of a lock key: the node's own text if it knows the key.
 func (f *fenceCall) lockName(key []byte) string {
-	at, found := slices.BinarySearchFunc(f.node.Tokens, key, func(t fencing.KeyToken, key []byte) int {
+	at, found := slices.BinarySearchFunc(f.node.Tokens, key, func(t fencenode.KeyToken, key []byte) int {
 		switch {
 		case t.Name < string(key):
 			return -1
@@ -310,7 +311,7 @@ func token(x float64) fencing.Token {
 	return fencing.Token(min(max(x, 0), fencing.MaxToken+1))
 }
 
-func cloneFence(n *fencing.Node) *fencing.Node {
+func cloneFence(n *fencenode.Node) *fencenode.Node {
 	c := *n
 	c.Tokens = slices.Clone(n.Tokens)
 	return &c

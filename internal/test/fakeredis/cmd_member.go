@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/test/fencenode"
 )
 
 // member is member.lua. It decides on a copy of the node. The copy becomes the node if every
@@ -76,7 +77,7 @@ func (f *fenceCall) member() {
 		a = f.node.Collect(f.me, uint64(token(age)), f.micros())
 	case votes:
 		a = fencing.Answer{Code: fencing.Active}
-	case verb == "notice" && !fencing.Keeps(state.Text, string(f.arg(2))):
+	case verb == "notice" && !fencenode.Keeps(state.Text, string(f.arg(2))):
 		if f.barred("time", "'TIME'") {
 			return
 		}
@@ -131,7 +132,7 @@ type member struct {
 }
 
 // members are the whole set, in order.
-func members(n *fencing.Node) (all []member) {
+func members(n *fencenode.Node) (all []member) {
 	if n == nil { // planted
 		return nil
 	}

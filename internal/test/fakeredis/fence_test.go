@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/test/fencenode"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
@@ -36,9 +37,9 @@ func TestFenceIsAKey(t *testing.T) {
 	require.ElementsMatch(t, []string{"set", "k"}, s.Keys())
 	n, ok := s.Fence("set")
 	require.True(t, ok)
-	require.Equal(t, fencing.Node{
+	require.Equal(t, fencenode.Node{
 		Marker: fencing.Marker{Phase: fencing.Voting, Me: fencing.Me{Fleet: "f", Run: s.RunID()}},
-		Floor:  7, Tokens: []fencing.KeyToken{{Name: "k", F: 9}},
+		Floor:  7, Tokens: []fencenode.KeyToken{{Name: "k", F: 9}},
 	}, n)
 	n.Tokens[0].F = 1
 	require.Equal(t, `*[*[:2 "9"]]`, acquire(me, 10), "what was returned is a copy")

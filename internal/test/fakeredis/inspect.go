@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/test/fencenode"
 )
 
 // Results of PTTL that are no TTLs.
@@ -172,19 +172,19 @@ func (s *Server) SetClock(ahead time.Duration) {
 }
 
 // Fence returns a copy of a fleet's tokens at a key of database 0.
-func (s *Server) Fence(key string) (n fencing.Node, ok bool) {
+func (s *Server) Fence(key string) (n fencenode.Node, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.dbs[0].get([]byte(key), s.now())
 	if e == nil || e.fence == nil {
-		return fencing.Node{}, false
+		return fencenode.Node{}, false
 	}
 	return *cloneFence(e.fence), true
 }
 
 // SetFence gives a key of database 0 the tokens of a fleet, such as earlier ones: a server comes
 // back with an older file like that.
-func (s *Server) SetFence(key string, n fencing.Node) {
+func (s *Server) SetFence(key string, n fencenode.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now, t := s.now(), &s.dbs[0]

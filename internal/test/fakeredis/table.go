@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"hash/maphash"
 
-	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/test/fencenode"
 )
 
 // stringKind is the kind of every key made by SET; any other kind is the name of a foreign type,
@@ -47,7 +47,7 @@ type entry struct {
 	expires int64  // Unix milliseconds, or never
 	data    []byte // the key, then the value
 
-	fence *fencing.Node // the value of a fenceKind
+	fence *fencenode.Node // the value of a fenceKind
 }
 
 const (

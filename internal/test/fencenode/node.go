@@ -1,0 +1,209 @@
+// Package fencenode is a node's half of the protocol of package fencing as a plain value. In the
+// product the Lua scripts of that package are this half. Tests compare them with it, the model
+// checker runs it beside the client's half, and the fake server answers by it.
+package fencenode
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+)
+
+// Node is what one server keeps for a fleet: one sorted set, so a deletion or an eviction loses all
+// of it or nothing. Each method is one script, and atomic. The lock keys are apart; the caller
+// knows whether one exists, and sets it after an OK.
+type Node struct {
+	Marker fencing.Marker
+	Floor  fencing.Token // no token up to it is accepted, for any key
+	Tokens []KeyToken    // F of each key with one above the floor, sorted by name
+}
+
+// KeyToken is the largest token accepted by a node for a key.
+type KeyToken struct {
+	Name string
+	F    fencing.Token
+}
+
+// read is the answer of the marker to a client: Active, Amnesia with the nonce of this
+// life, or Foreign. The marker of an earlier run counts as absent: the set came back from
+// a file, and the tokens since are missing. A nonce belongs to no fleet: with it a client
+// still needs the answers of its own.
+func (n *Node) read(me fencing.Me) fencing.Answer {
+	m := &n.Marker
+	switch {
+	case m.Phase == fencing.Voting && m.Me == me:
+		return fencing.Answer{Code: fencing.Active}
+	case m.Phase == fencing.Voting && !related(m.Me, me):
+		return fencing.Answer{Code: fencing.Foreign, Text: m.String()}
+	case m.Phase == fencing.Absent, m.Me.Run != me.Run:
+		return fencing.Answer{Code: fencing.Amnesia}
+	case m.Phase == fencing.Voting:
+		return fencing.Answer{Code: fencing.Active}
+	}
+	return fencing.Answer{Code: fencing.Amnesia, Text: m.Nonce}
+}
+
+// related reports whether the client has all configurations named by the marker. Of a marker of an
+// earlier run, without a vote, any of them suffices.
+func related(marker, client fencing.Me) bool {
+	any, all := false, true
+	for name := range strings.SplitSeq(marker.Fleet, "+") {
+		has := slices.Contains(strings.Split(client.Fleet, "+"), name)
+		any, all = any || has, all && has
+	}
+	return all || any && marker.Run != client.Run
+}
+
+// Acquire records the block of an attempt and grants it the key, or refuses. A refusal writes
+// nothing. exists reports whether the lock key does. The script sets the key and records F, in any
+// order: OK means that both are done, and a failure in between is no vote.
+func (n *Node) Acquire(me fencing.Me, name string, b fencing.Block, exists bool) fencing.Answer {
+	if state := n.read(me); state.Code != fencing.Active {
+		return state
+	}
+	if b.First == 0 || b.First > b.Last || b.Last > fencing.MaxToken {
+		return fencing.Answer{Code: fencing.Invalid}
+	}
+	at, found := n.find(name)
+	e := n.Floor
+	if found {
+		e = max(e, n.Tokens[at].F)
+	}
+	switch {
+	case exists:
+		return fencing.Answer{Code: fencing.Held, Token: e}
+	case b.First <= e && e == n.Floor:
+		return fencing.Answer{Code: fencing.Low, Token: e}
+	case b.First <= e: // never Last: the holders before would share tokens
+		return fencing.Answer{Code: fencing.Stale, Token: e}
+	case found:
+		n.Tokens[at].F = b.Last
+	default:
+		n.Tokens = slices.Insert(n.Tokens, at, KeyToken{name, b.Last})
+	}
+	return fencing.Answer{Code: fencing.OK}
+}
+
+// Extend reports whether a lock key holding the attempt's nonce may live longer. Only a true
+// extension counts: a missing key is never set. F stays.
+func (n *Node) Extend(me fencing.Me, holds bool) fencing.Answer {
+	if state := n.read(me); state.Code != fencing.Active {
+		return state
+	}
+	if !holds {
+		return fencing.Answer{Code: fencing.Gone}
+	}
+	return fencing.Answer{Code: fencing.OK}
+}
+
+// Raise lifts the floor to x, and forgets the tokens up to it. Any x is safe; a late or
+// repeated one never lowers the floor.
+func (n *Node) Raise(me fencing.Me, x fencing.Token) fencing.Answer {
+	if state := n.read(me); state.Code != fencing.Active {
+		return state
+	}
+	return n.raise(x)
+}
+
+// Collect forgets the tokens accepted age µs ago or earlier, by the node's TIME.
+func (n *Node) Collect(me fencing.Me, age, now uint64) fencing.Answer {
+	return n.Raise(me, fencing.Token(now-min(now, age)))
+}
+
+// Notice gives a forgetful node a provisional marker, and answers Amnesia with its nonce: an
+// earlier one of this life, or a new one made of nonce and the node's TIME. A request delivered
+// twice, in two lives of the node, makes two nonces. The node keeps tokens that it still has: a
+// token too many does no harm. The nonce of a client of two configurations replaces one of clients
+// of one, perhaps those of a later step. So these learn of the change under way ([NonceFleet]).
+func (n *Node) Notice(me fencing.Me, nonce string, now uint64) fencing.Answer {
+	state := n.read(me)
+	if state.Code == fencing.Amnesia && !Keeps(state.Text, nonce) {
+		state.Text = nonce + "." + strconv.FormatUint(now, 10)
+		n.Marker = fencing.Marker{Phase: fencing.Provisional, Me: fencing.Me{Run: me.Run}, Nonce: state.Text}
+	}
+	return state
+}
+
+// Keeps reports whether a node with a nonce, or without, keeps it when given notice with another.
+func Keeps(has, nonce string) bool { return has != "" && (fencing.OfTwo(has) || !fencing.OfTwo(nonce)) }
+
+// Resume gives the node its vote back at once, if it had one in an earlier run. It is for nodes
+// that forget nothing in a restart, by the operator's word.
+func (n *Node) Resume(me fencing.Me) fencing.Answer {
+	state := n.read(me)
+	if state.Code == fencing.Amnesia && n.Marker.Phase == fencing.Voting {
+		n.Marker.Me.Run = me.Run
+		return fencing.Answer{Code: fencing.OK}
+	}
+	return state
+}
+
+// Seal ends the service of a voting node to clients of one of two configurations alone: me has
+// both. It answers as Read does. The marker then has a nonce, made as in Notice, and [Node.Rejoin]
+// with it ends the seal. A sealed node keeps its nonce, except in a change the other way. A
+// forgetful node loses it with the rest. A node that names the second of the two alone was opened
+// before, and a late call does not seal it again.
+func (n *Node) Seal(me fencing.Me, nonce string, now uint64) fencing.Answer {
+	if state := n.read(me); state.Code != fencing.Active {
+		return state
+	}
+	if _, next, _ := strings.Cut(me.Fleet, "+"); n.Marker.Me.Fleet != next && (n.Marker.Me != me || n.Marker.Nonce == "") {
+		n.Marker = fencing.Marker{Phase: fencing.Voting, Me: me, Nonce: nonce + "." + strconv.FormatUint(now, 10)}
+	}
+	return n.Show(me)
+}
+
+// Read answers the node's largest token, of any key or the floor, and its marker. One script reads
+// all: a collection in between would hide a token from both.
+func (n *Node) Read(me fencing.Me) fencing.Answer {
+	if state := n.read(me); state.Code != fencing.Active {
+		return state
+	}
+	return n.Show(me)
+}
+
+// Show is Read of a node that may have no vote. It shows only that a token was accepted once: others
+// may have been, and are forgotten.
+func (n *Node) Show(me fencing.Me) fencing.Answer {
+	if state := n.read(me); state.Code == fencing.Foreign {
+		return state
+	}
+	top := n.Floor
+	for _, t := range n.Tokens {
+		top = max(top, t.F)
+	}
+	return fencing.Answer{Code: fencing.OK, Token: top, Text: n.Marker.String()}
+}
+
+// Rejoin gives a node with this nonce a vote, with a marker naming fleet: a forgetful node gets its
+// vote back, and a sealed one serves the clients of fleet alone too. Everything else writes nothing
+// and answers as the marker does. So a late or repeated request does no harm: the nonce is gone.
+func (n *Node) Rejoin(me fencing.Me, nonce string, floor fencing.Token, fleet string) fencing.Answer {
+	state := n.read(me)
+	if nonce == "" || state.Code == fencing.Foreign || n.Marker.Me.Run != me.Run || n.Marker.Nonce != nonce {
+		return state
+	}
+	a := n.raise(floor)
+	if a.Code == fencing.OK {
+		n.Marker = fencing.Marker{Phase: fencing.Voting, Me: fencing.Me{Fleet: fleet, Run: me.Run}}
+	}
+	return a
+}
+
+// raise lifts the floor and removes the tokens it covers.
+func (n *Node) raise(x fencing.Token) fencing.Answer {
+	if x > fencing.MaxToken {
+		return fencing.Answer{Code: fencing.Invalid}
+	}
+	n.Floor = max(n.Floor, x)
+	n.Tokens = slices.DeleteFunc(n.Tokens, func(t KeyToken) bool { return t.F <= n.Floor })
+	return fencing.Answer{Code: fencing.OK}
+}
+
+func (n *Node) find(name string) (at int, found bool) {
+	return slices.BinarySearchFunc(n.Tokens, name, func(t KeyToken, name string) int {
+		return strings.Compare(t.Name, name)
+	})
+}
