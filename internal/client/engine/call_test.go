@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/redlock-go/redlock/internal/wire/token"
 )
 
 // call is Call with arguments that are in order.
@@ -217,78 +215,4 @@ func TestScanIsBounded(t *testing.T) {
 		p.tick(0)
 		require.EqualValues(t, (1-tick)*scanWaiting, p.engine.queue.size.Load())
 	}
-}
-
-// TestTickFollowsTheTimeout: it is a quarter of it, in bounds.
-func TestTickFollowsTheTimeout(t *testing.T) {
-	for timeout, tick := range map[time.Duration]time.Duration{
-		time.Millisecond: minTick, 8 * time.Millisecond: 2 * time.Millisecond, time.Hour: maxTick,
-	} {
-		p := newScripted(t, 1)
-		p.engine.timeout = timeout
-		p.submit(Release, "key")
-		require.Equal(t, tick, p.engine.tick())
-	}
-}
-
-// together is operations that are queued together.
-func together(calls ...*Call) (ops Ops) {
-	for _, c := range calls {
-		ops.Add(&c.Op)
-	}
-	return ops
-}
-
-// TestCallsTogether: operations that are one are queued together, and read what the nodes have.
-// Where one key is refused, the others are given back.
-func TestCallsTogether(t *testing.T) {
-	e := newServed(t, 3, false)
-	for _, server := range e.servers {
-		server.LoadScripts() // a release that is repeated would come after the next acquire
-	}
-	ctx, lock := context.Background(), 1
-	all := func(kind Kind, keys ...string) (calls []*Call, err error) {
-		for _, key := range keys {
-			c := e.call(kind, key, time.Minute)
-			c.Token, c.Part = tokenOf(lock), true
-			c.Watch(ctx)
-			calls = append(calls, c)
-		}
-		require.NoError(t, e.Begin(together(calls...)))
-		for _, c := range calls {
-			c.Wait()
-			err = Joint(err, c.Err)
-		}
-		return calls, err
-	}
-	calls, err := all(Acquire, "a", "b")
-	require.NoError(t, err)
-	for _, c := range calls {
-		require.Positive(t, c.Until)
-	}
-	_, err = all(Extend, "a", "none", "b")
-	require.Equal(t, ErrNotHeld, err)
-
-	read, err := all(ReadValue, "a")
-	require.NoError(t, err)
-	require.Len(t, read[0].Values, 3)
-	for _, v := range read[0].Values {
-		require.Equal(t, tokenOf(1), token.Token([]byte(v.Text)))
-	}
-	read, err = all(ReadTTL, "a")
-	require.NoError(t, err)
-	require.LessOrEqual(t, read[0].Values[2].Int, time.Minute.Milliseconds())
-
-	lock = 2
-	calls, err = all(Acquire, "b", "c")
-	require.Equal(t, ErrTaken, err)
-	e.Discount(&calls[1].Op, err) // "c" is free again
-	lock = 3
-	_, err = all(Acquire, "c")
-	require.NoError(t, err)
-	own := e.call(Release, "a", 0)
-	own.Token = tokenOf(1)
-	require.NoError(t, e.Leave(together(own)))
-	e.Close(time.Minute)
-	require.Equal(t, 6, e.keys(), "\"b\" and \"c\"")
 }

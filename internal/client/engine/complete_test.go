@@ -178,19 +178,6 @@ func TestThePatientEndToo(t *testing.T) {
 	}
 }
 
-// TestTimeoutIsClamped: the longest there can be does not overflow.
-func TestTimeoutIsClamped(t *testing.T) {
-	p := newScripted(t, 1)
-	p.engine = New(Config{Clock: p.clock, MaxWaiting: 4, Timeout: clock.Forever})
-	attach(p.engine, p)
-	p.clock.Advance(time.Second) // what is added to it may overflow
-	op := p.submit(Release, "key")
-	p.tick(time.Hour)
-	require.Zero(t, op.times)
-	p.turn(func() { p.reply(p.sent[0], 0, one) })
-	require.NoError(t, op.Err)
-}
-
 // TestValidityCountsFromSubmit, not from when the operation leaves the queue: to wait
 // there shortens validity. The same goes for how long it took.
 func TestValidityCountsFromSubmit(t *testing.T) {

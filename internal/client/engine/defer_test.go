@@ -22,23 +22,6 @@ func waitingOps(released, acquired int) (ls [classes]list) {
 	return ls
 }
 
-// TestMinorityIsDeferred: the acquires if there are as many, for a release may be
-// waited for.
-func TestMinorityIsDeferred(t *testing.T) {
-	for _, c := range []struct{ released, acquired, sent, held int }{
-		{3, 5, acquires, 3}, {5, 3, releases, 3}, {1, 1, releases, 1}, {0, 4, acquires, 0}, {4, 0, releases, 0},
-	} {
-		var a deferrer
-		a.init()
-		ls := waitingOps(c.released, c.acquired)
-		ls[Extend.Rank()].push(&Op{Kind: Extend})
-		held := a.minority(&ls)
-		require.Equal(t, c.held, held.n, c)
-		require.Equal(t, c.released+c.acquired-c.held, ls[c.sent].n, c)
-		require.Equal(t, 1, ls[Extend.Rank()].n, "extends go with either")
-	}
-}
-
 // TestNoOperationIsDeferredTwice: an operation that was deferred is in the next batch.
 func TestNoOperationIsDeferredTwice(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -170,26 +169,4 @@ func TestAnIdleFleetIsArmed(t *testing.T) {
 	p.tick(0)
 	require.False(t, p.engine.nodes.pulse.awake)
 	require.True(t, p.engine.armed)
-}
-
-// TestDialersBeforeStart: a dialer that gives the driver lock up before Start,
-// and has news, does not look at what Start sets. Only -race sees it.
-func TestDialersBeforeStart(t *testing.T) {
-	for range 50 {
-		e := New(Config{Clock: clock.New(), MaxWaiting: 4})
-		lock := e.DriverLock()
-		notified, left := make(chan struct{}), make(chan struct{})
-		lock.Lock()
-		go func() { // as Fleet.dial
-			lock.Lock()
-			e.Notify(func() { close(notified) })
-			lock.Unlock()
-			close(left)
-		}()
-		lock.Unlock()
-		e.Start(newScripted(t, 1))
-		<-left
-		<-notified
-		e.Close(after(0))
-	}
 }

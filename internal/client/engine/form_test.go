@@ -25,45 +25,6 @@ func newMixed(t *testing.T, speaks ...fleet.Form) *scriptedFleet {
 	return p
 }
 
-// TestMixedFleet: one batch, written once for each form; the votes of all
-// nodes count together.
-func TestMixedFleet(t *testing.T) {
-	p := newMixed(t, valkey, scripts, redis, scripts, valkey)
-	yes := map[fleet.Form][2]string{scripts: {one, one}, valkey: {":1\r\n", one}, redis: {":1\r\n", zero}}
-	for i, kind := range []Kind{Release, Extend} {
-		op := p.submit(kind, "key")
-		require.Len(t, p.sent, 3)
-		for j, want := range []string{"DELIFEQ", "EVALSHA", "DELEX"} {
-			if kind == Extend {
-				want = "EVALSHA"
-			}
-			require.Contains(t, p.sent[j].bytes, want)
-		}
-		p.turn(func() {
-			for node, d := range p.speaks {
-				for _, s := range p.sent {
-					if s.batch.Form == d {
-						p.reply(s, node, yes[d][i])
-					}
-				}
-			}
-		})
-		require.NoError(t, op.Err)
-		if kind == Extend { // node 2 has lost the key
-			require.Equal(t, 1, op.Tally.Count(quorum.Denied))
-		}
-		p.idle()
-		p.sent = nil
-	}
-	// With one form less there is one encoding less, and the buffers stay.
-	p.speaks = []fleet.Form{valkey, valkey, valkey, valkey, valkey}
-	op := p.submit(Release, "key")
-	require.Len(t, p.sent, 1)
-	p.all(p.sent[0], ":0\r\n")
-	require.Equal(t, ErrNotHeld, op.Err)
-	p.idle()
-}
-
 // TestNativeCommandRefused: a node that refuses what it seemed to understand is
 // asked by script, at once and from then on.
 func TestNativeCommandRefused(t *testing.T) {

@@ -152,16 +152,6 @@ func TestReleasedAgainAndAgainIsHintedOnce(t *testing.T) {
 	require.Contains(t, []string{callOf(again, once), callOf(once, again)}, handed[0].bytes)
 }
 
-// TestHandoffThatFailsAtOnce is hinted again.
-func TestHandoffThatFailsAtOnce(t *testing.T) {
-	p := newScripted(t, 1)
-	p.submit(Release, "key")
-	p.lose(0)
-	p.turn(func() { p.engine.NodeUp(0) }) // and down again
-	p.idle()
-	require.Len(t, p.revive(0), 1)
-}
-
 // TestLostHandoffIsHintedAgain: a connection that dies at once took nothing, or
 // only the first part.
 func TestLostHandoffIsHintedAgain(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,28 +49,6 @@ func TestCallbackThatEndsItsGoroutine(t *testing.T) {
 type completion func()
 
 func (f completion) Complete(*Op) { f() }
-
-// TestCallbackThatBlocks holds up the others for a moment only, and keeps neither
-// submitters nor Close.
-func TestCallbackThatBlocks(t *testing.T) {
-	e := newServed(t, 1, false)
-	release := make(chan struct{})
-	returned := make(chan struct{})
-	done := make(chanOp, 10)
-	for range 3 {
-		bad := done.acquire("bad")
-		bad.Done = completion(func() { <-release; returned <- struct{}{} })
-		require.NoError(t, e.Submit(bad))
-		require.NoError(t, e.Submit(done.acquire("good")))
-		done.await(t)
-	}
-	require.EqualValues(t, 3, e.callbacks.caller, "one goroutine for each that blocks")
-	e.Close(time.Hour)
-	close(release)
-	for range 3 {
-		<-returned
-	}
-}
 
 // TestCallbacksRunWithoutTheLock: they may call functions that take it.
 func TestCallbacksRunWithoutTheLock(t *testing.T) {

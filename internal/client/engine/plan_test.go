@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -117,32 +116,6 @@ func TestEncodingChangesNothing(t *testing.T) {
 		e.rounds.free = append(e.rounds.free, b)
 	}
 	require.Greater(t, merged, 500, "hardly anything was merged")
-}
-
-// TestCuts: which sequences of one key share a segment.
-func TestCuts(t *testing.T) {
-	kinds := map[rune]Kind{'A': Acquire, 'E': Extend, 'R': Release}
-	for sequence, commands := range map[string]int{
-		"A": 1, "AA": 2, "RA": 2, "EA": 2, "RE": 2, "REA": 3, "AR": 2, "ER": 2, "RR": 2, "EE": 2, "ARA": 3, "RAR": 3, "RAAR": 4,
-	} {
-		e := New(Config{})
-		e.nodes.n, e.nodes.quorum = 1, quorum.Majority(1)
-		var ops []*Op
-		for i, r := range sequence {
-			ops = append(ops, &Op{Kind: kinds[r], Key: []byte("key-0"), Token: tokenOf(i + 1), TTL: time.Second})
-		}
-		// A release of another key merges with the first, and shows the cut.
-		ops = append(ops, &Op{Kind: Release, Key: []byte("key-1"), Token: tokenOf(9)})
-		_, cmds := encodeAll(t, e, ops)
-		got := ""
-		for _, cmd := range cmds {
-			if cmd.keys[0] == 0 {
-				got += strings.ToUpper(cmd.kind.String()[:1])
-			}
-		}
-		require.Len(t, got, commands, sequence)
-		require.Equal(t, sequence, got)
-	}
 }
 
 // TestKeySet compares it with a map, over resets, growth, clusters and the end of its

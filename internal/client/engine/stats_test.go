@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -10,36 +9,6 @@ import (
 	"github.com/redlock-go/redlock/internal/base/metrics"
 	"github.com/redlock-go/redlock/quorum"
 )
-
-// TestStatsOfWhatIsUnderWay: queued, sent, refused, and taken out of the queue.
-func TestStatsOfWhatIsUnderWay(t *testing.T) {
-	p := newScripted(t, 3)
-	out := p.submit(Acquire, "out")
-	var waiting []*countedOp
-	for i := range 4 {
-		waiting = append(waiting, p.submit(Release, fmt.Sprint(i)))
-	}
-	require.Equal(t, ErrBusy, p.engine.Submit(&p.op(Extend, "refused").Op))
-	require.Error(t, p.engine.Submit(&p.op(Extend, "").Op), "that was no operation")
-	require.True(t, p.engine.Cancel(&waiting[0].Op))
-	want := metrics.Stats[int]{Extend: metrics.Results{Refused: 1}, Release: metrics.Results{Cancelled: 1}, Batches: 1, Operations: 1, Waiting: 3, InFlight: 1}
-	require.Equal(t, want, statsOf(p.engine))
-
-	p.turn(func() { p.fail(p.sent[0], 0, errLost); p.fail(p.sent[0], 1, errLost); p.reply(p.sent[0], 2, ok) })
-	require.Equal(t, ErrNoQuorum, out.Err)
-	want.Acquire.NoQuorum, want.AcquireTimes.Counts[0] = 1, 1
-	want.Batches, want.Operations, want.Waiting, want.InFlight = 2, 5, 0, 4 // with the cleanup
-	require.Equal(t, want, statsOf(p.engine))
-
-	s := p.last()
-	p.turn(func() {
-		for node := range 2 {
-			p.fail(s, node, errLost)
-		}
-	})
-	want.Release.NoQuorum, want.Cleanups, want.InFlight = 3, 1, 0
-	require.Equal(t, want, statsOf(p.engine))
-}
 
 func statsOf(e *Engine) (s metrics.Stats[int]) {
 	AddStats(e, &s)

@@ -102,29 +102,3 @@ func (s *user) run() (won bool, err error) {
 	_, err = s.do(Release) // is sent, however it ends
 	return true, err
 }
-
-// TestCloseRaces: Close among submitters and cancellers. What was accepted comes
-// back, what comes later is refused.
-func TestCloseRaces(t *testing.T) {
-	for range 30 {
-		e := newServed(t, 3, rand.IntN(2) == 0)
-		var all sync.WaitGroup
-		for g := range 60 {
-			all.Add(1)
-			go func() {
-				defer all.Done()
-				s := user{e.Engine, rand.New(rand.NewPCG(1, uint64(g))), g, "key"}
-				for {
-					if _, err := s.do(Acquire); err == ErrClosed {
-						return
-					}
-					s.do(Release)
-				}
-			}()
-		}
-		e.Close(time.Duration(rand.IntN(3)) * time.Millisecond)
-		all.Wait()
-		require.Zero(t, e.queue.depth.Load())
-		require.Zero(t, e.queue.size.Load())
-	}
-}
