@@ -44,6 +44,13 @@ func (f *Fleet) causeOf(err error) error {
 	return &cause{text, err, f.hidden}
 }
 
+// ofUser reads an error that may be of user code: its methods are user code too. The caller holds no lock, and recovers
+// their panics.
+func ofUser(err error) error {
+	_ = errors.Is(err, errNoHello) // calls them all
+	return &cause{nameless(err), err, nil}
+}
+
 // nameless is an error's text without the addresses of package net.
 func nameless(err error) string {
 	text := err.Error()

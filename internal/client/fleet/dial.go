@@ -195,6 +195,9 @@ func (d *dialer) try(ctx context.Context) (nc net.Conn, id identity, err error) 
 				err = ctx.Err()
 			}
 		}
+		if err != nil {
+			err = ofUser(err)
+		}
 		returned = true
 	}()
 	<-ended

@@ -1,7 +1,9 @@
 package fleet
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 
@@ -44,16 +46,13 @@ func (c *classes) isNew(err error) bool {
 			break
 		}
 	}
-	for class == "" {
-		inner := errors.Unwrap(err)
+	for inner := err; inner != nil; {
+		err, inner = inner, errors.Unwrap(inner)
 		if hidden, ok := err.(*cause); ok {
 			inner = hidden.err
 		}
-		if inner == nil {
-			class = err.Error()
-		}
-		err = inner
 	}
+	class = cmp.Or(class, fmt.Sprint(err)) // unlike Error it may be called on a nil inside
 	if slices.Contains(*c, class) || len(*c) == maxClasses {
 		return false
 	}

@@ -110,11 +110,15 @@ func (p *pump) readLoop() {
 	buf := make([]byte, readBuffer)
 	for {
 		n, err := p.nc.Read(buf)
+		read := buf[:n] // may panic, as may what follows
+		if err != nil {
+			err = ofUser(err)
+		}
 		p.mu.Lock()
 		for len(p.in)+n > pumpBuffer && !p.closed {
 			p.readable.Wait()
 		}
-		p.in = append(p.in, buf[:n]...)
+		p.in = append(p.in, read...)
 		if err != nil {
 			p.fail(err)
 		}
@@ -150,6 +154,7 @@ func (p *pump) writeLoop() {
 			p.poller.report(p.node)
 		}
 		if _, err := p.nc.Write(b); err != nil {
+			err = ofUser(err)
 			p.mu.Lock()
 			p.fail(err)
 			p.mu.Unlock()

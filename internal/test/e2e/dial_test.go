@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -164,4 +166,62 @@ func TestCloseOfStubbornConnections(t *testing.T) {
 	live(t, c, "k")
 	require.NoError(t, testkit.Try(t, "Close", c.Close))
 	require.EqualValues(t, 3, closed.Load())
+}
+
+// badError is an error with methods that panic.
+type badError struct{}
+
+func (badError) Error() string { panic("a secret") }
+
+// TestErrorsOfDialersMayBreakOff: an error of user code has methods, and these are user code too. It
+// comes from a Dialer, or from Read of its connection.
+func TestErrorsOfDialersMayBreakOff(t *testing.T) {
+	testkit.Apart(t, func(t *testing.T) {
+		for name, bad := range map[string]struct {
+			n   int // bytes, of a Read
+			err error
+		}{
+			"panics":     {0, badError{}},
+			"nil inside": {0, (*net.OpError)(nil)},
+			"no text":    {0, errors.New("")},
+			"less":       {-1, io.EOF},
+			"more":       {1 << 20, io.EOF},
+		} {
+			t.Run(name, func(t *testing.T) {
+				var dials, reads atomic.Bool
+				c := cluster.Connect(t, fakeredis.Addrs(cluster.Start(t, 1)), func(c *redlock.Config) {
+					c.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+						if dials.Load() {
+							return nil, bad.err
+						}
+						nc, err := new(net.Dialer).DialContext(ctx, network, addr)
+						return &misreadConn{nc, func() (bool, int, error) { return reads.Load(), bad.n, bad.err }}, err
+					}
+				})
+				live(t, c, "k")
+				dials.Store(true)
+				reads.Store(true)
+				_, _ = c.TryAcquire(t.Context(), "k", ttl)
+				testkit.Await(t, "the end of the connection", func() bool { return !cluster.Stats(t, c).Nodes[0].Up })
+				dials.Store(false)
+				reads.Store(false)
+				cluster.AwaitNodesUp(t, c, 1)
+				live(t, c, "k")
+			})
+		}
+	})
+}
+
+// misreadConn is a connection whose Read returns something else.
+type misreadConn struct {
+	net.Conn
+	read func() (bool, int, error)
+}
+
+func (c *misreadConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if bad, n, err := c.read(); bad {
+		return n, err
+	}
+	return n, err
 }
