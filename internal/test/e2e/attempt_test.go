@@ -76,9 +76,7 @@ func TestFailedAttemptsCleanUpBehindThemselves(t *testing.T) {
 		for bad := 3; bad <= 5; bad++ {
 			cluster.Run(t, fmt.Sprintf("timeout, %d %s", bad, name), func(t *testing.T) {
 				r := start(t, 20*time.Millisecond)
-				for _, s := range r.Servers[:bad] {
-					outage(s)
-				}
+				r.Servers[:bad].Each(outage)
 				_, err := r.TryAcquire(t.Context(), "k", ttl)
 				require.ErrorIs(t, err, redlock.ErrNoQuorum)
 				r.Heal(t)
@@ -87,9 +85,7 @@ func TestFailedAttemptsCleanUpBehindThemselves(t *testing.T) {
 		}
 		cluster.Run(t, "deadline, "+name, func(t *testing.T) {
 			r := start(t, testkit.Patience)
-			for _, s := range r.Servers {
-				outage(s)
-			}
+			r.Servers.Each(outage)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
 			_, err := r.TryAcquire(ctx, "k", ttl)
@@ -119,9 +115,7 @@ func TestFailedAttemptsCleanUpBehindThemselves(t *testing.T) {
 	})
 	cluster.Run(t, "minority refused", func(t *testing.T) {
 		r := start(t, testkit.Patience)
-		for _, s := range r.Servers[:3] {
-			s.ErrorReply("SET", "OOM command not allowed", 0)
-		}
+		r.Servers[:3].Each(func(s *fakeredis.Server) { s.ErrorReply("SET", "OOM command not allowed", 0) })
 		_, err := r.TryAcquire(t.Context(), "k", ttl)
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
 		checkCleanedUp(t, r, "k")

@@ -22,7 +22,7 @@ import (
 // TestConfigDefaults: a Config needs nothing but nodes, and a Retry.Min above
 // the default of its Max is no mistake.
 func TestConfigDefaults(t *testing.T) {
-	servers := cluster.Servers(fakeredis.StartN(t, 3))
+	servers := fakeredis.StartN(t, 3)
 	nodes := fakeredis.Addrs(servers)
 	for _, cfg := range []redlock.Config{{Nodes: nodes}, {Nodes: nodes, Retry: redlock.Retry{Min: time.Second}}} {
 		c, err := redlock.New(cfg)

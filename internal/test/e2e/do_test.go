@@ -150,9 +150,7 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 		"out of reach": {f: func(t *testing.T, d doing) error {
 			d.Servers.Mute()
 			awaitDone(t, d.ctx)
-			for _, s := range d.Servers {
-				require.NoError(t, s.Heal())
-			}
+			require.NoError(t, d.Servers.Heal())
 			return d.ctx.Err()
 		}, errs: []error{context.Canceled, redlock.ErrNoQuorum}, not: []error{redlock.ErrNotHeld}, lost: true},
 		"closed": {f: func(t *testing.T, d doing) error { return d.Close() }, errs: []error{redlock.ErrClosed}, lost: true},

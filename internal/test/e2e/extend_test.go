@@ -26,9 +26,7 @@ func TestExtendIsTrue(t *testing.T) {
 				r := cluster.New(t, 5)
 				l := cluster.MustAcquire(t, r.Client, "k", ttl)
 				testkit.Await(t, "on all nodes", func() bool { return r.Holders("k") == 5 })
-				for _, s := range r.Servers[:lost] {
-					lose(s)
-				}
+				r.Servers[:lost].Each(lose)
 				before := make([]time.Duration, lost)
 				for i, s := range r.Servers[:lost] {
 					before[i] = s.TTL("k")
@@ -103,9 +101,7 @@ func TestExtendNeverShortens(t *testing.T) {
 				require.NoError(t, l.Extend(t.Context(), d))
 				cluster.Settle(t, r.Client)
 				require.Greater(t, l.Remaining(), max(left, d)-testkit.Patience)
-				for _, s := range r.Servers {
-					require.Greater(t, s.TTL("k"), max(left, d)-testkit.Patience)
-				}
+				r.Servers.Each(func(s *fakeredis.Server) { require.Greater(t, s.TTL("k"), max(left, d)-testkit.Patience) })
 			}
 		})
 	}
@@ -114,9 +110,7 @@ func TestExtendNeverShortens(t *testing.T) {
 // TestUnconfirmedExtension neither lengthens nor shortens the rest.
 func TestUnconfirmedExtension(t *testing.T) {
 	refuse := func(r *cluster.Cluster, t *testing.T, d time.Duration, l redlock.Lock) {
-		for _, s := range r.Servers[:3] {
-			s.ErrorReply("EVALSHA", "BUSY Redis is busy running a script", 1)
-		}
+		r.Servers[:3].Each(func(s *fakeredis.Server) { s.ErrorReply("EVALSHA", "BUSY Redis is busy running a script", 1) })
 		require.ErrorIs(t, l.Extend(t.Context(), d), redlock.ErrNoQuorum)
 	}
 	for name, fail := range map[string]func(*cluster.Cluster, *testing.T, time.Duration, redlock.Lock){

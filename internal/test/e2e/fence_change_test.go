@@ -19,7 +19,7 @@ import (
 // changing is clients in a change of fenced nodes 0, 1, 2; 3 replaces 2.
 type changing struct {
 	*testing.T
-	servers cluster.Servers
+	servers fakeredis.Servers
 	last    map[string]uint64 // token of each key
 }
 
@@ -138,9 +138,7 @@ func TestFencedMarkerIsKnown(t *testing.T) {
 	changes(t, func(c *changing) {
 		both := c.client(three, replaced, 0)
 		c.serves(both, "now", "now", "now", "now")
-		for _, s := range c.servers {
-			s.Deny("zrangebyscore")
-		}
+		c.servers.Deny("zrangebyscore")
 		l, err := both.TryAcquire(c.Context(), "k", fenceTTL)
 		require.NoError(c, err)
 		require.NoError(c, l.Release(c.Context()))

@@ -108,9 +108,7 @@ func TestInitFencingEnds(t *testing.T) {
 func TestFenceSetOfAnotherType(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 3)
-		for _, s := range servers {
-			s.Plant(fenceSet, "list")
-		}
+		servers.Each(func(s *fakeredis.Server) { s.Plant(fenceSet, "list") })
 		c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0))
 		_, err := c.TryAcquire(t.Context(), "k", fenceTTL)
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)

@@ -93,9 +93,7 @@ func TestOneKeyRefused(t *testing.T) {
 	run := func(t *testing.T, flavor fakeredis.Flavor, refuse func(*fakeredis.Server)) {
 		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: flavor}), func(c *redlock.Config) { knobs.Of(c).Scripted = true })
 		locks := acquireAll(t, r, 20)
-		for _, s := range r.Servers {
-			refuse(s)
-		}
+		r.Servers.Each(refuse)
 		requireAllWon(t, r, redlock.OpExtend, locks)
 		for _, s := range r.Servers {
 			testkit.Await(t, "the longer TTL everywhere", func() bool {

@@ -343,9 +343,7 @@ func TestTokenOfProbe(t *testing.T) {
 			r.Client = cluster.ConnectOn(t, r.Machine, fakeredis.Addrs(r.Servers), cluster.InGroups(3))
 			keys := keysOf(t, r.Client, 2)
 			require.NoError(t, cluster.MustAcquire(t, r.Client, keys[1], 10*time.Second).Release(t.Context()))
-			for _, s := range r.Servers[3:] {
-				require.NoError(t, s.Restart(true))
-			}
+			r.Servers[3:].Each(func(s *fakeredis.Server) { require.NoError(t, s.Restart(true)) })
 			time.Sleep(5 * time.Second) // until they are in quarantine
 			_, err := r.TryAcquire(t.Context(), keys[1], time.Second)
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)

@@ -99,9 +99,7 @@ func TestKeptContextEnds(t *testing.T) {
 	}
 	each := func(f func(*fakeredis.Server)) func(*testing.T, world) {
 		return func(_ *testing.T, w world) {
-			for _, s := range w.Servers {
-				f(s)
-			}
+			w.Servers.Each(f)
 		}
 	}
 	quorumOf := func(f func(*fakeredis.Server)) func(*testing.T, world) {

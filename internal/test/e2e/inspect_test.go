@@ -80,9 +80,7 @@ func TestInspect(t *testing.T) {
 			r.Servers[4].Delay(50 * time.Millisecond)
 		}, redlock.KeyHeld, "held", 5, 0},
 		"a list": {func(t *testing.T, r *cluster.Cluster) {
-			for _, s := range r.Servers {
-				s.Plant("k", "list")
-			}
+			r.Servers.Each(func(s *fakeredis.Server) { s.Plant("k", "list") })
 		}, redlock.KeyUnknown, "unknown", 0, 5},
 	} {
 		cluster.Run(t, name, func(t *testing.T) {
@@ -177,9 +175,7 @@ func TestInspectShowsWho(t *testing.T) {
 	huge := strings.Repeat(foreign, 1<<20/len(foreign))
 	states := []any{s, &s, struct{ state redlock.KeyState }{s}, []redlock.KeyState{u}}
 	for key, value := range map[string]string{"foreign": foreign, "huge": huge, "spoof": l.Token()[:22] + "@\x1b[2J", "long": l.Token()[:22] + "@" + strings.Repeat("x", 500)} {
-		for _, server := range r.Servers {
-			server.Set(key, value, ttl)
-		}
+		r.Servers.Each(func(server *fakeredis.Server) { server.Set(key, value, ttl) })
 		f, err := r.Inspect(t.Context(), key)
 		require.NoError(t, err)
 		require.Equal(t, redlock.KeyHeld, f.Status)
@@ -213,9 +209,7 @@ func TestInspectForbidden(t *testing.T) {
 		for _, command := range []string{"GETRANGE", "PTTL"} {
 			r := cluster.New(t, 3)
 			l := cluster.MustAcquire(t, r.Client, "k", ttl)
-			for _, s := range r.Servers {
-				s.Deny(command)
-			}
+			r.Servers.Deny(command)
 			s, err := r.Inspect(t.Context(), "k")
 			require.NoError(t, err)
 			require.Equal(t, redlock.KeyUnknown, s.Status)
@@ -298,9 +292,7 @@ func TestAttach(t *testing.T) {
 			defer stop()
 			awaitPassed(t, 2*brief)
 			require.NoError(t, context.Cause(ctx))
-			for _, s := range r.Servers {
-				require.LessOrEqual(t, s.TTL("k"), brief)
-			}
+			r.Servers.Each(func(s *fakeredis.Server) { require.LessOrEqual(t, s.TTL("k"), brief) })
 			require.NoError(t, l.Release(t.Context()))
 
 			// The user's bound.
@@ -336,9 +328,7 @@ func TestAttach(t *testing.T) {
 			_, err = r.Attach(t.Context(), "k", foreign, time.Now().Add(ttl))
 			require.Equal(t, redlock.ErrNotHeld, err)
 
-			for _, s := range r.Servers {
-				s.Set("k", foreign, ttl)
-			}
+			r.Servers.Each(func(s *fakeredis.Server) { s.Set("k", foreign, ttl) })
 			r.Servers[:3].Down()
 			cluster.AwaitNodesUp(t, r.Client, 2)
 			_, err = r.Attach(t.Context(), "k", foreign, time.Now().Add(ttl))

@@ -18,7 +18,7 @@ import (
 )
 
 // fromTo has a client change its nodes: from some of the servers to others, by their numbers.
-func fromTo(servers []*fakeredis.Server, from, to []int) func(*redlock.Config) {
+func fromTo(servers fakeredis.Servers, from, to []int) func(*redlock.Config) {
 	some := func(numbers []int) (nodes []string) {
 		for _, i := range numbers {
 			nodes = append(nodes, servers[i].Addr())

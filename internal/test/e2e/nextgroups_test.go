@@ -19,7 +19,7 @@ import (
 
 // groupsFromTo has a client change from so many groups of three nodes to so many; next 0 is no
 // change.
-func groupsFromTo(servers []*fakeredis.Server, now, next int) func(*redlock.Config) {
+func groupsFromTo(servers fakeredis.Servers, now, next int) func(*redlock.Config) {
 	nodes := fakeredis.Addrs(servers)
 	return func(c *redlock.Config) {
 		groups := slices.Collect(slices.Chunk(slices.Clone(nodes), 3))
@@ -155,9 +155,7 @@ func TestNextGroupsAreAllOrNothing(t *testing.T) {
 			if c.err == redlock.ErrNoQuorum {
 				n = 2
 			}
-			for _, s := range servers[c.first : c.first+n] {
-				c.harm(s)
-			}
+			servers[c.first : c.first+n].Each(c.harm)
 			if c.err == redlock.ErrNoQuorum {
 				cluster.AwaitNodesUp(t, r.Client, 7)
 				require.ErrorContains(t, r.Ready(ended(t)), "NextGroups[2]: ")

@@ -14,12 +14,10 @@ import (
 
 // thinly acquires a lock on the first three of five masters alone: its client cannot reach the
 // others.
-func thinly(t *testing.T, servers []*fakeredis.Server, key string, ttl time.Duration) redlock.Lock {
+func thinly(t *testing.T, servers fakeredis.Servers, key string, ttl time.Duration) redlock.Lock {
 	t.Helper()
 	m := cluster.NewMachine(t)
-	for _, s := range servers[3:] {
-		m.Link(s.Addr()).Refuse(true)
-	}
+	servers[3:].Each(func(s *fakeredis.Server) { m.Link(s.Addr()).Refuse(true) })
 	l := cluster.MustAcquire(t, cluster.ConnectOn(t, m, fakeredis.Addrs(servers)), key, ttl)
 	for _, s := range servers[:3] {
 		testkit.Await(t, "set", func() bool { _, ok := s.Get(key); return ok })

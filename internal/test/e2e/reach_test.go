@@ -144,7 +144,7 @@ func TestUserCodeMayAskAndClose(t *testing.T) {
 }
 
 // reachFrom has a client call its user code; the first call of it makes the calls.
-func reachFrom(t *testing.T, servers cluster.Servers, nodes []string, set func(*use, func())) {
+func reachFrom(t *testing.T, servers fakeredis.Servers, nodes []string, set func(*use, func())) {
 	var reached atomic.Bool
 	var client atomic.Pointer[redlock.Client]
 	closed := make(chan time.Duration, 1)
@@ -207,7 +207,7 @@ func reachFrom(t *testing.T, servers cluster.Servers, nodes []string, set func(*
 }
 
 // keepAndLose has a lock kept alive until the keeper finds it gone.
-func keepAndLose(t *testing.T, c *redlock.Client, u *use, servers cluster.Servers, key string, byContext bool) {
+func keepAndLose(t *testing.T, c *redlock.Client, u *use, servers fakeredis.Servers, key string, byContext bool) {
 	l, err := c.TryAcquire(context.Background(), key, 50*time.Millisecond)
 	if err != nil {
 		return

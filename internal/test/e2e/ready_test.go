@@ -114,9 +114,7 @@ func TestNewRefusesWhatDoesNotMend(t *testing.T) {
 				require.Nil(t, client)
 				require.ErrorIs(t, err, redlock.ErrConfig)
 				require.ErrorIs(t, err, c.want)
-				for _, s := range servers {
-					require.ErrorContains(t, err, s.Addr())
-				}
+				servers.Each(func(s *fakeredis.Server) { require.ErrorContains(t, err, s.Addr()) })
 				require.NotContains(t, err.Error(), "sesame")
 			})
 			servers[1].Down()
@@ -142,9 +140,7 @@ func TestReadyOfGroupsAtOneMoment(t *testing.T) {
 		time.Sleep(time.Second)
 		r.Servers[:2].Down()
 		cluster.AwaitNodesUp(t, r.Client, 2)
-		for _, s := range r.Servers[4:] {
-			require.NoError(t, s.Heal())
-		}
+		require.NoError(t, r.Servers[4:].Heal())
 		require.Error(t, <-waits, "the first group has one node")
 		require.Error(t, cluster.IsReady(r))
 	})

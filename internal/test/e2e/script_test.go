@@ -16,9 +16,7 @@ func TestScriptsForbidden(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		for _, s := range r.Servers[:2] {
-			s.Deny("EVALSHA")
-		}
+		r.Servers[:2].Deny("EVALSHA")
 		require.ErrorContains(t, l.Extend(t.Context(), ttl), "NOPERM")
 		r.Servers[0].Allow()
 		require.NoError(t, l.Extend(t.Context(), ttl))
@@ -29,9 +27,7 @@ func TestScriptsForbidden(t *testing.T) {
 			s.Deny("SCRIPT|LOAD")
 		}
 		require.ErrorContains(t, l.Release(t.Context()), "server keeps forgetting the script")
-		for _, s := range r.Servers {
-			s.Allow()
-		}
+		r.Servers.Each(func(s *fakeredis.Server) { s.Allow() })
 		require.NoError(t, l.Release(t.Context()))
 	})
 }

@@ -31,7 +31,7 @@ const (
 )
 
 // withPassword is the addresses of servers, as URLs.
-func withPassword(servers []*fakeredis.Server, user string) (nodes []string) {
+func withPassword(servers fakeredis.Servers, user string) (nodes []string) {
 	for _, addr := range fakeredis.Addrs(servers) {
 		nodes = append(nodes, "redis://"+user+":"+passwordEscaped+"@"+addr)
 	}
@@ -64,9 +64,7 @@ func TestPasswordIsNeverShown(t *testing.T) {
 				}
 			}
 			harm := func(f func(*fakeredis.Server)) {
-				for _, s := range servers {
-					f(s)
-				}
+				servers.Each(f)
 			}
 			attempts := 0
 			attempt := func() error {

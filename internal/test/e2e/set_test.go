@@ -122,9 +122,7 @@ func TestSetIsExtendedOneByOne(t *testing.T) {
 			r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: c.flavor}))
 			l, err := r.AcquireAll(t.Context(), ttl, keys...)
 			require.NoError(t, err)
-			for _, s := range r.Servers {
-				c.harm(s)
-			}
+			r.Servers.Each(c.harm)
 			require.NoError(t, l.Extend(t.Context(), 2*ttl))
 			require.Greater(t, l.Remaining(), ttl)
 			require.NoError(t, l.Release(t.Context()))
@@ -145,9 +143,7 @@ func TestSetIsAllOrNothing(t *testing.T) {
 			r.Servers[:3].Take("c")
 		}, redlock.ErrTaken},
 		"one alone with a quorum": {func(t *testing.T, r *cluster.Cluster) {
-			for _, s := range r.Servers[:3] {
-				s.ErrorReply("SET", "OOM command not allowed", 4)
-			}
+			r.Servers[:3].Each(func(s *fakeredis.Server) { s.ErrorReply("SET", "OOM command not allowed", 4) })
 		}, redlock.ErrNoQuorum},
 		"nodes down": {func(t *testing.T, r *cluster.Cluster) {
 			r.Servers[:3].Down()

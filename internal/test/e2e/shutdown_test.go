@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -179,9 +180,9 @@ func TestSilence(t *testing.T) {
 		defer slog.SetDefault(before)
 		r := cluster.Of(t, servers, func(c *redlock.Config) { c.Logger = nil })
 		testkit.Await(t, "the warning", func() bool { return strings.Contains(log.String(), "no lock can be acquired yet") })
-		for _, s := range servers {
+		servers.Each(func(s *fakeredis.Server) {
 			require.Contains(t, lineOf(log.String(), "no lock can be acquired yet"), s.Addr()+" connection refused")
-		}
+		})
 		time.Sleep(10 * time.Second)
 		require.Equal(t, 4, strings.Count(log.String(), "\n"), "each node, and the client, once: %s", log.String())
 

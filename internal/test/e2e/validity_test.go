@@ -34,15 +34,13 @@ func TestReleaseEndsValidity(t *testing.T) {
 	background := context.Background()
 	ended, cancel := context.WithCancel(background)
 	cancel()
-	each := func(f func(*fakeredis.Server)) func([]*fakeredis.Server) {
-		return func(servers []*fakeredis.Server) {
-			for _, s := range servers {
-				f(s)
-			}
+	each := func(f func(*fakeredis.Server)) func(fakeredis.Servers) {
+		return func(servers fakeredis.Servers) {
+			servers.Each(f)
 		}
 	}
 	mute := each((*fakeredis.Server).Mute)
-	reset := func(applied bool) func([]*fakeredis.Server) {
+	reset := func(applied bool) func(fakeredis.Servers) {
 		return each(func(s *fakeredis.Server) {
 			s.Inject(fakeredis.Fault{On: "EVALSHA", Do: fakeredis.Reset, Applied: applied, Times: 1})
 		})
@@ -50,12 +48,12 @@ func TestReleaseEndsValidity(t *testing.T) {
 	refuse := each(func(s *fakeredis.Server) { s.ErrorReply("EVALSHA", "BUSY Redis is busy running a script", 1) })
 	for name, c := range map[string]struct {
 		ctx  context.Context // nil: one that ends during the release
-		harm func([]*fakeredis.Server)
+		harm func(fakeredis.Servers)
 		want error
 	}{
 		"context ended before":        {ended, mute, context.Canceled},
 		"context ends":                {nil, mute, context.DeadlineExceeded},
-		"no quorum answers":           {background, func(s []*fakeredis.Server) { refuse(s[:2]) }, redlock.ErrNoQuorum},
+		"no quorum answers":           {background, func(s fakeredis.Servers) { refuse(s[:2]) }, redlock.ErrNoQuorum},
 		"reset after it was applied":  {background, reset(true), redlock.ErrNoQuorum},
 		"reset before it was applied": {background, reset(false), redlock.ErrNoQuorum},
 	} {

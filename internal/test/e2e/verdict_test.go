@@ -29,9 +29,7 @@ func TestQuorumIsOfTheConfiguredNodes(t *testing.T) {
 				for bad := range n + 1 {
 					t.Run(fmt.Sprintf("%d of %d %s", bad, n, name), func(t *testing.T) {
 						servers := cluster.Start(t, n)
-						for _, s := range servers[:bad] {
-							harm(s)
-						}
+						servers[:bad].Each(harm)
 						r := cluster.Of(t, servers, cluster.Portable(portable))
 						testkit.AtOnce(t, func() {
 							l, err := r.TryAcquire(t.Context(), "k", ttl)

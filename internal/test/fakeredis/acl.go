@@ -8,7 +8,7 @@ import (
 
 // Deny forbids commands, as an access list does: "SET" all of a command, "SCRIPT|LOAD" one of its
 // subcommands. Calls by scripts count as well, so denying MGET breaks the scripts of plain locks.
-// It panics on a command unknown to all flavors.
+// It panics on an unknown command.
 func (s *Server) Deny(names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -22,7 +22,7 @@ func (s *Server) Deny(names ...string) {
 }
 
 // onlyInScripts are commands known from the scripts alone.
-var onlyInScripts = map[string]bool{"zscore": true, "zadd": true, "zrangebyscore": true, "zrevrange": true, "zremrangebyscore": true, "zcard": true}
+var onlyInScripts = map[string]bool{"mget": true, "pexpire": true, "zscore": true, "zadd": true, "zrangebyscore": true, "zcard": true}
 
 // DenyScripts forbids every command that runs or loads a script.
 func (s *Server) DenyScripts() { s.Deny("EVAL", "EVALSHA", "SCRIPT") }
@@ -58,9 +58,9 @@ func (s *Server) deniesKey(cmd *command, args [][]byte) bool {
 // keysOf finds the keys among the arguments of a command.
 func keysOf(name string, args [][]byte) [][]byte {
 	switch name {
-	case "set", "get", "getrange", "type", "pttl", "pexpire", "delifeq", "delex", "zrange":
+	case "set", "get", "getrange", "pttl", "delifeq", "delex", "zrange":
 		return args[:1]
-	case "mget", "del", "unlink", "exists":
+	case "del", "exists":
 		return args
 	case "eval", "evalsha":
 		if n, ok := parseInt(args[1]); ok && n >= 0 && n <= int64(len(args)-2) {
@@ -92,7 +92,7 @@ func (s *Server) accessError(around [2]string, name string) string {
 }
 
 // containers are the commands whose first argument is part of their name.
-var containers = map[string]bool{"script": true, "client": true, "config": true}
+var containers = map[string]bool{"script": true, "client": true}
 
 func subcommand(name string, args [][]byte) string {
 	return name + "|" + strings.ToLower(string(args[1]))

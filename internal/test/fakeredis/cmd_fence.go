@@ -2,7 +2,6 @@ package fakeredis
 
 import (
 	"bytes"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,21 +14,17 @@ import (
 const fenceKind = "zset"
 
 // fenceCall is one call of a script of package fencing. fencenode.Node decides; the rest is its
-// surroundings on a server: arguments, the access list, the lock keys.
-//
-// A call that fails after its first write keeps the writes before, as in Redis, with one exception:
-// a marker is replaced or not, where a real server may remove the old one and fail at the new.
+// surroundings on a server: the set, the lock keys, and the commands that a test may forbid.
 type fenceCall struct {
 	*conn
 	which      int
 	keys, argv [][]byte
-	start      int // of the reply
 	node       *fencenode.Node
 	me         fencing.Me
 }
 
 func (c *conn) runFence(which int, keys, argv [][]byte) {
-	f := fenceCall{conn: c, which: which, keys: keys, argv: argv, start: len(c.out)}
+	f := fenceCall{conn: c, which: which, keys: keys, argv: argv}
 	switch which {
 	case fenceAcquire:
 		f.acquire()
@@ -40,73 +35,22 @@ func (c *conn) runFence(which int, keys, argv [][]byte) {
 	}
 }
 
-// acquire is acquire.lua. It decides on a copy of the node where a command of the script may fail:
-// the final record of the script is then missing.
+// acquire is acquire.lua.
 func (f *fenceCall) acquire() {
 	if !f.voting() {
 		return
 	}
-	const (
-		compare = "first < 1"
-		set     = "'SET'"
-	)
-	if f.barred("zrevrange", "'ZREVRANGE'") {
-		return
-	}
-	node, won := f.node, false
-	if f.srv.replica || f.srv.denied["set"] || f.srv.denied["zadd"] || !f.acquireFits() {
-		node = cloneFence(node)
-	}
 	f.array(len(f.keys) - 1)
 	for i, key := range f.keys[1:] {
-		first, ok := luaNumber(f.arg(4*i + 1))
-		last, lastOK := luaNumber(f.arg(4*i + 2))
-		if !ok || first >= 1 && !lastOK {
-			f.raise(compare, "attempt to compare nil with number")
-			return
-		}
-		e := f.table().get(key, f.now)
-		a := node.Acquire(f.me, f.lockName(key), fencing.Block{First: token(first), Last: token(last)}, e != nil)
-		if a.Code == fencing.Held && e.kind != stringKind && token(first) <= a.Token {
-			a = node.Acquire(f.me, f.lockName(key), fencing.Block{First: token(first), Last: token(last)}, false) // MGET shows strings alone
-		}
+		args := f.argv[4*i+1:]
+		block := fencing.Block{First: token(args[0]), Last: token(args[1])}
+		a := f.node.Acquire(f.me, f.lockName(key), block, f.table().get(key, f.now) != nil)
 		if a.Code == fencing.OK {
-			nonce, ttl := f.arg(4*i+3), f.arg(4*i+4)
-			if nonce == nil || ttl == nil {
-				f.failAt(set, f.srv.dialect.notString)
-				return
-			}
-			if f.barred("set", set) {
-				return
-			}
-			o := setOptions{unit: inMillis, count: ttl}
-			expires, text := o.expires(f.now)
-			if text != "" {
-				f.failAt(set, text)
-				return
-			}
-			f.table().put(nil, key, nonce, stringKind, expires, f.now)
-			won = true
-		} else if a.Code != fencing.Invalid && token(first) <= a.Token && f.barred("mget", "'MGET'") {
-			return
+			ttl, _ := parseInt(args[3])
+			f.table().put(nil, key, args[2], stringKind, f.now+ttl, f.now)
 		}
 		f.writeAnswer(a)
 	}
-	if won && f.barred("zadd", "'ZADD'") {
-		return
-	}
-	*f.node = *node
-}
-
-// acquireFits reports whether each key of an acquire has its arguments.
-func (f *fenceCall) acquireFits() bool {
-	for i := range f.keys[1:] {
-		ttl, ok := parseInt(f.arg(4*i + 4))
-		if !ok || ttl <= 0 || f.arg(4*i+3) == nil {
-			return false
-		}
-	}
-	return true
 }
 
 // extend is extend.lua.
@@ -117,25 +61,10 @@ func (f *fenceCall) extend() {
 	n := len(f.keys) - 1
 	f.array(n)
 	for i, key := range f.keys[1:] {
-		if f.barred("mget", "'MGET'") {
-			return
-		}
-		e, nonce := f.table().get(key, f.now), f.arg(i+1)
-		holds := e != nil && e.kind == stringKind && nonce != nil && bytes.Equal(e.value(), nonce)
+		e := f.table().get(key, f.now)
+		holds := e != nil && e.kind == stringKind && bytes.Equal(e.value(), f.argv[i+1])
 		if holds {
-			const at = "'PEXPIRE'"
-			ttl := f.arg(n + i + 1)
-			if ttl == nil {
-				f.failAt(at, f.srv.dialect.notString)
-				return
-			}
-			if f.barred("pttl", "'PTTL'") || f.barred("pexpire", at) {
-				return
-			}
-			if text := f.lengthen(key, ttl); text != "" {
-				f.failAt(at, text)
-				return
-			}
+			f.lengthen(key, f.argv[n+i+1])
 		}
 		f.writeAnswer(f.node.Extend(f.me, holds))
 	}
@@ -143,11 +72,7 @@ func (f *fenceCall) extend() {
 
 // voting reads the marker, and answers for all keys where the node has no vote.
 func (f *fenceCall) voting() bool {
-	if len(f.argv) == 0 {
-		f.raise("'ZSCORE'", "attempt to concatenate local 'me' (a nil value)")
-		return false
-	}
-	if !f.open("zscore", "'ZSCORE'") {
+	if !f.open("zscore") {
 		return false
 	}
 	f.identify(f.argv[0])
@@ -158,7 +83,7 @@ func (f *fenceCall) voting() bool {
 	case m.Phase == fencing.Voting && m.String() == string(known):
 		f.me = m.Me // as the script takes the client's word for this
 		return true
-	case f.barred("zrangebyscore", "'ZRANGEBYSCORE'"):
+	case f.barred("zrangebyscore"):
 		return false
 	}
 	state := f.node.Extend(f.me, true)
@@ -174,25 +99,17 @@ func (f *fenceCall) voting() bool {
 
 // open finds the set of the first key with a command, and reports whether this is allowed. A
 // missing set is an empty one.
-func (f *fenceCall) open(command, at string) bool {
-	if len(f.keys) == 0 {
-		f.failAt(at, f.srv.dialect.notString)
-		return false
-	}
-	if f.barred(command, at) {
+func (f *fenceCall) open(command string) bool {
+	if f.barred(command) {
 		return false
 	}
 	f.remember(f.keys)
-	e := f.table().get(f.keys[0], f.now)
-	switch {
+	switch e := f.table().get(f.keys[0], f.now); {
 	case e == nil:
 		f.node = &fencenode.Node{}
 	case e.kind != fenceKind:
-		f.failAt(at, errWrongType)
+		f.scriptError(f.which, errWrongType)
 		return false
-	case e.fence == nil: // planted
-		e.fence = &fencenode.Node{}
-		fallthrough
 	default:
 		f.node = e.fence
 	}
@@ -212,26 +129,12 @@ func (f *fenceCall) identify(text []byte) {
 // lockName is the name of a lock key: the node's own text if it knows the key.
 func (f *fenceCall) lockName(key []byte) string {
 	at, found := slices.BinarySearchFunc(f.node.Tokens, key, func(t fencenode.KeyToken, key []byte) int {
-		switch {
-		case t.Name < string(key):
-			return -1
-		case t.Name > string(key):
-			return 1
-		}
-		return 0
+		return strings.Compare(t.Name, string(key))
 	})
 	if found {
 		return f.node.Tokens[at].Name
 	}
 	return string(key)
-}
-
-// arg is an argument, or nil.
-func (f *fenceCall) arg(i int) []byte {
-	if i < len(f.argv) {
-		return f.argv[i]
-	}
-	return nil
 }
 
 // micros is the TIME of the server.
@@ -260,55 +163,19 @@ func (f *fenceCall) sayWhole(a fencing.Answer, shows bool) {
 	}
 }
 
-// scriptWrites are the commands in the scripts refused by a replica.
-var scriptWrites = map[string]bool{"zadd": true, "zremrangebyscore": true, "set": true, "pexpire": true}
-
-// barred reports whether a command is forbidden, and then answers with the error. at is a part of
-// the calling line of the script.
-func (f *fenceCall) barred(command, at string) bool {
-	switch {
-	case f.srv.denied[command]:
-		f.failAt(at, f.srv.accessError(f.srv.dialect.noScriptAccess, command))
-	case f.srv.replica && scriptWrites[command]:
-		f.failAt(at, errReadOnly)
-	default:
+// barred reports whether a command is forbidden, and then answers with the error.
+func (f *fenceCall) barred(command string) bool {
+	if !f.srv.denied[command] {
 		return false
 	}
+	f.scriptError(f.which, f.srv.accessError(f.srv.dialect.noScriptAccess, command))
 	return true
 }
 
-// failAt answers an error of a command in the script, instead of all answers.
-func (f *fenceCall) failAt(at, text string) {
-	f.out = f.out[:f.start]
-	f.scriptError(f.which, f.line(at), text)
-}
-
-// raise answers an error of the script itself.
-func (f *fenceCall) raise(at, text string) {
-	f.failAt(at, "ERR user_script:"+strconv.Itoa(f.line(at))+": "+text)
-}
-
-// line is the first line of the script with a text.
-func (f *fenceCall) line(at string) int {
-	before, _, found := strings.Cut(texts[f.which], at)
-	if !found {
-		panic("fakeredis: the script has no " + at)
-	}
-	return 1 + strings.Count(before, "\n")
-}
-
-// luaNumber reads a number as tonumber does, but for spaces and other bases.
-func luaNumber(b []byte) (x float64, ok bool) {
-	if n, ok := parseInt(b); ok { // without an allocation
-		return float64(n), true
-	}
-	x, err := strconv.ParseFloat(string(b), 64)
-	return x, err == nil && !math.IsNaN(x)
-}
-
-// token is a number as a token. An impossible one stays such.
-func token(x float64) fencing.Token {
-	return fencing.Token(min(max(x, 0), fencing.MaxToken+1))
+// token reads a token. An impossible one stays such.
+func token(b []byte) fencing.Token {
+	n, _ := parseInt(b)
+	return fencing.Token(min(max(n, 0), fencing.MaxToken+1))
 }
 
 func cloneFence(n *fencenode.Node) *fencenode.Node {

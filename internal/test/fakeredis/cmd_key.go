@@ -1,9 +1,6 @@
 package fakeredis
 
-import (
-	"bytes"
-	"math"
-)
+import "bytes"
 
 func (c *conn) cmdDel(args [][]byte) {
 	var n int64
@@ -25,14 +22,6 @@ func (c *conn) cmdExists(args [][]byte) {
 	c.int(n)
 }
 
-func (c *conn) cmdType(args [][]byte) {
-	if e := c.table().get(args[1], c.now); e != nil {
-		c.simple(e.kind)
-	} else {
-		c.simple("none")
-	}
-}
-
 func (c *conn) cmdPTTL(args [][]byte) {
 	switch e := c.table().get(args[1], c.now); {
 	case e == nil:
@@ -44,49 +33,13 @@ func (c *conn) cmdPTTL(args [][]byte) {
 	}
 }
 
-// cmdPExpire knows no options: a lock client needs none.
-func (c *conn) cmdPExpire(args [][]byte) {
-	if len(args) > 3 {
-		c.fail("ERR Unsupported option " + string(args[3]))
-		return
-	}
-	if held, text := c.pexpire(args[1], args[2]); text != "" {
-		c.fail(text)
-	} else {
-		c.bool(held)
-	}
-}
-
-// pexpire gives a key a new time to live and reports whether there was one.
-func (c *conn) pexpire(key, ttl []byte) (held bool, text string) {
-	ms, ok := parseInt(ttl)
-	if !ok {
-		return false, errNotInteger
-	}
-	if ms > math.MaxInt64-c.now {
-		return false, "ERR invalid expire time in 'pexpire' command"
-	}
-	e := c.table().get(key, c.now)
-	if e == nil {
-		return false, ""
-	}
-	if ms <= 0 {
-		c.table().del(key, c.now)
-	} else {
+// lengthen gives a key another time to live, unless it has as long or longer.
+func (c *conn) lengthen(key, ttl []byte) {
+	ms, _ := parseInt(ttl)
+	if e := c.table().get(key, c.now); e.expires == never || e.expires-c.now < ms {
 		e.expires = c.now + ms
 		c.srv.touched(key)
 	}
-	return true, ""
-}
-
-// lengthen is pexpire for an existing key, unless it has as long or longer.
-func (c *conn) lengthen(key, ttl []byte) (text string) {
-	ms, ok := parseInt(ttl)
-	if e := c.table().get(key, c.now); ok && e.expires != never && e.expires-c.now >= ms {
-		return ""
-	}
-	_, text = c.pexpire(key, ttl)
-	return text
 }
 
 // cmdDelIfEq is the compare-and-delete of Valkey.
@@ -96,64 +49,31 @@ func (c *conn) cmdDelIfEq(args [][]byte) {
 		c.fail(errWrongType)
 		return
 	}
-	held := e != nil && bytes.Equal(e.value(), args[2])
-	if held {
-		c.table().del(args[1], c.now)
-	}
-	c.bool(held)
+	c.bool(c.delIfEq(e, args[1], args[2]))
 }
 
-// cmdDelEx is the compare-and-delete of Redis. Of its conditions it knows IFEQ.
+// cmdDelEx is the compare-and-delete of Redis, with IFEQ.
 func (c *conn) cmdDelEx(args [][]byte) {
-	if len(args) == 2 {
-		c.cmdDel(args)
-		return
-	}
-	if len(args) != 4 {
-		c.wrongArity("delex")
-		return
-	}
 	e := c.table().get(args[1], c.now)
 	switch {
-	case e == nil:
-		c.int(0)
-	case e.kind != stringKind:
-		c.fail("ERR Key should be of string type if conditions are specified")
 	case !is(args[2], "IFEQ"):
 		c.fail("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE")
+	case e != nil && e.kind != stringKind:
+		c.fail("ERR Key should be of string type if conditions are specified")
 	default:
-		held := bytes.Equal(e.value(), args[3])
-		if held {
-			c.table().del(args[1], c.now)
-		}
-		c.bool(held)
+		c.bool(c.delIfEq(e, args[1], args[3]))
 	}
 }
 
-func (c *conn) cmdDBSize([][]byte) {
-	c.int(int64(c.table().count))
+// delIfEq removes a key with a value, and reports whether it was there.
+func (c *conn) delIfEq(e *entry, key, value []byte) bool {
+	return e != nil && bytes.Equal(e.value(), value) && c.table().del(key, c.now)
 }
 
-func (c *conn) cmdFlushAll(args [][]byte) {
-	if !flushOptions(args) {
-		c.fail(errSyntax)
-		return
-	}
+func (c *conn) cmdFlushAll([][]byte) {
 	c.srv.flush()
-	c.flushedOK()
-}
-
-func (c *conn) cmdFlushDB(args [][]byte) {
-	if !flushOptions(args) {
-		c.fail(errSyntax)
-		return
+	if c.srv.dialect.flushFirst {
+		c.writePushes()
 	}
-	c.table().clear()
-	c.srv.flushed()
-	c.flushedOK()
-}
-
-// flushOptions checks the options of a flush of keys or scripts.
-func flushOptions(args [][]byte) bool {
-	return len(args) == 1 || len(args) == 2 && (is(args[1], "SYNC") || is(args[1], "ASYNC"))
+	c.ok()
 }

@@ -10,14 +10,10 @@ import (
 	"github.com/redlock-go/redlock/internal/test/fencenode"
 )
 
-// member is member.lua. It decides on a copy of the node. The copy becomes the node if every
-// command of the change is allowed.
+// member is member.lua. It decides on a copy of the node. The copy becomes the node if its change is
+// allowed.
 func (f *fenceCall) member() {
-	if !f.open("zrangebyscore", "'ZRANGEBYSCORE'") {
-		return
-	}
-	if len(f.argv) < 2 {
-		f.raise("me:match", "attempt to index local 'me' (a nil value)")
+	if !f.open("zrangebyscore") {
 		return
 	}
 	f.identify(f.argv[1])
@@ -25,90 +21,40 @@ func (f *fenceCall) member() {
 	f.node = cloneFence(before)
 	state := before.Extend(f.me, true)
 	verb, votes := string(f.argv[0]), state.Code == fencing.OK
-	const compare = "tonumber(x) > 9007"
+	arg := func(i int) []byte { // or nothing
+		if i < len(f.argv) {
+			return f.argv[i]
+		}
+		return nil
+	}
 	var a fencing.Answer
 	switch nonce := before.Marker.Nonce; {
 	case state.Code == fencing.Foreign:
 		a = state
-	case verb == "rejoin" && nonce != "" && nonce == string(f.arg(2)) && before.Marker.Me.Run == f.me.Run:
-		x, ok := luaNumber(f.arg(3))
-		if !ok {
-			f.raise(compare, "attempt to compare number with nil")
-			return
-		}
-		if f.arg(4) == nil {
-			f.raise("ARGV[5]", "attempt to concatenate field '?' (a nil value)")
-			return
-		}
-		a = f.node.Rejoin(f.me, nonce, token(x), string(f.arg(4)))
+	case verb == "rejoin" && nonce != "" && nonce == string(arg(2)) && before.Marker.Me.Run == f.me.Run:
+		a = f.node.Rejoin(f.me, nonce, token(arg(3)), string(arg(4)))
 	case verb == "show", verb == "read" && votes:
 		a = f.node.Show(f.me)
 	case votes && verb == "seal":
-		if before.Marker.Me != f.me || nonce == "" {
-			if f.barred("time", "'TIME'") {
-				return
-			}
-			if f.arg(2) == nil {
-				f.raise("ARGV[3] .. '.' .. string.format('%.0f', micros()))", "attempt to concatenate field '?' (a nil value)")
-				return
-			}
-		}
-		a = f.node.Seal(f.me, string(f.arg(2)), f.micros())
+		a = f.node.Seal(f.me, string(arg(2)), f.micros())
 	case votes && verb == "raise":
-		x, ok := luaNumber(f.arg(2))
-		if !ok {
-			f.raise(compare, "attempt to compare number with nil")
-			return
-		}
-		a = f.node.Raise(f.me, token(x))
+		a = f.node.Raise(f.me, token(arg(2)))
 	case votes && verb == "collect":
-		if f.barred("time", "'TIME'") {
-			return
-		}
-		age, ok := luaNumber(f.arg(2))
-		if !ok {
-			kind := "string"
-			if f.arg(2) == nil {
-				kind = "nil"
-			}
-			f.raise("micros() - ARGV[3]", "attempt to perform arithmetic on field '?' (a "+kind+" value)")
-			return
-		}
-		a = f.node.Collect(f.me, uint64(token(age)), f.micros())
+		a = f.node.Collect(f.me, uint64(token(arg(2))), f.micros())
 	case votes:
 		a = fencing.Answer{Code: fencing.Active}
-	case verb == "notice" && !fencenode.Keeps(state.Text, string(f.arg(2))):
-		if f.barred("time", "'TIME'") {
-			return
-		}
-		if f.arg(2) == nil {
-			f.raise("ARGV[3] .. '.'", "attempt to concatenate field '?' (a nil value)")
-			return
-		}
-		a = f.node.Notice(f.me, string(f.arg(2)), f.micros())
+	case verb == "notice" && !fencenode.Keeps(state.Text, string(arg(2))):
+		a = f.node.Notice(f.me, string(arg(2)), f.micros())
 	case verb == "resume":
 		a = f.node.Resume(f.me)
 	default:
 		a = state
 	}
-	shows := a.Code == fencing.OK && (verb == "show" || verb == "read" || verb == "seal")
-	if a.Code == fencing.OK && !shows && verb != "resume" && f.barred("zscore", "'ZSCORE'") ||
-		f.node.Floor != before.Floor && f.barred("zadd", "'ZADD', set, x") {
-		return
-	}
-	if f.node.Floor != before.Floor && f.barred("zremrangebyscore", "'ZREMRANGEBYSCORE', set, 0") {
-		before.Floor = f.node.Floor
-		return
-	}
-	if f.node.Marker != before.Marker &&
-		(f.barred("zremrangebyscore", "'ZREMRANGEBYSCORE', set, -1") || f.barred("zadd", "'ZADD', set, -1")) {
-		return
-	}
-	if shows && f.barred("zrevrange", "'ZREVRANGE'") {
+	if (f.node.Floor != before.Floor || f.node.Marker != before.Marker) && f.barred("zadd") {
 		return
 	}
 	f.keep()
-	f.sayWhole(a, shows)
+	f.sayWhole(a, a.Code == fencing.OK && (verb == "show" || verb == "read" || verb == "seal"))
 }
 
 // keep stores the node under the key of the set, made if there is something to keep.
@@ -133,9 +79,6 @@ type member struct {
 
 // members are the whole set, in order.
 func members(n *fencenode.Node) (all []member) {
-	if n == nil { // planted
-		return nil
-	}
 	if n.Marker.Phase != fencing.Absent {
 		all = append(all, member{n.Marker.String(), -1})
 	}
@@ -171,25 +114,16 @@ func (c *conn) cmdZRange(args [][]byte) {
 	}
 }
 
-// ranked answers members of a set. RESP3 has pairs and numbers where RESP2 has text.
+// ranked answers members of a set, as RESP2 has them.
 func (c *conn) ranked(all []member, withScores bool) {
-	pairs := withScores && c.proto == 3
-	if withScores && !pairs {
-		c.array(2 * len(all))
+	if n := len(all); withScores {
+		c.array(2 * n)
 	} else {
-		c.array(len(all))
+		c.array(n)
 	}
 	for _, m := range all {
-		score := strconv.FormatFloat(m.score, 'f', -1, 64)
-		if pairs {
-			c.array(2)
-		}
-		c.text(m.name)
-		switch {
-		case pairs:
-			c.out = append(c.out, ","+score+"\r\n"...)
-		case withScores:
-			c.text(score)
+		if c.text(m.name); withScores {
+			c.text(strconv.FormatFloat(m.score, 'f', -1, 64))
 		}
 	}
 }

@@ -19,22 +19,14 @@ var queueCommands = []string{"zrange", "zadd", "zcard", "set", "pexpire"}
 // runQueue acts as the script of the queue: see package command.
 func (c *conn) runQueue(keys, argv [][]byte) {
 	s := c.srv
-	if len(keys) != 2 || len(argv) != 5 {
-		c.fail("ERR fakeredis takes this script with its own arguments only")
-		return
-	}
 	for _, name := range queueCommands {
 		if s.denied[name] {
-			c.scriptError(queue, 1, s.accessError(s.dialect.noScriptAccess, name))
+			c.scriptError(queue, s.accessError(s.dialect.noScriptAccess, name))
 			return
 		}
 	}
-	if s.replica {
-		c.scriptError(queue, 1, errReadOnly)
-		return
-	}
 	if e := c.table().get(keys[0], c.now); e != nil && e.kind != queueKind {
-		c.scriptError(queue, 1, errWrongType)
+		c.scriptError(queue, errWrongType)
 		return
 	}
 	c.remember(keys)
@@ -127,10 +119,7 @@ func (c *conn) enqueue(key []byte, ids [][]byte) {
 // shorten gives a ticket at most so long to live, and returns its lifetime.
 func (c *conn) shorten(ticket []byte, most int64) (left int64) {
 	e := c.table().get(ticket, c.now)
-	switch {
-	case e.expires == never:
-		return -1
-	case e.expires-c.now > most:
+	if e.expires-c.now > most {
 		e.expires = c.now + most
 		c.srv.touched(ticket)
 	}

@@ -3,7 +3,6 @@ package fakeredis
 import (
 	"bytes"
 	"slices"
-	"strconv"
 
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	said "github.com/redlock-go/redlock/internal/wire/command"
@@ -38,7 +37,10 @@ var allScripts = [scripts]bool{release: true, extend: true, queue: true, fenceAc
 // acts are the commands by which the scripts of plain locks change a key, for the access list.
 var acts = [scripts][]string{release: {"del"}, extend: {"pttl", "pexpire"}}
 
-const errForeign = "ERR fakeredis runs no Lua: it knows the scripts of this client only"
+const (
+	errForeign = "ERR fakeredis runs no Lua: it knows the scripts of this client only"
+	errCall    = "ERR fakeredis takes this script with its own arguments only"
+)
 
 // scriptOf finds a script by its text, or -1.
 func scriptOf(text []byte) int {
@@ -50,15 +52,10 @@ func scriptOf(text []byte) int {
 	return -1
 }
 
-// digestOf finds a script by its digest, in any case, or -1.
+// digestOf finds a script by its digest, or -1.
 func digestOf(sha []byte) int {
 	for which, digest := range digests {
 		if string(sha) == digest {
-			return which
-		}
-	}
-	for which, digest := range digests {
-		if len(sha) == len(digest) && string(bytes.ToLower(sha)) == digest {
 			return which
 		}
 	}
@@ -67,53 +64,50 @@ func digestOf(sha []byte) int {
 
 // cmdEval loads the script as well, as Redis does.
 func (c *conn) cmdEval(args [][]byte) {
-	keys, argv, ok := c.scriptArgs(args)
-	if !ok {
-		return
-	}
-	which := scriptOf(args[1])
-	if which < 0 {
+	if which := scriptOf(args[1]); which < 0 {
 		c.fail(errForeign)
-		return
+	} else {
+		c.srv.scripts[which] = true
+		c.runScript(which, args)
 	}
-	c.srv.scripts[which] = true
-	c.runScript(which, keys, argv)
 }
 
 func (c *conn) cmdEvalSHA(args [][]byte) {
-	keys, argv, ok := c.scriptArgs(args)
-	if !ok {
-		return
-	}
-	which := digestOf(args[1])
-	if which < 0 || !c.srv.scripts[which] {
+	if which := digestOf(args[1]); which < 0 || !c.srv.scripts[which] {
 		c.fail(c.srv.dialect.noScript)
-		return
+	} else {
+		c.runScript(which, args)
 	}
-	c.runScript(which, keys, argv)
 }
 
-// scriptArgs splits the words after the script into keys and other arguments.
-func (c *conn) scriptArgs(args [][]byte) (keys, argv [][]byte, ok bool) {
-	n, isInt := parseInt(args[2])
-	rest := args[3:]
-	switch {
-	case !isInt:
-		c.fail(errNotInteger)
-	case n > int64(len(rest)):
-		c.fail("ERR Number of keys can't be greater than number of args")
-	case n < 0:
-		c.fail("ERR Number of keys can't be negative")
-	default:
-		return rest[:n], rest[n:], true
+// takes reports whether a script can be called with so many keys and other arguments. Those of
+// fencing may have a known marker behind them.
+func takes(which int, keys, argv int64) bool {
+	switch which {
+	case release:
+		return argv == keys
+	case extend:
+		return argv == 2*keys
+	case queue:
+		return keys == 2 && argv == 5
+	case fenceAcquire:
+		return argv >= 1+4*(keys-1)
+	case fenceExtend:
+		return argv >= 1+2*(keys-1)
 	}
-	return nil, nil, false
+	return keys == 1 && argv >= 2
 }
 
 // runScript runs a script. Those of plain locks read all keys before they change any: this shows
-// where a key is named twice. As in Redis, changes before an error stay.
-func (c *conn) runScript(which int, keys, argv [][]byte) {
+// where a key is named twice.
+func (c *conn) runScript(which int, args [][]byte) {
 	s := c.srv
+	n, ok := parseInt(args[2])
+	if rest := int64(len(args) - 3); !ok || n < 1 || n > rest || !takes(which, n, rest-n) {
+		c.fail(errCall)
+		return
+	}
+	keys, argv := args[3:3+n], args[3+n:]
 	switch {
 	case which >= fenceAcquire:
 		c.runFence(which, keys, argv)
@@ -122,27 +116,18 @@ func (c *conn) runScript(which int, keys, argv [][]byte) {
 		c.runQueue(keys, argv)
 		return
 	}
-	if len(keys) == 0 {
-		c.scriptError(which, 1, s.dialect.noKeys)
-		return
-	}
 	if s.denied["mget"] {
-		c.scriptError(which, 1, s.accessError(s.dialect.noScriptAccess, "mget"))
+		c.scriptError(which, s.accessError(s.dialect.noScriptAccess, "mget"))
 		return
 	}
 	c.compare(keys, argv)
 	c.remember(keys) // MGET has read all of them
 	for _, act := range acts[which] {
 		if s.denied[act] && slices.Contains(c.held, true) {
-			c.scriptError(which, 1, s.accessError(s.dialect.noScriptAccess, act))
+			c.scriptError(which, s.accessError(s.dialect.noScriptAccess, act))
 			return
 		}
 	}
-	if s.replica && slices.Contains(c.held, true) {
-		c.scriptError(which, 1, errReadOnly)
-		return
-	}
-	start := len(c.out)
 	all := which == release && !slices.Contains(c.held, false)
 	if !all {
 		c.array(len(keys))
@@ -151,10 +136,8 @@ func (c *conn) runScript(which int, keys, argv [][]byte) {
 		if c.held[i] {
 			if which == release {
 				c.table().del(key, c.now)
-			} else if text := c.extend(i, key, argv[min(len(keys), len(argv)):]); text != "" {
-				c.out = c.out[:start]
-				c.scriptError(which, 1, text)
-				return
+			} else {
+				c.lengthen(key, argv[len(keys)+i])
 			}
 		}
 		if !all {
@@ -172,45 +155,23 @@ func (c *conn) compare(keys, tokens [][]byte) {
 	c.held = c.held[:0]
 	for i, key := range keys {
 		e := c.table().get(key, c.now)
-		c.held = append(c.held, e != nil && e.kind == stringKind &&
-			i < len(tokens) && bytes.Equal(e.value(), tokens[i]))
+		c.held = append(c.held, e != nil && e.kind == stringKind && bytes.Equal(e.value(), tokens[i]))
 	}
 }
 
-// extend sets the time to live of the key at place i, unless it has longer, and returns an error,
-// if any.
-func (c *conn) extend(i int, key []byte, ttls [][]byte) (text string) {
-	if i >= len(ttls) {
-		return c.srv.dialect.notString
-	}
-	return c.lengthen(key, ttls[i])
-}
-
-// scriptError answers an error inside a script, in one of its lines.
-func (c *conn) scriptError(which, line int, text string) {
+// scriptError answers an error inside a script, as of its first line.
+func (c *conn) scriptError(which int, text string) {
 	text += " script: "
 	if c.srv.dialect.scriptsByIDs {
 		text += digests[which] + ", "
 	}
-	c.fail(text + "on @user_script:" + strconv.Itoa(line) + ".")
+	c.fail(text + "on @user_script:1.")
 }
 
+// cmdScript is SCRIPT LOAD.
 func (c *conn) cmdScript(args [][]byte) {
-	switch sub := args[1]; {
-	case is(sub, "LOAD"):
-		c.scriptLoad(args)
-	case is(sub, "EXISTS"):
-		c.scriptExists(args)
-	case is(sub, "FLUSH"):
-		c.scriptFlush(args)
-	default:
-		c.unknownSubcommand("SCRIPT", sub)
-	}
-}
-
-func (c *conn) scriptLoad(args [][]byte) {
-	if len(args) != 3 {
-		c.wrongArity("script|load")
+	if !is(args[1], "LOAD") || len(args) != 3 {
+		c.unknownSubcommand("SCRIPT", args[1])
 		return
 	}
 	which := scriptOf(args[2])
@@ -220,27 +181,6 @@ func (c *conn) scriptLoad(args [][]byte) {
 	}
 	c.srv.scripts[which] = true
 	c.text(digests[which])
-}
-
-func (c *conn) scriptExists(args [][]byte) {
-	if len(args) < 3 {
-		c.wrongArity("script|exists")
-		return
-	}
-	c.array(len(args) - 2)
-	for _, sha := range args[2:] {
-		which := digestOf(sha)
-		c.bool(which >= 0 && c.srv.scripts[which])
-	}
-}
-
-func (c *conn) scriptFlush(args [][]byte) {
-	if !flushOptions(args[1:]) {
-		c.fail("ERR SCRIPT FLUSH only support SYNC|ASYNC option")
-		return
-	}
-	c.srv.scripts = [scripts]bool{}
-	c.ok()
 }
 
 func (c *conn) unknownSubcommand(container string, sub []byte) {

@@ -12,7 +12,6 @@ type session struct {
 	proto  int
 	db     int
 	authed bool
-	name   string
 	quit   bool
 	trackingMode
 }
@@ -33,16 +32,9 @@ func (c *conn) cmdPing(args [][]byte) {
 	}
 }
 
-func (c *conn) cmdEcho(args [][]byte) { c.bulk(args[1]) }
-
 func (c *conn) cmdQuit([][]byte) {
 	c.quit = true
 	c.ok()
-}
-
-func (c *conn) cmdReset([][]byte) {
-	c.session.reset(&c.srv.opts)
-	c.simple("RESET")
 }
 
 func (c *conn) cmdSelect(args [][]byte) {
@@ -140,9 +132,6 @@ func (c *conn) introduce(login, name [][]byte) bool {
 	if name != nil && !validName(name[0]) {
 		c.fail(errClientName)
 		return false
-	}
-	if name != nil {
-		c.name = string(name[0])
 	}
 	return true
 }

@@ -10,7 +10,6 @@ type command struct {
 
 	flavors flavors
 	open    bool // answered before AUTH
-	writes  bool // not answered by a replica
 	reads   bool // its keys may be tracked
 	index   int  // of its counter
 }
@@ -35,41 +34,30 @@ var (
 
 func init() {
 	commands = []*command{
-		{name: "set", arity: -3, run: (*conn).cmdSet, writes: true},
+		{name: "set", arity: -3, run: (*conn).cmdSet},
 		{name: "get", arity: 2, run: (*conn).cmdGet, reads: true},
-		{name: "mget", arity: -2, run: (*conn).cmdMGet, reads: true},
 		{name: "getrange", arity: 4, run: (*conn).cmdGetRange, reads: true},
-		{name: "del", arity: -2, run: (*conn).cmdDel, writes: true},
-		{name: "unlink", arity: -2, run: (*conn).cmdDel, writes: true},
+		{name: "del", arity: -2, run: (*conn).cmdDel},
 		{name: "exists", arity: -2, run: (*conn).cmdExists, reads: true},
-		{name: "type", arity: 2, run: (*conn).cmdType, reads: true},
 		{name: "pttl", arity: 2, run: (*conn).cmdPTTL, reads: true},
-		{name: "pexpire", arity: -3, run: (*conn).cmdPExpire, writes: true},
-		{name: "delifeq", arity: 3, run: (*conn).cmdDelIfEq, flavors: only(Valkey9), writes: true},
-		{name: "delex", arity: -2, run: (*conn).cmdDelEx, flavors: only(Redis84), writes: true},
+		{name: "delifeq", arity: 3, run: (*conn).cmdDelIfEq, flavors: only(Valkey9)},
+		{name: "delex", arity: 4, run: (*conn).cmdDelEx, flavors: only(Redis84)},
 		{name: "zrange", arity: -4, run: (*conn).cmdZRange, reads: true},
-		{name: "dbsize", arity: 1, run: (*conn).cmdDBSize},
-		{name: "flushall", arity: -1, run: (*conn).cmdFlushAll, writes: true},
-		{name: "flushdb", arity: -1, run: (*conn).cmdFlushDB, writes: true},
+		{name: "flushall", arity: 1, run: (*conn).cmdFlushAll},
 
 		{name: "eval", arity: -3, run: (*conn).cmdEval},
 		{name: "evalsha", arity: -3, run: (*conn).cmdEvalSHA},
 		{name: "script", arity: -2, run: (*conn).cmdScript},
 
 		{name: "ping", arity: -1, run: (*conn).cmdPing},
-		{name: "echo", arity: 2, run: (*conn).cmdEcho},
 		{name: "select", arity: 2, run: (*conn).cmdSelect},
 		{name: "client", arity: -2, run: (*conn).cmdClient},
 		{name: "hello", arity: -1, run: (*conn).cmdHello, open: true},
 		{name: "auth", arity: -2, run: (*conn).cmdAuth, open: true},
-		{name: "reset", arity: 1, run: (*conn).cmdReset, open: true},
 		{name: "quit", arity: -1, run: (*conn).cmdQuit, open: true},
 
 		{name: "info", arity: -1, run: (*conn).cmdInfo},
-		{name: "role", arity: 1, run: (*conn).cmdRole},
 		{name: "time", arity: 1, run: (*conn).cmdTime},
-		{name: "config", arity: -2, run: (*conn).cmdConfig},
-		{name: "command", arity: -1, run: (*conn).cmdCommand},
 	}
 	byName = make(map[string]*command, len(commands))
 	for i, cmd := range commands {
@@ -130,12 +118,6 @@ func (c *conn) perform(cmd *command, args [][]byte) ending {
 // answer executes a command as a healthy server does.
 func (c *conn) answer(cmd *command, args [][]byte) ending {
 	s := c.srv
-	if !c.authed {
-		if text := tooMuchUnauthenticated(args); text != "" {
-			c.fail(text)
-			return endClose
-		}
-	}
 	barred := !c.authed && (cmd == nil || !cmd.open)
 	switch {
 	case barred && s.dialect.authFirst:
@@ -150,8 +132,6 @@ func (c *conn) answer(cmd *command, args [][]byte) ending {
 		c.fail(s.noPermission(cmd, args))
 	case s.prefix != "" && s.deniesKey(cmd, args):
 		c.fail(s.dialect.noKeyAccess)
-	case s.replica && cmd.writes:
-		c.fail(errReadOnly)
 	default:
 		cmd.run(c, args)
 		if cmd.reads {
@@ -187,24 +167,6 @@ func unknownCommand(args [][]byte) string {
 		quoted += len(arg) + len("'' ")
 	}
 	return b.String()
-}
-
-// A connection without a login may not make the server buffer much.
-const (
-	maxOpenArgs = 10
-	maxOpenBulk = 16 << 10
-)
-
-func tooMuchUnauthenticated(args [][]byte) string {
-	if len(args) > maxOpenArgs {
-		return "ERR Protocol error: unauthenticated multibulk length"
-	}
-	for _, arg := range args {
-		if len(arg) > maxOpenBulk {
-			return "ERR Protocol error: unauthenticated bulk length"
-		}
-	}
-	return ""
 }
 
 // is compares a word of a command with one in upper case, in any case.

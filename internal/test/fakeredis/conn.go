@@ -42,7 +42,6 @@ type conn struct {
 
 	// Guarded by srv.mu.
 	ready   bool // it may be kicked
-	lost    bool // a partition swallowed this connection
 	pushes  []byte
 	tracked map[string]struct{} // the keys of its registrations
 }
@@ -174,17 +173,13 @@ func (c *conn) run() bool {
 	s := c.srv
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.lost {
-		c.in, c.out = c.in[:0], c.out[:0]
-		return false
-	}
 	if len(c.pushes) > 0 && s.faults.thawed == nil {
 		c.arrived = time.Now() // for the delay of the line
 		c.writePushes()
 	}
 	rest := c.in
 	c.now = s.now()
-	for c.how == endNot && len(rest) > 0 && s.faults.thawed == nil && !c.lost {
+	for c.how == endNot && len(rest) > 0 && s.faults.thawed == nil {
 		complete, args, left, err := next(rest, c.args)
 		if err != nil {
 			c.fail("ERR " + err.Error())
@@ -205,7 +200,7 @@ func (c *conn) run() bool {
 	}
 	c.delay = s.faults.delay
 	c.in = c.in[:copy(c.in, rest)]
-	return !s.faults.mute && !c.lost
+	return !s.faults.mute
 }
 
 // callHook lets a test see a command before it runs, with no lock held.

@@ -8,9 +8,9 @@
 // command to the heap, and writes after a whole read, where a fault has to hold, cut or reset
 // exactly one reply.
 //
-// Its answers are checked against real servers by one conformance suite for both. It knows the
-// scripts of packages command and fencing by their texts and acts like them in Go; there is no Lua
-// here.
+// Its answers are checked against real servers by one conformance suite for both. It has the commands
+// of the client, and a few for tests. It knows the scripts of packages command and fencing by their
+// texts and acts like them in Go; there is no Lua here.
 //
 // # Tracking
 //

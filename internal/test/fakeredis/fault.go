@@ -1,7 +1,6 @@
 package fakeredis
 
 import (
-	"math/rand/v2"
 	"strings"
 	"time"
 )
@@ -35,9 +34,6 @@ func (f *faults) match(cmd *command) *Fault {
 			r.skip--
 			continue
 		}
-		if r.Chance > 0 && rand.Float64() >= r.Chance {
-			continue
-		}
 		if r.left > 0 {
 			r.left--
 		}
@@ -63,8 +59,6 @@ type Fault struct {
 	Skip int
 	// Times is how many are hit. Zero means all of them, until Heal.
 	Times int
-	// Chance is the probability with which each is hit. Zero means always.
-	Chance float64
 }
 
 // Action happens in place of a reply.
@@ -108,14 +102,8 @@ func mustKnow(name string) *command {
 	return cmd
 }
 
-// DropReply runs the next n commands of a name and swallows their replies. The connection goes on,
-// so the next reply belongs to a later command. Here as below, an empty name means any command, and
-// n = 0 means until Heal.
-func (s *Server) DropReply(name string, n int) {
-	s.Inject(Fault{On: name, Do: Silence, Applied: true, Times: n})
-}
-
-// DropConn closes the connection in place of running a command.
+// DropConn closes the connection in place of running a command. Here as below, an empty name means any
+// command, and n = 0 means until Heal.
 func (s *Server) DropConn(name string, n int) {
 	s.Inject(Fault{On: name, Do: HangUp, Times: n})
 }

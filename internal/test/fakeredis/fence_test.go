@@ -61,25 +61,6 @@ func TestFenceIsAKey(t *testing.T) {
 	}
 }
 
-// TestFenceOnAReplica: writes are refused, and nothing is recorded.
-func TestFenceOnAReplica(t *testing.T) {
-	s := StartN(t, 1)[0]
-	me := voting(t, s)
-	before, _ := s.Fence("set")
-	s.Demote()
-	c := testkit.DialText(t, s.Addr())
-	for _, call := range []string{
-		fencing.AcquireSHA1 + " 2 set k " + me + " 9 9 n 100",
-		fencing.MemberSHA1 + " 1 set raise " + me + " 50",
-		fencing.MemberSHA1 + " 1 set notice f:later n",
-	} {
-		require.Regexp(t, "^-READONLY ", c.Do("EVALSHA "+call))
-	}
-	require.Equal(t, `*[:1 "7 active:`+me+`"]`, c.Do("EVALSHA "+fencing.MemberSHA1+" 1 set read "+me))
-	after, _ := s.Fence("set")
-	require.Equal(t, before, after)
-}
-
 // TestClockOfTheServer: TIME, expiry, and the collection of tokens go by it.
 func TestClockOfTheServer(t *testing.T) {
 	s := StartN(t, 1)[0]

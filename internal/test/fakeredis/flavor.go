@@ -6,9 +6,9 @@ type Flavor uint8
 const (
 	// Redis7 is Redis 7.0: locks are released and extended by scripts only.
 	Redis7 Flavor = iota
-	// Valkey9 adds DELIFEQ and SET … IFEQ.
+	// Valkey9 adds DELIFEQ.
 	Valkey9
-	// Redis84 adds DELEX … IFEQ and SET … IFEQ.
+	// Redis84 adds DELEX … IFEQ.
 	Redis84
 )
 
@@ -16,8 +16,8 @@ const (
 func (f Flavor) String() string { return dialects[f].product + " " + dialects[f].version }
 
 // dialect is the differences between servers visible to a lock client. Redis7 and Valkey9 were read
-// off running servers, Redis84 off one of Redis 8.0; only the additions of 8.4, DELEX and SET …
-// IFEQ, were never compared with a server.
+// off running servers, Redis84 off one of Redis 8.0; only the addition of 8.4, DELEX, was never
+// compared with a server.
 type dialect struct {
 	product   string
 	version   string
@@ -25,17 +25,14 @@ type dialect struct {
 	redisName string   // in Valkey redis_version is another version
 	modeField string   // of INFO
 
-	ifEq         bool // SET knows IFEQ
-	clientInfo   bool // CLIENT knows SETINFO and NO-TOUCH
+	clientInfo   bool // CLIENT knows SETINFO
 	authFirst    bool // NOAUTH comes before any other complaint
 	helloAtOnce  bool // HELLO has applied one option before it reads the next
 	scriptsByIDs bool // an error inside a script names the digest
 	flushFirst   bool // a flush is reported before it is answered
 
-	noScript  string
-	noKeys    string // inside a script
-	notString string // inside a script
-	noAuth    string // of HELLO
+	noScript string
+	noAuth   string // of HELLO
 
 	// The answer of the access list, before and after the name of the command.
 	noPermission   [2]string
@@ -59,8 +56,6 @@ var dialects = [...]dialect{
 		helloAtOnce:    true,
 		scriptsByIDs:   true,
 		noScript:       "NOSCRIPT No matching script. Please use EVAL.",
-		noKeys:         "ERR Wrong number of args calling Redis command from script",
-		notString:      "ERR Lua redis lib command arguments must be strings or integers",
 		noAuth:         oldHelloAuth,
 		noPermission:   [2]string{"NOPERM this user has no permissions to run the '", "' command"},
 		noScriptAccess: [2]string{"ERR The user executing the script can't run this command or subcommand", ""},
@@ -72,12 +67,9 @@ var dialects = [...]dialect{
 		modules:        []module{{name: "lua", path: "lua"}},
 		redisName:      "7.2.4",
 		modeField:      "server_mode",
-		ifEq:           true,
 		clientInfo:     true,
 		authFirst:      true,
 		noScript:       "NOSCRIPT No matching script.",
-		noKeys:         "ERR Wrong number of args calling command from script",
-		notString:      "ERR Command arguments must be strings or integers",
 		noAuth:         newHelloAuth,
 		noPermission:   [2]string{"NOPERM User %u has no permissions to run the '", "' command"},
 		noScriptAccess: [2]string{"ERR ACL failure in script: User %u has no permissions to run the '", "' command"},
@@ -90,12 +82,9 @@ var dialects = [...]dialect{
 		flushFirst:     true,
 		redisName:      "8.4.0",
 		modeField:      "redis_mode",
-		ifEq:           true,
 		clientInfo:     true,
 		scriptsByIDs:   true,
 		noScript:       "NOSCRIPT No matching script. Please use EVAL.",
-		noKeys:         "ERR Wrong number of args calling Redis command from script",
-		notString:      "ERR Lua redis lib command arguments must be strings or integers",
 		noAuth:         newHelloAuth,
 		noPermission:   [2]string{"NOPERM User %u has no permissions to run the '", "' command"},
 		noScriptAccess: [2]string{"ERR ACL failure in script: User %u has no permissions to run the '", "' command"},

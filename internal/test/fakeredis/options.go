@@ -9,8 +9,7 @@ import (
 // Options are the kind of server to start. The zero value is a Redis 7.0 master without a password
 // on a free loopback port.
 type Options struct {
-	// Addr is host:port, or the path of a Unix socket, starting with a slash. Empty means a free
-	// port of 127.0.0.1.
+	// Addr is host:port. Empty means a free port of 127.0.0.1.
 	Addr string
 	// TLS, if set, is used for connections.
 	TLS *tls.Config
@@ -26,8 +25,6 @@ type Options struct {
 	Mode string
 	// Deny lists forbidden commands, as by Server.Deny.
 	Deny []string
-	// Config adds to, or replaces, the answers of CONFIG GET.
-	Config map[string]string
 	// Now is the clock for expiring keys; time.Now if nil. It is called with the server locked.
 	// Delays run on real time all the same.
 	Now func() time.Time

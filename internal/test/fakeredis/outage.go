@@ -36,35 +36,11 @@ func (s *Server) Mute() {
 	s.faults.mute = true
 }
 
-// Partition makes black holes of the present connections: they stay open, but no command on them is
-// run or answered any more, not even after Heal. New connections work.
-func (s *Server) Partition() {
+// Demote makes a replica of the server, in its own words: it would take a write all the same.
+func (s *Server) Demote() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for c := range s.conns {
-		c.lost = true
-	}
-}
-
-// Demote makes a replica of the server: it reports itself as one and
-// takes no writes, not even from scripts. Connections stay, as they do in a
-// failover. Promote undoes it.
-func (s *Server) Demote() { s.setReplica(true) }
-
-// Promote makes a master of the server again.
-func (s *Server) Promote() { s.setReplica(false) }
-
-func (s *Server) setReplica(replica bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.replica = replica
-}
-
-// Refuse stops listening, so dials are refused until Heal. Present connections live on; see Down.
-func (s *Server) Refuse() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stopListening()
+	s.replica = true
 }
 
 // Down is a dead process: dials are refused and every connection ends. Heal brings it back with the
@@ -92,8 +68,7 @@ func (s *Server) ResetConns() {
 }
 
 // Heal ends every fault: commands held back are run, replies held back are written, and the server
-// listens on its address again. Commands forbidden by Deny, and connections lost to Partition, stay
-// so.
+// listens on its address again. Commands forbidden by Deny stay so.
 func (s *Server) Heal() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,11 +112,4 @@ func (s *Server) unread() <-chan struct{} {
 		return nil
 	}
 	return s.faults.thawed
-}
-
-// isLost reports whether a partition swallowed the connection.
-func (c *conn) isLost() bool {
-	c.srv.mu.Lock()
-	defer c.srv.mu.Unlock()
-	return c.lost
 }

@@ -55,7 +55,7 @@ func (o *outbox) deliver(c *conn) {
 		case <-c.done:
 			return
 		}
-		if !c.isLost() && !c.send(p.data, p.how) {
+		if !c.send(p.data, p.how) {
 			c.end(endClose)
 			return
 		}

@@ -45,17 +45,6 @@ func (c *conn) dict(n int) {
 	}
 }
 
-// set heads a set of n members. RESP2 writes it as an array.
-func (c *conn) set(n int) {
-	if c.proto == 3 {
-		c.out = append(c.out, '~')
-		c.out = strconv.AppendInt(c.out, int64(n), 10)
-		c.out = append(c.out, "\r\n"...)
-	} else {
-		c.array(n)
-	}
-}
-
 // verbatim answers text meant for people: a verbatim string in RESP3.
 func (c *conn) verbatim(s string) {
 	if c.proto != 3 {

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"net"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -19,7 +18,6 @@ const databases = 16
 type Server struct {
 	opts    Options
 	dialect *dialect
-	network string
 	addr    string // as it was resolved: Heal listens here again
 	running sync.WaitGroup
 
@@ -45,25 +43,21 @@ type Server struct {
 // Start starts a server. It serves until Close.
 func Start(opts Options) (*Server, error) {
 	s := &Server{
-		opts:    opts.withDefaults(),
-		network: "tcp",
-		conns:   make(map[*conn]struct{}),
-		runID:   newRunID(),
-		calls:   make([]int64, len(commands)),
-		denied:  make(map[string]bool),
+		opts:   opts.withDefaults(),
+		conns:  make(map[*conn]struct{}),
+		runID:  newRunID(),
+		calls:  make([]int64, len(commands)),
+		denied: make(map[string]bool),
 	}
 	s.dialect = &dialects[s.opts.Flavor]
 	s.addr = s.opts.Addr
-	if strings.HasPrefix(s.addr, "/") {
-		s.network = "unix"
-	}
 	s.started = s.opts.Now()
 	s.tracking = newTracking()
 	for i := range s.dbs {
 		s.dbs[i] = newTable(s)
 	}
 	s.Deny(opts.Deny...)
-	ln, err := s.opts.Listen(s.network, s.addr)
+	ln, err := s.opts.Listen("tcp", s.addr)
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +70,6 @@ func Start(opts Options) (*Server, error) {
 
 // Addr is the address for clients: host:port, or the path of the socket.
 func (s *Server) Addr() string { return s.addr }
-
-// Flavor is the server's dialect.
-func (s *Server) Flavor() Flavor { return s.opts.Flavor }
 
 // Close ends the server and all its connections, and waits for its last goroutine.
 func (s *Server) Close() error {
@@ -96,7 +87,7 @@ func (s *Server) Close() error {
 
 // Restart acts as the restart of a process: every connection ends, the run id is a new one, loaded
 // scripts and standing faults of a frozen process are gone, and so are the keys if it comes up
-// empty. It listens on the same port again, also after Refuse. Delay and injected faults stay.
+// empty. It listens on the same port again, also after Down. Delay and injected faults stay.
 func (s *Server) Restart(empty bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +139,7 @@ func (s *Server) listenAgain() error {
 	}
 	deadline := time.Now().Add(5 * time.Second)
 	for {
-		ln, err := s.opts.Listen(s.network, s.addr)
+		ln, err := s.opts.Listen("tcp", s.addr)
 		if err == nil {
 			s.serve(ln)
 			return nil

@@ -10,12 +10,12 @@ type TB interface {
 
 // StartN starts n servers for a test and closes them when it ends. Each gets
 // the options at its index, or the last ones given.
-func StartN(t TB, n int, opts ...Options) []*Server {
+func StartN(t TB, n int, opts ...Options) Servers {
 	t.Helper()
 	if len(opts) == 0 {
 		opts = []Options{{}}
 	}
-	servers := make([]*Server, n)
+	servers := make(Servers, n)
 	for i := range servers {
 		s, err := Start(opts[min(i, len(opts)-1)])
 		if err != nil {

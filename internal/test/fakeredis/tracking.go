@@ -43,13 +43,6 @@ func (s *Server) CleanEvery(d time.Duration) {
 	s.startCleaner()
 }
 
-// Tracked is the number of connections to notify of the next change of a key.
-func (s *Server) Tracked(key string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.tracking.keys[key])
-}
-
 // TrackedKeys is the number of keys with a registration.
 func (s *Server) TrackedKeys() int {
 	s.mu.Lock()
@@ -119,14 +112,6 @@ func (s *Server) flushed() {
 	}
 }
 
-// flushedOK is the answer to a flush.
-func (c *conn) flushedOK() {
-	if c.srv.dialect.flushFirst {
-		c.writePushes()
-	}
-	c.ok()
-}
-
 // startCleaner starts the cleaner if it has work. The caller holds s.mu.
 func (s *Server) startCleaner() {
 	t := &s.tracking
@@ -176,9 +161,6 @@ func (c *conn) clientTracking(args [][]byte) {
 			mode.optIn = true
 		case is(word, "NOLOOP"):
 			mode.noLoop = true
-		case is(word, "OPTOUT"), is(word, "BCAST"), is(word, "PREFIX"), is(word, "REDIRECT"):
-			c.fail("ERR fakeredis tracks with OPTIN and NOLOOP only")
-			return
 		default:
 			c.fail(errSyntax)
 			return

@@ -12,9 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
-	"github.com/stretchr/testify/require"
 )
 
 // changingHistory is a change of nodes, or groups, of fenced clients. Most clients are in the

@@ -158,9 +158,7 @@ func (h *fencedHistory) trouble() {
 			loses()
 		case 4:
 			if rng.IntN(3) == 0 {
-				for _, s := range h.Servers {
-					s.Flush()
-				}
+				h.Servers.Flush()
 				loses()
 				h.mu.Lock()
 				h.counts.Total++

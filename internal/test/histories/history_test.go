@@ -53,9 +53,7 @@ func run(t *testing.T, p *plan, b bounds) (h *history) {
 		h.ledger.init(h)
 		h.watch.init(h)
 		h.orphans = orphans{h, map[place]*sight{}}
-		for _, s := range h.Servers {
-			s.Deny(p.deny...)
-		}
+		h.Servers.Deny(p.deny...)
 		time.Sleep(maxTTL + time.Second) // until nodes have been up for long enough to vote
 		h.initialize()
 		h.live()

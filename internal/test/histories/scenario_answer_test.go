@@ -71,9 +71,7 @@ var answers = []scenario{
 	// A set that fails for another of its keys says nothing about the first.
 	{"a set beside a line", 6, func(s *stage) {
 		c, other := s.deadGroup((*fakeredis.Server).Down)
-		for _, node := range s.Servers[:3] {
-			node.Set("k", "another's", 0)
-		}
+		s.Servers[:3].Each(func(node *fakeredis.Server) { node.Set("k", "another's", 0) })
 		go func() { _, _ = c.AcquireAll(s.ctx, longTTL, "k", other) }()
 		time.Sleep(promptly)
 		for range 5 {

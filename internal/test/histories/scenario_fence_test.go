@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
@@ -57,9 +58,7 @@ var fences = []scenario{
 				seen = token
 				time.Sleep(time.Millisecond)
 			}
-			for _, node := range s.Servers {
-				node.Flush()
-			}
+			s.Servers.Flush()
 			time.Sleep(time.Duration(loss) * time.Second)
 			require.NoError(s.T, operator.RecoverFencing(s.ctx, seen))
 		}
@@ -149,9 +148,7 @@ var fences = []scenario{
 		require.NoError(s.T, first.InitFencing(s.ctx))
 		seen := s.lockOnce(first, "k")
 		forget := func() {
-			for _, node := range s.Servers {
-				node.Flush()
-			}
+			s.Servers.Flush()
 			time.Sleep(maxTTL + maxTTL/50)
 		}
 		forget()
@@ -193,9 +190,7 @@ var fences = []scenario{
 		c := s.Client(fencedRight())
 		require.NoError(s.T, c.InitFencing(s.ctx))
 		token := s.lockOnce(c, "k")
-		for _, node := range s.Servers {
-			require.NoError(s.T, node.Restart(false))
-		}
+		s.Servers.Each(func(node *fakeredis.Server) { require.NoError(s.T, node.Restart(false)) })
 		time.Sleep(time.Millisecond)
 		require.Error(s.T, cluster.IsReady(c))
 		ctx, cancel := context.WithTimeout(s.ctx, time.Second)

@@ -18,9 +18,7 @@ var holds = []scenario{
 		c := s.Client(func(c *redlock.Config) { c.MaxWaiting = 2 })
 		l, err := c.AcquireAll(s.ctx, longTTL, "a", "b")
 		require.NoError(s.T, err)
-		for _, node := range s.Servers {
-			node.Mute()
-		}
+		s.Servers.Mute()
 		for c.Stats().Waiting == 0 { // there is room for one
 			op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte("other"), Done: func(*redlock.Op) {}}
 			require.NoError(s.T, c.Submit(op))
@@ -29,9 +27,7 @@ var holds = []scenario{
 		ended, cancel := context.WithCancel(s.ctx)
 		cancel()
 		err = l.Release(ended)
-		for _, node := range s.Servers {
-			require.NoError(s.T, node.Heal())
-		}
+		require.NoError(s.T, s.Servers.Heal())
 		time.Sleep(time.Second)
 		for _, key := range []string{"a", "b"} {
 			if _, taken := s.Client().TryAcquire(s.ctx, key, longTTL); taken == nil {
@@ -41,9 +37,7 @@ var holds = []scenario{
 	}},
 	// Where the nodes do not show their run_id, no restart is noticed. This must not be silent.
 	{"no INFO, no word of it", 3, func(s *stage) {
-		for _, node := range s.Servers {
-			node.Deny("INFO")
-		}
+		s.Servers.Deny("INFO")
 		var log testkit.LogSink
 		s.Client(func(c *redlock.Config) { c.Logger = log.Logger(slog.LevelWarn) })
 		time.Sleep(time.Second)

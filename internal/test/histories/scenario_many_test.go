@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
@@ -36,9 +37,7 @@ const (
 
 // shared has polling processes take turns.
 func (s *stage) shared() {
-	for _, server := range s.Servers {
-		server.Deny("client|tracking")
-	}
+	s.Servers.Deny("client|tracking")
 	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
 	defer cancel()
 	var all sync.WaitGroup
@@ -73,17 +72,13 @@ func (s *stage) flushes() {
 	c := s.Client()
 	for i := range n {
 		key := fmt.Sprint("k", i)
-		for _, server := range s.Servers {
-			server.Set(key, "another's", 0)
-		}
+		s.Servers.Each(func(server *fakeredis.Server) { server.Set(key, "another's", 0) })
 		s.begin(s.ctx, c, key, longTTL)
 	}
 	time.Sleep(2 * time.Second)
 	before := s.Servers[0].Commands()
 	for began := time.Now(); time.Since(began) < long; time.Sleep(100 * time.Millisecond) {
-		for _, server := range s.Servers {
-			server.FlushOther()
-		}
+		s.Servers.Each(func(server *fakeredis.Server) { server.FlushOther() })
 	}
 	commands := int64(0)
 	for name, count := range s.Servers[0].Commands() {
@@ -102,23 +97,17 @@ func (s *stage) leftovers(n int, bound time.Duration) {
 	c, key := s.Client(), func(i int) string { return fmt.Sprint("k", i) }
 	var all []*waiting
 	for i := range n {
-		for _, server := range s.Servers {
-			server.Set(key(i), "another's", 0)
-		}
+		s.Servers.Each(func(server *fakeredis.Server) { server.Set(key(i), "another's", 0) })
 		all = append(all, s.begin(s.ctx, c, key(i), longTTL))
 	}
 	for i := range n / 50 { // these stay
-		for _, server := range s.Servers {
-			server.Set(fmt.Sprint("other", i), "another's", 0)
-		}
+		s.Servers.Each(func(server *fakeredis.Server) { server.Set(fmt.Sprint("other", i), "another's", 0) })
 		s.begin(s.ctx, c, fmt.Sprint("other", i), longTTL)
 	}
 	time.Sleep(3100 * time.Millisecond) // the questions have just been asked
 	released := time.Now()
 	for i := range n {
-		for _, server := range s.Servers[1:] {
-			server.Del(key(i))
-		}
+		s.Servers[1:].Del(key(i))
 	}
 	var longest time.Duration
 	for _, w := range all {

@@ -55,16 +55,12 @@ var orders = []scenario{
 		held := s.take(c, "k", ttl)
 		w := s.begin(s.ctx, c, "k", ttl)
 		time.Sleep(3 * time.Millisecond)
-		for _, node := range s.Servers {
-			node.Mute()
-		}
+		s.Servers.Mute()
 		time.Sleep(6 * time.Millisecond) // it asks
 		s.release(held)
 		require.EqualValues(s.T, 1, c.Stats().HandedOver)
 		time.Sleep(2 * ttl)
-		for _, node := range s.Servers {
-			require.NoError(s.T, node.Heal())
-		}
+		require.NoError(s.T, s.Servers.Heal())
 		require.Greater(s.T, s.granted(w).Remaining(), ttl/2)
 	}},
 	// A process with many callers has its turn, and one with a single caller.
@@ -144,9 +140,7 @@ var orders = []scenario{
 	}},
 	// Where no node can push, a set polls as one caller does, however many keys it has.
 	{"large set without pushes", 3, func(s *stage) {
-		for _, n := range s.Servers {
-			n.Deny("CLIENT|TRACKING")
-		}
+		s.Servers.Deny("CLIENT|TRACKING")
 		other, c := s.Client(), s.Client()
 		var keys []string
 		for i := range 32 {

@@ -110,9 +110,7 @@ func (s *stage) deadGroup(harm func(*fakeredis.Server)) (c *redlock.Client, othe
 	for is(other) {
 		other += "s"
 	}
-	for _, n := range s.Servers[3:] {
-		harm(n)
-	}
+	s.Servers[3:].Each(harm)
 	return c, other
 }
 

@@ -43,25 +43,19 @@ var waits = []scenario{
 	{"deleted by hand", 3, func(s *stage) {
 		s.endOtherwise(promptly, func(_ *redlock.Client, l redlock.Lock) {
 			ctx, _ := l.KeepAlive(s.ctx)
-			for _, node := range s.Servers {
-				node.Del("k")
-			}
+			s.Servers.Del("k")
 			<-ctx.Done()
 			require.Equal(s.T, redlock.ErrNotHeld, context.Cause(ctx))
 		})
 	}},
 	{"deleted by hand, and unnoticed", 3, func(s *stage) {
 		s.endOtherwise(soon, func(*redlock.Client, redlock.Lock) {
-			for _, node := range s.Servers {
-				node.Del("k")
-			}
+			s.Servers.Del("k")
 		})
 	}},
 	{"found lost by Extend", 3, func(s *stage) {
 		s.endOtherwise(promptly, func(_ *redlock.Client, l redlock.Lock) {
-			for _, node := range s.Servers {
-				node.Del("k")
-			}
+			s.Servers.Del("k")
 			require.ErrorIs(s.T, l.Extend(s.ctx, longTTL), redlock.ErrNotHeld)
 		})
 	}},
@@ -101,9 +95,7 @@ var waits = []scenario{
 		s.waitWith(context.WithValue(s.ctx, slow{}, true), c, "k", longTTL)
 		next := s.wait(c, "k", longTTL)
 		for try := 0; attempts.Load() < 2 && try < 50; try++ { // the first in line asks, in vain
-			for _, node := range s.Servers {
-				node.Forge(fakeredis.Invalidation("k"))
-			}
+			s.Servers.Each(func(node *fakeredis.Server) { node.Forge(fakeredis.Invalidation("k")) })
 			time.Sleep(100 * time.Millisecond)
 		}
 		require.EqualValues(s.T, 2, attempts.Load(), "the first in line has not asked")

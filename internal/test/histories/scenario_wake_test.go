@@ -125,9 +125,7 @@ var wakes = []scenario{
 		c, _ := s.ClientOn(m, func(c *redlock.Config) { c.NodeTimeout = time.Second })
 		for i, node := range s.Nodes { // the last to deny the other key
 			key := fmt.Sprint("k", i)
-			for _, server := range s.Servers {
-				server.Set("other", "another's", 0)
-			}
+			s.Servers.Each(func(server *fakeredis.Server) { server.Set("other", "another's", 0) })
 			m.Link(node).Delay(50*time.Millisecond, 50*time.Millisecond, 0)
 			refused := make(chan error)
 			go func() {
@@ -140,18 +138,14 @@ var wakes = []scenario{
 			require.True(s.T, w.waits())
 			s.inTurn(250*time.Millisecond, w)
 			m.Link(node).Delay(100*time.Microsecond, 100*time.Microsecond, 0)
-			for _, server := range s.Servers {
-				server.Del("other")
-			}
+			s.Servers.Del("other")
 		}
 	}},
 	// The nodes are asked now and then, in case a push was lost; and this costs a waiter nothing.
 	{"pushes are lost", 3, func(s *stage) {
 		held := s.take(s.Client(), "k", longTTL)
 		w := s.wait(s.Client(), "k", longTTL)
-		for _, node := range s.Servers {
-			node.FaultPushes(fakeredis.PushFault{Drop: 1})
-		}
+		s.Servers.Each(func(node *fakeredis.Server) { node.FaultPushes(fakeredis.PushFault{Drop: 1}) })
 		s.release(held)
 		s.inTurn(1100*time.Millisecond, w)
 	}},

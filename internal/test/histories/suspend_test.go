@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
@@ -141,9 +142,7 @@ func suspendedAt(t *testing.T, reading, behind int64, prepare func(*stage, *redl
 		m.Read = func() {
 			if readings.Add(1) == reading {
 				m.Skip(2 * suspendedTTL)
-				for _, server := range w.Servers {
-					server.SetClock(2 * suspendedTTL)
-				}
+				w.Servers.Each(func(server *fakeredis.Server) { server.SetClock(2 * suspendedTTL) })
 			}
 		}
 		readings.Store(never)

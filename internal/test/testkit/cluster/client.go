@@ -23,7 +23,7 @@ import (
 // printed: for a run of the tests whose output is searched afterwards.
 const PasswordEnv = "REDLOCK_MARKED_PASSWORD"
 
-func Start(t testing.TB, n int, opts ...fakeredis.Options) Servers {
+func Start(t testing.TB, n int, opts ...fakeredis.Options) fakeredis.Servers {
 	t.Helper()
 	if len(opts) == 0 {
 		opts = make([]fakeredis.Options, 1)

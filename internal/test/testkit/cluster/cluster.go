@@ -22,7 +22,7 @@ const TTL = 5 * time.Minute
 // Cluster is a number of fake masters and a client of them.
 type Cluster struct {
 	*redlock.Client
-	Servers   Servers
+	Servers   fakeredis.Servers
 	Recorders []*Recorder      // one for each server
 	Machine   *virtual.Machine // of the client, in virtual time
 }
@@ -34,7 +34,7 @@ func New(t testing.TB, n int, change ...func(*redlock.Config)) *Cluster {
 }
 
 // Of is New with running masters.
-func Of(t testing.TB, servers []*fakeredis.Server, change ...func(*redlock.Config)) *Cluster {
+func Of(t testing.TB, servers fakeredis.Servers, change ...func(*redlock.Config)) *Cluster {
 	t.Helper()
 	c := &Cluster{Servers: servers}
 	for _, s := range servers {
@@ -54,17 +54,13 @@ func Of(t testing.TB, servers []*fakeredis.Server, change ...func(*redlock.Confi
 // Heal ends all faults of all masters.
 func (c *Cluster) Heal(t testing.TB) {
 	t.Helper()
-	for _, s := range c.Servers {
-		require.NoError(t, s.Heal())
-	}
+	require.NoError(t, c.Servers.Heal())
 }
 
 // NoPushes has no master push the names of changed keys, so a client waiting for a lock asks again
 // and again. It returns the cluster.
 func (c *Cluster) NoPushes() *Cluster {
-	for _, s := range c.Servers {
-		s.Deny("CLIENT|TRACKING")
-	}
+	c.Servers.Deny("CLIENT|TRACKING")
 	return c
 }
 
@@ -73,9 +69,7 @@ func (c *Cluster) NoPushes() *Cluster {
 func (c *Cluster) Clog(t testing.TB) (unclogged func()) {
 	t.Helper()
 	AwaitHooks(t, c.Client) // while a callback runs, operations may wait without a reason
-	for _, s := range c.Servers {
-		s.Mute()
-	}
+	c.Servers.Mute()
 	done := make(chan error, 200)
 	sent := 0
 	for looks := 0; looks < 3; looks++ {
@@ -97,14 +91,7 @@ func (c *Cluster) Clog(t testing.TB) (unclogged func()) {
 }
 
 // Holders is how many masters have a key.
-func (c *Cluster) Holders(key string) (n int) {
-	for _, s := range c.Servers {
-		if _, ok := s.Get(key); ok {
-			n++
-		}
-	}
-	return n
-}
+func (c *Cluster) Holders(key string) int { return c.Servers.Holders(key) }
 
 // AwaitHolders waits until so many masters have a key.
 func (c *Cluster) AwaitHolders(t testing.TB, n int, key string) {

@@ -17,7 +17,7 @@ import (
 type World struct {
 	T       *testing.T // of the bubble: its Context, not that of the test around it
 	Net     *Network
-	Servers []*fakeredis.Server
+	Servers fakeredis.Servers
 	Nodes   []string // their addresses
 
 	machines int
@@ -89,11 +89,4 @@ func (w *World) Close() {
 }
 
 // Holders is how many masters have a key.
-func (w *World) Holders(key string) (n int) {
-	for _, s := range w.Servers {
-		if _, ok := s.Get(key); ok {
-			n++
-		}
-	}
-	return n
-}
+func (w *World) Holders(key string) int { return w.Servers.Holders(key) }
