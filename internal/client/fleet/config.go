@@ -89,8 +89,9 @@ type Config struct {
 	// Servers, where set, has the servers of other fleets too: none of them may be a node of
 	// this one.
 	Servers *Servers
-	// Probes, where set, is called for every new connection.
-	Probes func() Prober
+	// Probes, where set, is called for every new connection, and adds the owner's commands to the handshake, as words.
+	// answer reads the reply; an error ends the connection. form is the node's form, as the answers have shown.
+	Probes func(ask func(answer func(*resp.Value) error, words ...string)) (form func() uint16)
 
 	// Logger receives warnings about nodes that may evict keys or show no run_id. Nil
 	// disables them.

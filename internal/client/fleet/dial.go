@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -15,7 +16,6 @@ import (
 // dial is the goroutine of one dialer: it tries until it has a working connection or the fleet is closed. A node that
 // is down has exactly one. Attempt 0 is the node's first, and the only one without a pause before it.
 func (f *Fleet) dial(index, attempt int) {
-	defer f.dials.Done()
 	n := f.nodes[index]
 	d := dialer{fleet: f, addr: f.cfg.Addresses[index]}
 	f.lock.Lock()
@@ -35,7 +35,7 @@ func (f *Fleet) dial(index, attempt int) {
 		}
 		closed := f.closed
 		if err != nil && !closed {
-			n.cause = &notSent{&conn.Error{Addr: n.addr, Op: "dial", Err: f.causeOf(err)}}
+			n.cause = n.unsent("dial", f.causeOf(err))
 		}
 		cause = n.cause
 		if err != nil && !closed && known.isNew(cause) && attempt > 0 && f.cfg.OnStays != nil {
@@ -43,8 +43,7 @@ func (f *Fleet) dial(index, attempt int) {
 		}
 		f.lock.Unlock()
 		if err == nil {
-			warn(func() { id.warn(f.cfg.Logger, n.addr, before) }) // not under the lock: it may be slow
-			warn(func() { f.warnNoRunID(n, id) })
+			f.warn(n, id, before)
 		}
 		if attempt == 0 {
 			f.first.Done()
@@ -55,10 +54,22 @@ func (f *Fleet) dial(index, attempt int) {
 	}
 }
 
-// warn calls a logger. Its panic does not end the dialer.
-func warn(log func()) {
+// warn logs a node that may drop keys before their time, once for each server process at an address, and one without
+// a run_id at every connect. before is the identity from the last connection. A logger is user code: it is called
+// without the lock, and its panic does not end the dialer.
+func (f *Fleet) warn(n *node, id, before identity) {
 	defer func() { _ = recover() }()
-	log()
+	log := f.cfg.Logger
+	if log == nil {
+		return
+	}
+	if id.runID == "" && !n.persistent && !f.cfg.TrustRestarts {
+		log.Warn("redlock: node does not show its run_id (INFO server): it has no quarantine after a restart", "node", n.addr, "error", id.refused)
+	}
+	if id.mayEvict() && (id.runID != before.runID || id.policy != before.policy) {
+		log.Warn("redlock: node may evict locks when its memory is short; set its maxmemory-policy to "+noEviction,
+			"node", n.addr, "policy", id.policy)
+	}
 }
 
 // adopt brings a new connection in. It owns nc, also when it fails. The lock is
@@ -66,7 +77,7 @@ func warn(log func()) {
 func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
 	err := f.mayAdopt(n, id)
 	if err != nil {
-		f.hangUp(nc)
+		hangUp(&f.dials, nc, false)
 		return err
 	}
 	s, err := f.poller.adopt(nc, n.index)
@@ -83,15 +94,26 @@ func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
 	return nil
 }
 
-// hangUp closes a connection not adopted. To close a Dialer's own is user code, and may block or panic; the caller
-// may hold the lock.
-func (f *Fleet) hangUp(nc net.Conn) {
-	f.dials.Add(1) // Drain waits for it, as for the caller
-	go func() {
-		defer f.dials.Done()
+// hangUp closes a connection, in a goroutine of all: to close a Dialer's own is user code, and may block or panic,
+// while the caller may hold the lock. The socket below TLS is closed: Close of the TLS connection writes, and may
+// block. With reset set the kernel drops the unsent bytes and resets the connection, if that is a TCP socket.
+func hangUp(all *sync.WaitGroup, nc net.Conn, reset bool) {
+	all.Go(func() {
 		defer func() { _ = recover() }()
-		_ = transport(nc).Close()
-	}()
+		nc := transport(nc)
+		if tcp, ok := nc.(*net.TCPConn); ok && reset {
+			_ = tcp.SetLinger(0) // best effort: the socket may be gone already
+		}
+		_ = nc.Close()
+	})
+}
+
+// transport is the socket below a TLS connection, or nc itself.
+func transport(nc net.Conn) net.Conn {
+	if wrapped, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		return wrapped.NetConn()
+	}
+	return nc
 }
 
 func (f *Fleet) mayAdopt(n *node, id identity) error {
@@ -183,7 +205,7 @@ func (d *dialer) try(ctx context.Context) (nc net.Conn, id identity, err error) 
 				err = brokenOff("while dialing", v)
 			}
 			if err != nil && nc != nil {
-				d.fleet.hangUp(nc)
+				hangUp(&d.fleet.dials, nc, false)
 				nc = nil
 			}
 		}()
@@ -225,7 +247,7 @@ func (d *dialer) open(ctx context.Context) (net.Conn, error) {
 	opened := false
 	defer func() {
 		if !opened { // TLSFor may panic
-			d.fleet.hangUp(nc)
+			hangUp(&d.fleet.dials, nc, false)
 		}
 	}()
 	if tcp, ok := nc.(*net.TCPConn); ok {

@@ -1,6 +1,6 @@
 // Package fleet connects a client to its nodes: connections, the handshake, the queue of replies owed by each node,
 // and reconnects. It knows no locks: it sends bytes encoded by its owner. A [Form] is a number for the encoding of a
-// node's commands; a [Prober] of the owner finds it in the handshake. The errors of nodes are those of package conn.
+// node's commands; the owner's probes find it in the handshake. The errors of nodes are those of package conn.
 //
 // # Ownership
 //

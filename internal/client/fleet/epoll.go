@@ -36,38 +36,38 @@ type epoll struct {
 }
 
 const (
-	sysEpollPwait2 = 441 // the same number on every architecture
-	wakeEvent      = -1  // in place of a node's index
+	sysEpollPwait2 = 441                                  // the same number on every architecture
+	wakeEvent      = -1                                   // in place of a node's index
+	watched        = syscall.EPOLLIN | syscall.EPOLLRDHUP // of each socket
 )
 
-func newRawPoller() (poller, error) {
-	p := new(epoll)
-	var err error
-	if p.all, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
-		return nil, fmt.Errorf("conn: epoll_create1: %w", err)
-	}
+func newRawPoller() (_ poller, err error) {
+	p := &epoll{all: -1}
+	defer func() {
+		if err != nil {
+			p.close()
+			err = fmt.Errorf("conn: epoll: %w", err)
+		}
+	}()
 	if p.readableFD, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
-		syscall.Close(p.all)
-		return nil, fmt.Errorf("conn: epoll_create1: %w", err)
-	}
-	if err = p.addWaker(); err != nil {
-		syscall.Close(p.all)
-		syscall.Close(p.readableFD)
 		return nil, err
 	}
-	err = p.ctl(p.readableFD, syscall.EPOLL_CTL_ADD, p.all, 0, 0)
-	if err == nil {
-		err = syscall.SetNonblock(p.readableFD, true) // or os.NewFile takes it for a blocking file
-	}
-	if err == nil {
-		p.readable = os.NewFile(uintptr(p.readableFD), "epoll")
-		p.raw, err = p.readable.SyscallConn()
-	}
+	err = syscall.SetNonblock(p.readableFD, true) // or os.NewFile takes it for a blocking file
+	p.readable = os.NewFile(uintptr(p.readableFD), "epoll")
 	if err != nil {
-		syscall.Close(p.all)
-		syscall.Close(p.readableFD)
-		p.waker.Close()
-		return nil, fmt.Errorf("conn: nested epoll: %w", err)
+		return nil, err
+	}
+	if p.raw, err = p.readable.SyscallConn(); err != nil {
+		return nil, err
+	}
+	if p.all, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
+		return nil, err
+	}
+	if err = p.ctl(p.readableFD, syscall.EPOLL_CTL_ADD, p.all, 0, 0); err != nil {
+		return nil, err
+	}
+	if err = p.addWaker(); err != nil {
+		return nil, err
 	}
 	p.isReadable = func(fd uintptr) bool {
 		n, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, fd,
@@ -83,14 +83,10 @@ func newRawPoller() (poller, error) {
 func (p *epoll) addWaker() error {
 	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_CLOEXEC, 0)
 	if errno != 0 {
-		return fmt.Errorf("conn: eventfd: %w", errno)
+		return errno
 	}
 	p.waker = os.NewFile(fd, "eventfd")
-	if err := p.ctl(p.all, syscall.EPOLL_CTL_ADD, int(fd), syscall.EPOLLIN, wakeEvent); err != nil {
-		p.waker.Close()
-		return fmt.Errorf("conn: epoll_ctl: %w", err)
-	}
-	return nil
+	return p.ctl(p.all, syscall.EPOLL_CTL_ADD, int(fd), syscall.EPOLLIN, wakeEvent)
 }
 
 var once = binary.NativeEndian.AppendUint64(nil, 1)
@@ -115,20 +111,11 @@ func (p *epoll) adopt(nc net.Conn, node int) (sock, error) {
 		return nil, err
 	}
 	s := &raw{fd: int32(fd), epoll: p, node: int32(node)}
-	if err := p.ctl(p.all, syscall.EPOLL_CTL_ADD, fd, syscall.EPOLLIN|syscall.EPOLLRDHUP, s.node); err != nil {
+	if err := p.ctl(p.all, syscall.EPOLL_CTL_ADD, fd, watched, s.node); err != nil {
 		s.close(true)
 		return nil, err
 	}
 	return s, nil
-}
-
-// watch switches the report of room to write on or off.
-func (p *epoll) watch(s *raw, write bool) {
-	events := uint32(syscall.EPOLLIN | syscall.EPOLLRDHUP)
-	if write {
-		events |= syscall.EPOLLOUT
-	}
-	_ = p.ctl(p.all, syscall.EPOLL_CTL_MOD, int(s.fd), events, s.node)
 }
 
 func (p *epoll) canBlock() bool { return true }

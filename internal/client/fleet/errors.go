@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,21 +10,32 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/refusal"
 )
 
-// misconfigured reports whether a node must not be used for locks, now or later, healthy or not: it is another node's
-// second address, a replica, part of a cluster, or a sentinel. A client should not start with one.
-func misconfigured(err error) bool {
-	return errors.Is(err, conn.ErrSameServer) || errors.Is(err, conn.ErrNotMaster) ||
-		errors.Is(err, conn.ErrCluster) || errors.Is(err, conn.ErrSentinel)
+// Classes of errors that keep a node down. An error is of the first that it is.
+var (
+	misfits = []error{conn.ErrNotMaster, conn.ErrCluster, conn.ErrSentinel, conn.ErrSameServer}
+	lasting = append([]error{
+		conn.ErrAuth, conn.ErrForbidden, conn.ErrUnscripted, conn.ErrNoRunID, conn.ErrTooOld,
+		conn.ErrNotRESP, conn.ErrNotTLS, conn.ErrUntrusted, refusal.ErrProtected, conn.ErrRefused,
+	}, misfits...)
+	named = append([]error{refusal.ErrCrowded, conn.ErrStalled, os.ErrDeadlineExceeded}, lasting...)
+)
+
+func classOf(err error, classes []error) error {
+	for _, class := range classes {
+		if errors.Is(err, class) {
+			return class
+		}
+	}
+	return nil
 }
 
-// permanent reports whether only a change of configuration, here or on the server, will end err: a misconfigured
-// node, refused credentials, missing permissions or scripts, unknown commands, untrusted certificates, and other
-// protocols than ours. Such a node is dialed at most once a second.
-func permanent(err error) bool {
-	return misconfigured(err) || errors.Is(err, conn.ErrAuth) || errors.Is(err, conn.ErrForbidden) || errors.Is(err, conn.ErrNoRunID) || errors.Is(err, conn.ErrTooOld) ||
-		errors.Is(err, conn.ErrUnscripted) || errors.Is(err, conn.ErrNotRESP) || errors.Is(err, conn.ErrNotTLS) ||
-		errors.Is(err, conn.ErrRefused) || errors.Is(err, conn.ErrUntrusted) || errors.Is(err, refusal.ErrProtected)
-}
+// misconfigured reports whether a node must not be used for locks, now or later, healthy or not: it is another node's
+// second address, a replica, part of a cluster, or a sentinel. A client should not start with one.
+func misconfigured(err error) bool { return classOf(err, misfits) != nil }
+
+// permanent reports whether only a change of configuration, here or on the server, will end err. Such a node is
+// dialed at most once a second.
+func permanent(err error) bool { return classOf(err, lasting) != nil }
 
 // classes is the kinds of errors that kept a node down, each to be reported once.
 type classes []string
@@ -33,18 +43,11 @@ type classes []string
 // maxClasses bounds how many are told apart.
 const maxClasses = 16
 
-// isNew notes the class of an error, and reports whether it is new. The class is one of the errors below, or else the
-// innermost error, such as "connection refused".
+// isNew notes the class of an error, and reports whether it is new. The class is a named one, or else the innermost
+// error, such as "connection refused".
 func (c *classes) isNew(err error) bool {
-	class := ""
-	for _, of := range []error{
-		conn.ErrAuth, conn.ErrForbidden, conn.ErrUnscripted, conn.ErrNotMaster, conn.ErrCluster, conn.ErrSentinel, conn.ErrSameServer, conn.ErrNoRunID, conn.ErrTooOld, conn.ErrNotRESP,
-		conn.ErrNotTLS, conn.ErrUntrusted, refusal.ErrProtected, refusal.ErrCrowded, conn.ErrRefused, conn.ErrStalled, os.ErrDeadlineExceeded,
-	} {
-		if errors.Is(err, of) {
-			class = of.Error()
-			break
-		}
+	if class := classOf(err, named); class != nil {
+		err = class
 	}
 	for inner := err; inner != nil; {
 		err, inner = inner, errors.Unwrap(inner)
@@ -52,7 +55,7 @@ func (c *classes) isNew(err error) bool {
 			inner = hidden.err
 		}
 	}
-	class = cmp.Or(class, fmt.Sprint(err)) // unlike Error it may be called on a nil inside
+	class := fmt.Sprint(err) // unlike Error it may be called on a nil inside
 	if slices.Contains(*c, class) || len(*c) == maxClasses {
 		return false
 	}
@@ -60,8 +63,8 @@ func (c *classes) isNew(err error) bool {
 	return true
 }
 
-// notSent marks a cause with ErrNotSent: no byte of a command was written.
-type notSent struct{ cause error }
+// notSent marks a node's failure with ErrNotSent: no byte of a command was written.
+type notSent struct{ cause *conn.Error }
 
 func (e *notSent) Error() string { return e.cause.Error() }
 func (e *notSent) Unwrap() error { return e.cause }

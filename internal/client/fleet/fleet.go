@@ -53,8 +53,7 @@ func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 	f.enlist()
 	f.first.Add(len(f.nodes))
 	for i := range f.nodes {
-		f.dials.Add(1)
-		go f.dial(i, 0)
+		f.dials.Go(func() { f.dial(i, 0) })
 	}
 	return f, nil
 }
@@ -158,8 +157,8 @@ func (f *Fleet) reap() {
 			n.down(n.fault)
 			again = true
 			if !f.closed {
-				f.dials.Add(1)
-				go f.dial(i, n.redial())
+				attempt := n.redial()
+				f.dials.Go(func() { f.dial(i, attempt) })
 			}
 		}
 	}
@@ -196,7 +195,7 @@ func (f *Fleet) Close() {
 		if n.sock != nil {
 			n.fault = conn.ErrClosed
 		}
-		n.cause = &notSent{conn.ErrClosed}
+		n.cause = n.unsent("write", conn.ErrClosed)
 	}
 	f.reap()
 	f.poller.close()

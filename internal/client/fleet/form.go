@@ -1,23 +1,9 @@
 package fleet
 
-import (
-	"slices"
-
-	"github.com/redlock-go/redlock/resp"
-)
+import "slices"
 
 // Form is the number of the encoding of a node's commands. Only the owner of the fleet knows its meaning.
 type Form uint16
-
-// Prober is the owner's part of one handshake: commands to find the form of a node.
-type Prober interface {
-	Len() int               // commands
-	Command(i int) []string // as words
-	// Answer takes in the reply to command i; all of them, in order. An error ends
-	// the connection.
-	Answer(i int, reply *resp.Value) error
-	Form() uint16 // as shown by the answers
-}
 
 // Forms returns the forms of the nodes up, each once. The slice belongs to the fleet, and changes with them.
 func (f *Fleet) Forms() []Form { return f.forms }

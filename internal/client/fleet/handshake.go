@@ -36,6 +36,7 @@ type greeter struct {
 	hello          bool // speak RESP3
 	user, password string
 	id             identity
+	form           func() uint16 // once all is answered; nil: 0
 }
 
 // secret reports whether the handshake has a password. Then errors show no answer, since
@@ -87,6 +88,9 @@ func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
 			return identity{}, err
 		}
 	}
+	if g.form != nil {
+		g.id.form = Form(g.form())
+	}
 	return g.id, r.end()
 }
 
@@ -117,21 +121,10 @@ func (g *greeter) greetings() []greeting {
 	if g.database != 0 {
 		gs = append(gs, greeting{[]string{"SELECT", strconv.Itoa(g.database)}, selected})
 	}
-	return append(gs, g.probes()...)
-}
-
-// probes are the owner's commands. The form is set after the last answer.
-func (g *greeter) probes() (gs []greeting) {
-	if g.cfg.Probes == nil {
-		return nil
-	}
-	p := g.cfg.Probes()
-	for i := range p.Len() {
-		gs = append(gs, greeting{p.Command(i), func(v *resp.Value) error {
-			err := p.Answer(i, v)
-			g.id.form = Form(p.Form())
-			return err
-		}})
+	if g.cfg.Probes != nil {
+		g.form = g.cfg.Probes(func(answer func(*resp.Value) error, words ...string) {
+			gs = append(gs, greeting{words, answer})
+		})
 	}
 	return gs
 }

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,16 +119,8 @@ func checkRole(mode, role string) error {
 	return nil
 }
 
-// warn logs a node that may drop keys before their time, once for each server process
-// at an address. before is the identity from the last connection.
-func (id *identity) warn(log *slog.Logger, addr string, before identity) {
-	safe := id.policy == "" || id.policy == noEviction
-	if log == nil || safe || id.runID == before.runID && id.policy == before.policy {
-		return
-	}
-	log.Warn("redlock: node may evict locks when its memory is short; set its maxmemory-policy to "+noEviction,
-		"node", addr, "policy", id.policy)
-}
+// mayEvict reports whether the server says that it drops keys when its memory is short.
+func (id *identity) mayEvict() bool { return id.policy != "" && id.policy != noEviction }
 
 // word is s if it reads like a name, a version or an id, and "" otherwise.
 func word(s string) string {

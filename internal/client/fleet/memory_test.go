@@ -136,5 +136,4 @@ func (n *memoryNode) recv(b []byte) (int, error) {
 	return k, nil
 }
 
-func (n *memoryNode) again()     {}
 func (n *memoryNode) close(bool) { _ = n.nc.Close() }

@@ -35,8 +35,8 @@ type node struct {
 	form       Form     // of its commands
 	server     string   // its product and version
 	quarantine quarantine
-	cause      error // why it is down, wrapped in notSent
-	fault      error // set while up: close at the next reap, for this reason
+	cause      *notSent // why it is down
+	fault      error    // set while up: close at the next reap, for this reason
 
 	attempt int           // the number of the dial of sock
 	since   clock.Instant // when
@@ -58,8 +58,13 @@ type node struct {
 
 func newNode(f *Fleet, index int, addr conn.Address) *node {
 	n := &node{index: index, addr: addr.String(), persistent: addr.Persistent, fleet: f}
-	n.cause = &notSent{&conn.Error{Addr: n.addr, Op: "write", Err: conn.ErrDown}}
+	n.cause = n.unsent("write", conn.ErrDown)
 	return n
+}
+
+// unsent is a failure of the node before anything was written.
+func (n *node) unsent(op string, err error) *notSent {
+	return &notSent{&conn.Error{Addr: n.addr, Op: op, Err: err}}
 }
 
 // up begins a connection's life.
@@ -90,11 +95,10 @@ func (n *node) redial() int {
 
 // down ends it, and fails what it still owes.
 func (n *node) down(err error) {
-	failure := &conn.Error{Addr: n.addr, Op: "read", Err: n.fleet.causeOf(err)}
 	n.sock.close(n.owed.len > 0)
 	n.fleet.cfg.Servers.leave(n.id.runID)
 	n.sock, n.fault, n.opening = nil, nil, nil
-	n.cause = &notSent{failure}
+	n.cause = n.unsent("read", n.fleet.causeOf(err))
 	n.fleet.enlist()
 	n.fleet.disconnected(n)
 	owed := n.owed
@@ -104,7 +108,7 @@ func (n *node) down(err error) {
 		from := owed.next // in a separate statement: pop changes it
 		b := owed.pop()
 		if written > 0 || partly {
-			b.Owner.Fail(n.index, from, failure)
+			b.Owner.Fail(n.index, from, n.cause.cause)
 		} else {
 			b.Owner.Fail(n.index, from, n.cause)
 		}
@@ -169,8 +173,7 @@ func (n *node) flush() {
 func (n *node) receive(now clock.Instant) {
 	for left := maxReceive; n.fault == nil; {
 		if left <= 0 {
-			n.sock.again()
-			return
+			return // the poller reports it again
 		}
 		k, err := n.sock.recv(n.in[n.w:])
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/resp"
 )
 
 var (
@@ -68,7 +69,9 @@ func TestFormsWithinAccessLists(t *testing.T) {
 					server.LoadScripts()
 				}
 				r := newTestFleet(t, false, nil, onServer(server), with("", password, 0), func(cfg *Config) {
-					cfg.Probes = func() Prober { return command.NewProbes(test.force, nil) }
+					cfg.Probes = func(ask func(func(*resp.Value) error, ...string)) func() uint16 {
+						return command.NewProbes(test.force, nil, ask).Form
+					}
 					if test.lacks == "select" {
 						cfg.Addresses[0].Database = 1
 					}

@@ -50,34 +50,19 @@ func (p *pump) recv(b []byte) (int, error) {
 	n := copy(b, p.in)
 	p.in = p.in[:copy(p.in, p.in[n:])]
 	p.readable.Signal()
-	if p.err != nil {
-		// One report may cover both these bytes and the error, and a caller with room left does not read again.
+	if len(p.in) > 0 || p.err != nil {
+		// The caller may stop here, and the report that has led it here may have been of the rest too.
 		p.poller.report(p.node)
 	}
 	return n, nil
 }
-
-// again reports the node at once, also where recv has just emptied the pump: one
-// report too many is harmless, one too few is not.
-func (p *pump) again() { p.poller.report(p.node) }
 
 func (p *pump) close(reset bool) {
 	p.mu.Lock()
 	p.closed = true
 	p.fail(net.ErrClosed)
 	p.mu.Unlock()
-	// Close the socket below TLS: Close of the TLS connection writes, and may
-	// block. Close of a Dialer's connection may block too, and the fleet's lock is
-	// held here, so a goroutine calls it.
-	p.poller.pumps.Add(1)
-	go func() {
-		defer p.poller.pumps.Done()
-		defer p.recover()
-		if reset {
-			setReset(p.nc)
-		}
-		_ = transport(p.nc).Close()
-	}()
+	hangUp(&p.poller.pumps, p.nc, reset)
 }
 
 // recover turns a panic of a Dialer's connection, or the end of our goroutine by it, into a failure of the
@@ -105,7 +90,6 @@ func (p *pump) fail(err error) {
 }
 
 func (p *pump) readLoop() {
-	defer p.poller.pumps.Done()
 	defer p.recover()
 	buf := make([]byte, readBuffer)
 	for {
@@ -134,7 +118,6 @@ func (p *pump) readLoop() {
 }
 
 func (p *pump) writeLoop() {
-	defer p.poller.pumps.Done()
 	defer p.recover()
 	for {
 		p.mu.Lock()
@@ -181,9 +164,8 @@ func newPumpPoller(nodes int) *pumpPoller {
 func (pp *pumpPoller) adopt(nc net.Conn, node int) (sock, error) {
 	p := &pump{nc: nc, node: node, poller: pp}
 	p.readable.L, p.writable.L = &p.mu, &p.mu
-	pp.pumps.Add(2)
-	go p.readLoop()
-	go p.writeLoop()
+	pp.pumps.Go(p.readLoop)
+	pp.pumps.Go(p.writeLoop)
 	return p, nil
 }
 
@@ -241,18 +223,3 @@ func (pp *pumpPoller) close() {
 }
 
 func (pp *pumpPoller) drain() { pp.pumps.Wait() }
-
-// transport is the socket below a TLS connection, or nc itself.
-func transport(nc net.Conn) net.Conn {
-	if wrapped, ok := nc.(interface{ NetConn() net.Conn }); ok {
-		return wrapped.NetConn()
-	}
-	return nc
-}
-
-// setReset makes Close of nc drop the unsent bytes and reset the connection, if the socket below it is a TCP socket.
-func setReset(nc net.Conn) {
-	if tcp, ok := transport(nc).(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // best effort: the socket may be gone already
-	}
-}

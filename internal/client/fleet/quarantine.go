@@ -48,13 +48,6 @@ func (f *Fleet) checkRestart(n *node, id identity) {
 	}
 }
 
-// warnNoRunID logs, at every connect, a node without a run_id: its restarts are not seen.
-func (f *Fleet) warnNoRunID(n *node, id identity) {
-	if log := f.cfg.Logger; log != nil && id.runID == "" && !n.persistent && !f.cfg.TrustRestarts {
-		log.Warn("redlock: node does not show its run_id (INFO server): it has no quarantine after a restart", "node", n.addr, "error", id.refused)
-	}
-}
-
 // NoteTTL notes that a sent key may live for d from now on. The longest one is the wait of a restarted node.
 func (f *Fleet) NoteTTL(d time.Duration) { f.longest = max(f.longest, d) }
 

@@ -72,10 +72,15 @@ func (s *raw) send(b []byte) (int, error) {
 
 // watchWrite asks for a report when a full kernel buffer has room again.
 func (s *raw) watchWrite(on bool) {
-	if on != s.full {
-		s.full = on
-		s.epoll.watch(s, on)
+	if on == s.full {
+		return
 	}
+	s.full = on
+	events := uint32(watched)
+	if on {
+		events |= syscall.EPOLLOUT
+	}
+	_ = s.epoll.ctl(s.epoll.all, syscall.EPOLL_CTL_MOD, int(s.fd), events, s.node)
 }
 
 func (s *raw) recv(b []byte) (int, error) {
@@ -97,9 +102,6 @@ func (s *raw) recv(b []byte) (int, error) {
 		}
 	}
 }
-
-// again has nothing to do: epoll is level-triggered, also to an arm after the bytes.
-func (s *raw) again() {}
 
 func (s *raw) close(reset bool) {
 	if s.closed {

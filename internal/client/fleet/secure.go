@@ -56,7 +56,7 @@ func (d *dialer) answersInTheClear(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	defer d.fleet.hangUp(nc)
+	defer hangUp(&d.fleet.dials, nc, false)
 	defer abortWith(ctx, nc)()
 	if _, err := nc.Write([]byte(ping)); err != nil {
 		return false

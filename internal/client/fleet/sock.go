@@ -14,12 +14,9 @@ type sock interface {
 	// send hands b, or the first part of it, to the kernel. Fewer bytes than len(b) without an error mean a full
 	// kernel buffer: the poller reports the sock when there is room again.
 	send(b []byte) (int, error)
-	// recv reads what has arrived: 0 bytes and no error if nothing has. The end of
-	// the stream is io.EOF.
+	// recv reads what has arrived: 0 bytes and no error if nothing has. The end of the stream is io.EOF. The poller
+	// reports the sock again while recv has left something.
 	recv(b []byte) (int, error)
-	// again has the poller report the sock once more: its caller stops reading before recv has brought less than
-	// asked for.
-	again()
 	// close frees the sock. With reset set the kernel drops the unsent bytes and resets the connection, so nothing is
 	// delivered late.
 	close(reset bool)

@@ -1,17 +1,12 @@
 package fleet
 
-import (
-	"time"
-
-	"github.com/redlock-go/redlock/conn"
-)
+import "time"
 
 // Node is the state of one node of a [Fleet] at one moment.
 type Node struct {
-	Index int    // its place in the configuration, from 0
-	Addr  string // without credentials
-	Up    bool   // it has a connection
-	Err   error  // why it has none, an *Error; nil while up; never a credential
+	Addr string // without credentials
+	Up   bool   // it has a connection
+	Err  error  // why it has none, an *Error; nil while up; never a credential
 	// Lasting: only a change of configuration ends Err, here or on the server. Unfit: the node must not be used for
 	// locks, healthy or not. It is another node's second address, a replica, part of a cluster, or a sentinel.
 	Lasting, Unfit bool
@@ -43,13 +38,11 @@ type Node struct {
 	InFlight int
 }
 
-// Node returns the state of a node. It is called with the lock held, and allocates
-// nothing unless the fleet is closed.
+// Node returns the state of a node. It is called with the lock held, and allocates nothing.
 func (f *Fleet) Node(i int) Node {
 	n := f.nodes[i]
 	s := Node{
-		Index: i, Addr: n.addr,
-		Up: n.sock != nil, Err: n.why(),
+		Addr: n.addr, Up: n.sock != nil,
 		Quarantined: f.quarantinedFor(n), Unmet: n.quarantine.unmet, Uptime: n.id.uptime, Server: n.server, RunID: n.id.runID, Form: n.form,
 		Connects:   n.history.connects,
 		RoundTrips: n.history.trips, RoundTrip: n.history.smoothed, RoundTripMax: n.history.longest,
@@ -58,24 +51,10 @@ func (f *Fleet) Node(i int) Node {
 	if s.Up {
 		s.Connection, s.Pushes = n.history.connects, n.id.resp3
 	} else {
+		s.Err = n.cause.cause
 		s.Lasting, s.Unfit = permanent(s.Err), misconfigured(s.Err)
 	}
 	return s
-}
-
-// why returns why a node is down, as an *Error and without the mark ErrNotSent; or nil.
-func (n *node) why() error {
-	if n.sock != nil {
-		return nil
-	}
-	err := n.cause
-	if marked, ok := err.(*notSent); ok {
-		err = marked.cause
-	}
-	if _, ok := err.(*conn.Error); !ok {
-		err = &conn.Error{Addr: n.addr, Op: "write", Err: err}
-	}
-	return err
 }
 
 // history is the statistics of a node over all its connections.

@@ -27,6 +27,7 @@ import (
 	"github.com/redlock-go/redlock/internal/client/waiting"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
+	"github.com/redlock-go/redlock/resp"
 )
 
 // Group is the nodes of one quorum and everything sent to them. It is safe for concurrent use.
@@ -72,7 +73,9 @@ func New(cfg Config) (*Group, error) {
 	})
 	g.fence.Start(g.engine)
 	cfg.Conn.Clock, cfg.Conn.Logger, cfg.Conn.Servers = g.clock, cfg.Logger, cfg.Servers
-	cfg.Conn.Probes = func() fleet.Prober { return command.NewProbes(cfg.Scripted, g.fence.Encode()) }
+	cfg.Conn.Probes = func(ask func(func(*resp.Value) error, ...string)) func() uint16 {
+		return command.NewProbes(cfg.Scripted, g.fence.Encode(), ask).Form
+	}
 	if err := g.Connect(cfg.Conn, g.engine, g.fence); err != nil {
 		return nil, fmt.Errorf("redlock: %w", err)
 	}

@@ -19,23 +19,18 @@ const (
 // scripts it needs. Their key is absent, so they change nothing. One Probes is used for one
 // connection.
 type Probes struct {
-	form  Form
-	asked []probe
+	form Form
+	ask  func(answer func(*resp.Value) error, words ...string)
 }
 
-// probe is one command and the function that reads its reply.
-type probe struct {
-	words  []string
-	answer func(*resp.Value) error
-}
-
-// NewProbes returns the probes of one connection; with scripted native commands are not tried.
-// fence is nil if the scripts of package fencing are not needed.
-func NewProbes(scripted bool, fence *Fence) *Probes {
-	p := new(Probes)
+// NewProbes makes the probes of one connection, by a call of ask for each command. answer reads the
+// reply; all of them are read in order, and after an error the node cannot be used. With scripted
+// native commands are not tried. fence is nil if the scripts of package fencing are not needed.
+func NewProbes(scripted bool, fence *Fence, ask func(answer func(*resp.Value) error, words ...string)) *Probes {
+	p := &Probes{ask: ask}
 	if !scripted {
-		p.add(p.releasesBy(DelIfEq), "DELIFEQ", probeKey, probeToken)
-		p.add(p.releasesBy(DelEx), "DELEX", probeKey, "IFEQ", probeToken)
+		p.ask(p.releasesBy(DelIfEq), "DELIFEQ", probeKey, probeToken)
+		p.ask(p.releasesBy(DelEx), "DELEX", probeKey, "IFEQ", probeToken)
 	}
 	p.script(Release, ReleaseScript, ReleaseSHA1, "1", probeKey, probeToken)
 	p.script(Extend, ExtendScript, ExtendSHA1, "1", probeKey, probeToken, "1000")
@@ -53,20 +48,6 @@ func (p *Probes) fence(fence *Fence) {
 	p.script(Extend, fencing.ExtendScript, fencing.ExtendSHA1, "1", fence.Set, probeToken)
 	p.script(Acquire, fencing.MemberScript, fencing.MemberSHA1, "1", fence.Set, "read", probeToken)
 }
-
-func (p *Probes) add(answer func(*resp.Value) error, words ...string) {
-	p.asked = append(p.asked, probe{words, answer})
-}
-
-// Len is the number of commands.
-func (p *Probes) Len() int { return len(p.asked) }
-
-// Command is command i, as words.
-func (p *Probes) Command(i int) []string { return p.asked[i].words }
-
-// Answer reads the reply to command i; all of them, in order. After an error the node cannot be
-// used.
-func (p *Probes) Answer(i int, v *resp.Value) error { return p.asked[i].answer(v) }
 
 // Form is the form shown by the answers.
 func (p *Probes) Form() uint16 { return uint16(p.form) }
@@ -100,7 +81,7 @@ func probed(v *resp.Value, fits bool) (works bool, err error) {
 // the node needs it.
 func (p *Probes) script(k Kind, text, sha string, try ...string) {
 	var load error // why it is needed and could not be loaded
-	p.add(func(v *resp.Value) error {
+	p.ask(func(v *resp.Value) error {
 		if !v.IsError() {
 			if string(v.Bytes) != sha {
 				return errors.New("server names a script differently")
@@ -118,7 +99,7 @@ func (p *Probes) script(k Kind, text, sha string, try ...string) {
 		}
 		return nil
 	}, "SCRIPT", "LOAD", text)
-	p.add(func(v *resp.Value) error {
+	p.ask(func(v *resp.Value) error {
 		if !v.IsError() || refusal.OfKey(v.Bytes) {
 			return nil
 		}

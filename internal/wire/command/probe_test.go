@@ -33,27 +33,32 @@ const (
 )
 
 // probeWith answers the probes by their first word, and all others as Redis 7 does. It returns the
-// first error.
-func (p *Probes) probeWith(t *testing.T, answers map[string]string) (err error) {
-	for i := range p.Len() {
-		words := p.Command(i)
-		reply, found := answers[words[0]]
+// form, and the first error.
+func probeWith(t *testing.T, scripted bool, answers map[string]string) (form Form, err error) {
+	type probe struct {
+		answer func(*resp.Value) error
+		words  []string
+	}
+	var asked []probe
+	p := NewProbes(scripted, nil, func(answer func(*resp.Value) error, words ...string) { asked = append(asked, probe{answer, words}) })
+	for _, one := range asked {
+		reply, found := answers[one.words[0]]
 		switch {
 		case found:
-		case words[0] == "SCRIPT" && words[2] == ReleaseScript:
+		case one.words[0] == "SCRIPT" && one.words[2] == ReleaseScript:
 			reply = "$40\r\n" + ReleaseSHA1 + "\r\n"
-		case words[0] == "SCRIPT":
+		case one.words[0] == "SCRIPT":
 			reply = "$40\r\n" + ExtendSHA1 + "\r\n"
-		case words[0] == "EVALSHA":
+		case one.words[0] == "EVALSHA":
 			reply = "*1\r\n:0\r\n"
 		default:
 			reply = unknown
 		}
-		if err = p.Answer(i, value(t, reply)); err != nil {
-			return err
+		if err = one.answer(value(t, reply)); err != nil {
+			return 0, err
 		}
 	}
-	return nil
+	return Form(p.Form()), nil
 }
 
 // TestFormIsFoundByAsking, not by the server's name for itself.
@@ -76,14 +81,14 @@ func TestFormIsFoundByAsking(t *testing.T) {
 		"busy":                 {"-BUSY\r\n", unknown, Scripts},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := NewProbes(false, nil)
-			require.NoError(t, p.probeWith(t, map[string]string{"DELIFEQ": test.delifeq, "DELEX": test.delex}))
-			assert.Equal(t, test.want, Form(p.Form()))
+			form, err := probeWith(t, false, map[string]string{"DELIFEQ": test.delifeq, "DELEX": test.delex})
+			require.NoError(t, err)
+			assert.Equal(t, test.want, form)
 		})
 	}
-	p := NewProbes(true, nil)
-	require.NoError(t, p.probeWith(t, map[string]string{"DELIFEQ": no}))
-	assert.Equal(t, Scripts, Form(p.Form()))
+	form, err := probeWith(t, true, map[string]string{"DELIFEQ": no})
+	require.NoError(t, err)
+	assert.Equal(t, Scripts, form)
 }
 
 // TestScriptsThatFail: the scripts must be loaded, and must be right; extends need them on every
@@ -106,7 +111,7 @@ func TestScriptsThatFail(t *testing.T) {
 		{"EVALSHA", "-CLUSTERDOWN Hash slot not served\r\n", refusal.ErrCluster},
 	} {
 		for _, delifeq := range []string{unknown, no} {
-			err := NewProbes(false, nil).probeWith(t, map[string]string{test.word: test.reply, "DELIFEQ": delifeq})
+			_, err := probeWith(t, false, map[string]string{test.word: test.reply, "DELIFEQ": delifeq})
 			if test.want == errAny {
 				assert.Error(t, err, test.reply)
 			} else {
@@ -116,9 +121,10 @@ func TestScriptsThatFail(t *testing.T) {
 	}
 	// Neither loaded nor allowed to be called.
 	forbidden := map[string]string{"SCRIPT": noRight, "EVALSHA": noRight}
-	assert.ErrorContains(t, NewProbes(false, nil).probeWith(t, forbidden), "script|load")
+	_, err := probeWith(t, false, forbidden)
+	assert.ErrorContains(t, err, "script|load")
 	for _, kind := range []string{"DELIFEQ", "DELEX", "EVALSHA"} { // of a type foreign to the command
-		err := NewProbes(false, nil).probeWith(t, map[string]string{kind: "+PONG\r\n"})
+		_, err := probeWith(t, false, map[string]string{kind: "+PONG\r\n"})
 		if kind != "EVALSHA" { // its answer does not matter
 			assert.ErrorIs(t, err, refusal.ErrUnfit, kind)
 		}
@@ -129,10 +135,9 @@ var errAny = refusal.ErrUnfit // stands for any
 
 // TestProbesChangeNothing: all are about the key of no lock.
 func TestProbesChangeNothing(t *testing.T) {
-	p := NewProbes(false, nil)
-	for i := range p.Len() {
-		if words := p.Command(i); words[0] != "SCRIPT" {
+	NewProbes(false, nil, func(_ func(*resp.Value) error, words ...string) {
+		if words[0] != "SCRIPT" {
 			assert.Contains(t, strings.Join(words, " "), probeKey+" ")
 		}
-	}
+	})
 }
