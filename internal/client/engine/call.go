@@ -21,9 +21,9 @@ type Call struct {
 // Complete implements Completion. The driver calls it, for it is no user code.
 func (c *Call) Complete(*Op) { c.done <- struct{}{} }
 
-// Watch makes the end of ctx end the next calls. The context is user code, so only the caller's goroutine calls it.
-// The driver knows its Done channel: a channel cannot block or panic.
-func (c *Call) Watch(ctx context.Context) { c.ended = ctx.Done() }
+// Watch makes the end of a context end the next calls. The context is user code, so only the caller's goroutine calls
+// it. The driver knows its Done channel: a channel cannot block or panic.
+func (c *Call) Watch(done <-chan struct{}) { c.ended = done }
 
 // Wait waits for the end of a call.
 func (c *Call) Wait() { <-c.done }

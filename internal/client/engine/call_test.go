@@ -194,7 +194,7 @@ func TestReleaseIsSentWithoutACaller(t *testing.T) {
 
 // do is Watch and Do.
 func (e *Engine) do(ctx context.Context, c *Call) error {
-	c.Watch(ctx)
+	c.Watch(ctx.Done())
 	return e.Do(ctx, c)
 }
 

@@ -33,12 +33,12 @@ func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration, once
 // acquire is Acquire of a lock not plain. ended is the first attempt if it was made: it has ended without a lock.
 func (g *Group) acquire(ctx context.Context, key string, more *holding.More, ttl time.Duration, once bool, ended *engine.Call) (Handle, error) {
 	t := g.lines.NewTries(key)
-	switch err := ctx.Err(); { // it is not reported: there was no attempt
-	case ended != nil:
+	if ended != nil { // what it was granted too late is released before ctx is asked, which may panic
 		t.Began = t.Began.Add(-ended.Took(t.Began))
-	case err != nil && once:
-		return Handle{}, err
-	case err != nil:
+	} else if err := ctx.Err(); err != nil { // it is not reported: there was no attempt
+		if once {
+			return Handle{}, err
+		}
 		return Handle{}, g.cutOff(ctx, &t)
 	}
 	s := holding.State{Key: key, More: more}
@@ -82,7 +82,7 @@ func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Dura
 	if c, err = newCalls(g, engine.Acquire, s, ttl, g.cfg.tail); err != nil {
 		return c, err
 	}
-	c.Watch(ctx)
+	c.Watch(ctx.Done())
 	s.TTL = c.First().TTL
 	return c, nil
 }

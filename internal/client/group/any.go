@@ -235,7 +235,7 @@ func (x *choice) look(ctx context.Context, of []int) (open []int) {
 		return of
 	}
 	defer c.Free()
-	c.Watch(ctx)
+	c.Watch(ctx.Done())
 	if c.AskAll(ctx) != nil {
 		return of
 	}

@@ -104,7 +104,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.Watch(ctx)
+	c.Watch(ctx.Done())
 	c.About(s.Token, fencing.Block{}, 0)
 	if err := h.mayExtend(&s); err != nil {
 		g.reportUnsent(ctx, engine.Extend, s.Key, err)
@@ -173,6 +173,7 @@ func (h Handle) release(ctx context.Context) error {
 		return engine.ErrNotHeld
 	}
 	g := h.group
+	done, ended := ctx.Done(), ctx.Err() // ctx is user code, and comes before anything ends
 	if s.Kept {
 		if !h.hasRoom(ctx, &s) { // before its renewals end
 			return engine.ErrBusy
@@ -190,8 +191,7 @@ func (h Handle) release(ctx context.Context) error {
 		return err
 	}
 	defer c.Free()
-	c.Watch(ctx) // ctx is user code too
-	ended := ctx.Err()
+	c.Watch(done)
 	var along fresh
 	if ended == nil {
 		along = h.along(&s)

@@ -47,8 +47,8 @@ func (g *Group) read(ctx context.Context, key string) ([]Sight, error) {
 		return nil, err
 	}
 	defer g.engine.Free(ttl)
-	value.Watch(ctx)
-	ttl.Watch(ctx)
+	value.Watch(ctx.Done())
+	ttl.Watch(ctx.Done())
 	var both engine.Ops
 	both.Add(&ttl.Op)
 	both.Add(&value.Op)

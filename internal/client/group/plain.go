@@ -26,7 +26,7 @@ func (g *Group) plainly(ctx context.Context, key string, ttl time.Duration) (h H
 	if err := c.Token.Fill(g.cfg.Rand); err != nil {
 		return h, nil, fmt.Errorf("redlock: %w", err)
 	}
-	c.Watch(ctx)
+	c.Watch(ctx.Done())
 	c.Tail = g.cfg.tail
 	if g.engine.Do(ctx, c) != nil || c.Err != nil || g.clock.Now() >= c.Until { // this goroutine may have waited long to run again
 		return h, c, nil
@@ -47,7 +47,7 @@ func (h Handle) releasePlainly(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, nil
 	}
-	c.Watch(ctx)
+	c.Watch(ctx.Done())
 	c.Tail = g.cfg.tail
 	if !g.keeper.ReleasingPlain(h.hold, &c.Op) {
 		g.engine.Free(c)

@@ -88,10 +88,10 @@ func (c *Compound) Asked() []Part { return c.Parts()[:c.asked] }
 // First is the call for the first key.
 func (c *Compound) First() *engine.Call { return c.Parts()[0].Call }
 
-// Watch has the end of ctx end the calls.
-func (c *Compound) Watch(ctx context.Context) {
+// Watch has the end of a context, shown by its Done channel, end the calls.
+func (c *Compound) Watch(done <-chan struct{}) {
 	for _, p := range c.Parts() {
-		p.Call.Watch(ctx)
+		p.Call.Watch(done)
 	}
 }
 

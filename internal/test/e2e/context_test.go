@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -130,21 +131,64 @@ func TestReleaseOfPanickingContext(t *testing.T) {
 		cluster.Run(t, name, func(t *testing.T) {
 			r := cluster.New(t, 3, hooks...)
 			l := cluster.MustAcquire(t, r.Client, "k", ttl)
-			for _, call := range []func(context.Context) error{l.Release, func(ctx context.Context) error { return l.Extend(ctx, time.Minute) }} {
-				for _, method := range []func(*panickingContext) *atomic.Int64{
-					func(p *panickingContext) *atomic.Int64 { return &p.err },
-					func(p *panickingContext) *atomic.Int64 { return &p.done },
-				} {
-					p := &panickingContext{Context: t.Context()}
-					method(p).Store(1)
-					require.ErrorContains(t, testkit.Try(t, "a call", func() error { return call(p) }), "of a context's")
-					require.NotZero(t, l.Remaining())
+			for kept, keptContext := range []context.Context{t.Context(), nil} {
+				if kept > 0 {
+					keptContext, _ = l.KeepAlive(t.Context())
+				}
+				for _, call := range []func(context.Context) error{l.Release, func(ctx context.Context) error { return l.Extend(ctx, time.Minute) }} {
+					for _, method := range []func(*panickingContext) *atomic.Int64{
+						func(p *panickingContext) *atomic.Int64 { return &p.err },
+						func(p *panickingContext) *atomic.Int64 { return &p.done },
+					} {
+						p := &panickingContext{Context: t.Context()}
+						method(p).Store(1)
+						require.ErrorContains(t, testkit.Try(t, "a call", func() error { return call(p) }), "of a context's")
+						require.NotZero(t, l.Remaining())
+						require.NoError(t, keptContext.Err())
+					}
 				}
 			}
 			require.NoError(t, l.Extend(t.Context(), ttl))
 			require.Greater(t, l.Remaining(), 2*time.Minute)
 		})
 	}
+}
+
+// TestLateGrantToAPanickingContext: a call that panics leaves no key, at whichever reading of the clock
+// its machine was found to have been suspended: also not that of a lock it was granted too late.
+func TestLateGrantToAPanickingContext(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := &cluster.Cluster{Servers: cluster.Start(t, 3), Machine: cluster.NewMachine(t)}
+		var left atomic.Int64 // readings until the machine has slept
+		r.Machine.Read = func() {
+			if left.Add(-1) == 0 {
+				r.Machine.Skip(2 * ttl)
+			}
+		}
+		r.Client = cluster.ConnectOn(t, r.Machine, fakeredis.Addrs(r.Servers))
+		for name, acquire := range map[string]func(context.Context) (redlock.Lock, error){
+			"TryAcquire":    func(ctx context.Context) (redlock.Lock, error) { return r.TryAcquire(ctx, "k", ttl) },
+			"Acquire":       func(ctx context.Context) (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) },
+			"TryAcquireAll": func(ctx context.Context) (redlock.Lock, error) { return r.TryAcquireAll(ctx, ttl, "k", "l") },
+			"TryAcquireAny": func(ctx context.Context) (redlock.Lock, error) { return r.TryAcquireAny(ctx, ttl, "k", "l") },
+		} {
+			for nth := range int64(4) {
+				for n := range int64(12) {
+					r.AwaitUp(t)
+					p := &panickingContext{Context: t.Context()}
+					p.err.Store(nth + 1)
+					left.Store(n + 1)
+					_ = testkit.Try(t, name, func() error {
+						l, err := acquire(p)
+						l.ReleaseAsync()
+						return err
+					})
+					left.Store(0)
+					r.AwaitEmpty(t)
+				}
+			}
+		}
+	})
 }
 
 // lockingContext has methods that take a lock.
