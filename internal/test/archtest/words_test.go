@@ -20,8 +20,9 @@ var (
 	bannedNames = regexp.MustCompile(`^[tT]ells?($|[A-Z])|Tells?($|[A-Z])`)
 )
 
-// synonyms returns the words in the last column of the glossary: one word for one meaning.
-func synonyms(t *testing.T) *regexp.Regexp {
+// wrongNames returns a predicate of names: those with a banned word, or with one of the last column of the glossary (one
+// word for one meaning).
+func wrongNames(t *testing.T) func(name string) bool {
 	page, err := fs.ReadFile(repository, "internal/DESIGN.md")
 	require.NoError(t, err)
 	_, glossary, found := strings.Cut(string(page), "\n| word | meaning | not |\n|---|---|---|\n")
@@ -40,11 +41,20 @@ func synonyms(t *testing.T) *regexp.Regexp {
 	for _, word := range words {
 		parts = append(parts, "^"+word, strings.ToUpper(word[:1])+word[1:])
 	}
-	return regexp.MustCompile(`(` + strings.Join(parts, "|") + `)(s|ed)?($|[A-Z_])`)
+	synonyms := regexp.MustCompile(`(` + strings.Join(parts, "|") + `)(s|ed)?($|[A-Z_])`)
+	known := map[string]bool{}
+	return func(name string) bool {
+		wrong, isKnown := known[name]
+		if !isKnown {
+			wrong = bannedNames.MatchString(name) || synonyms.MatchString(name)
+			known[name] = wrong
+		}
+		return wrong
+	}
 }
 
 // wordProblems returns file:line of each banned word.
-func wordProblems(f file, synonyms *regexp.Regexp) (problems []string) {
+func wordProblems(f file, isWrong func(name string) bool) (problems []string) {
 	fset := token.NewFileSet()
 	source := fset.AddFile(f.path, -1, len(f.src))
 	var s scanner.Scanner
@@ -54,7 +64,7 @@ func wordProblems(f file, synonyms *regexp.Regexp) (problems []string) {
 		switch {
 		case kind == token.EOF:
 			return problems
-		case kind == token.IDENT && (bannedNames.MatchString(text) || synonyms.MatchString(text)):
+		case kind == token.IDENT && isWrong(text):
 			problems = append(problems, fmt.Sprintf("%v: name %s", source.Position(at), text))
 		}
 		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
@@ -66,15 +76,15 @@ func wordProblems(f file, synonyms *regexp.Regexp) (problems []string) {
 }
 
 func TestWords(t *testing.T) {
-	synonyms := synonyms(t)
+	isWrong := wrongNames(t)
 	for _, f := range goFiles(t) {
 		if strings.HasSuffix(f.path, "archtest/words_test.go") {
 			continue
 		}
-		for _, problem := range wordProblems(f, synonyms) {
+		for _, problem := range wordProblems(f, isWrong) {
 			t.Error(problem)
 		}
 	}
 	src := "package p\n\n// Whatever it is, nobody asks.\nvar tellAll, hotel, stellar, guardAll, isGuarded, safeguards int\n"
-	require.Len(t, wordProblems(file{path: "a.go", src: []byte(src)}, synonyms), 5)
+	require.Len(t, wordProblems(file{path: "a.go", src: []byte(src)}, isWrong), 5)
 }
