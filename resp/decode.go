@@ -175,7 +175,7 @@ func (d *Decoder) close() {
 
 // fail makes the frame malformed at an offset, until Reset.
 func (d *Decoder) fail(offset int, why reason) error {
-	d.failed = &ProtocolError{Offset: offset, Reason: why.String()}
+	d.failed = &ProtocolError{Offset: offset, Reason: string(why)}
 	return d.failed
 }
 

@@ -30,7 +30,7 @@ func TestDecodeMalformed(t *testing.T) {
 			var d resp.Decoder
 			var v resp.Value
 			n, err := d.Decode([]byte(test.frame), &v)
-			require.Equal(t, &resp.ProtocolError{Offset: test.offset, Reason: test.reason.String()}, err)
+			require.Equal(t, &resp.ProtocolError{Offset: test.offset, Reason: string(test.reason)}, err)
 			assert.Zero(t, n)
 			checkMalformed(t, err, len(test.frame))
 
@@ -51,42 +51,42 @@ func TestDecodeLimits(t *testing.T) {
 	tests := []struct {
 		name, frame string
 		limits      resp.Limits
-		reason      resp.Reason // 0 for none
+		reason      resp.Reason // "" for none
 	}{
 		{"line exceeded", "+OK\r\n", resp.Limits{Line: 1}, resp.LineTooLong},
-		{"line has no say in numbers", "*1\r\n:-123\r\n", resp.Limits{Line: 1}, 0},
-		{"line raised", "+" + strings.Repeat("x", 5000) + "\r\n", resp.Limits{Line: 5000}, 0},
-		{"line at its cap", "+" + strings.Repeat("x", resp.MaxLine) + "\r\n", resp.Limits{Line: 1 << 30}, 0},
+		{"line has no say in numbers", "*1\r\n:-123\r\n", resp.Limits{Line: 1}, ""},
+		{"line raised", "+" + strings.Repeat("x", 5000) + "\r\n", resp.Limits{Line: 5000}, ""},
+		{"line at its cap", "+" + strings.Repeat("x", resp.MaxLine) + "\r\n", resp.Limits{Line: 1 << 30}, ""},
 		{"line beyond its cap", "+" + strings.Repeat("x", resp.MaxLine+1) + "\r\n", resp.Limits{Line: 1 << 30}, resp.LineTooLong},
 		{"bulk exceeded", "$3\r\nabc\r\n", resp.Limits{Bulk: 2}, resp.BulkTooLong},
 		{"verbatim counts its format", "=5\r\ntxt:a\r\n", resp.Limits{Bulk: 4}, resp.BulkTooLong},
 		{"bulk beyond its cap", "$536870913\r\n", resp.Limits{Bulk: 1<<31 - 1}, resp.BulkTooLong},
 		{"elements exceeded", "*2\r\n:1\r\n:2\r\n", resp.Limits{Elements: 1}, resp.TooManyElements},
-		{"elements met in total", "*2\r\n*1\r\n:1\r\n:2\r\n", resp.Limits{Elements: 3}, 0},
+		{"elements met in total", "*2\r\n*1\r\n:1\r\n:2\r\n", resp.Limits{Elements: 3}, ""},
 		{"elements exceeded in total", "*2\r\n*1\r\n:1\r\n:2\r\n", resp.Limits{Elements: 2}, resp.TooManyElements},
 		{"pairs exceeded", "%1\r\n:1\r\n:2\r\n", resp.Limits{Elements: 1}, resp.TooManyElements},
 		{"attribute exceeded", "|1\r\n:1\r\n:2\r\n:3\r\n", resp.Limits{Elements: 2}, resp.TooManyElements},
 		{"elements beyond their cap", "*1048577\r\n", resp.Limits{Elements: 1<<31 - 1}, resp.TooManyElements},
 		{"depth exceeded", "*1\r\n*0\r\n", resp.Limits{Depth: 1}, resp.TooDeep},
-		{"depth has no say in nulls", "*1\r\n*-1\r\n", resp.Limits{Depth: 1}, 0},
+		{"depth has no say in nulls", "*1\r\n*-1\r\n", resp.Limits{Depth: 1}, ""},
 		{"depth of an attribute", "*1\r\n|0\r\n:1\r\n", resp.Limits{Depth: 1}, resp.TooDeep},
-		{"depth at its cap", strings.Repeat("*1\r\n", resp.MaxDepth) + ":1\r\n", resp.Limits{Depth: 1000}, 0},
+		{"depth at its cap", strings.Repeat("*1\r\n", resp.MaxDepth) + ":1\r\n", resp.Limits{Depth: 1000}, ""},
 		{"depth beyond its cap", strings.Repeat("*1\r\n", resp.MaxDepth+1) + ":1\r\n", resp.Limits{Depth: 1000}, resp.TooDeep},
-		{"negative means default", "*1\r\n+OK\r\n", resp.Limits{Line: -1, Bulk: -1, Elements: -1, Depth: -1}, 0},
+		{"negative means default", "*1\r\n+OK\r\n", resp.Limits{Line: -1, Bulk: -1, Elements: -1, Depth: -1}, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			d := resp.Decoder{Limits: test.limits}
 			var v resp.Value
 			n, err := d.Decode([]byte(test.frame), &v)
-			if test.reason == 0 {
+			if test.reason == "" {
 				require.NoError(t, err)
 				assert.Equal(t, len(test.frame), n)
 				return
 			}
 			var malformed *resp.ProtocolError
 			require.ErrorAs(t, err, &malformed)
-			assert.Equal(t, test.reason.String(), malformed.Reason)
+			assert.Equal(t, string(test.reason), malformed.Reason)
 		})
 	}
 }

@@ -26,51 +26,27 @@ func (e *ProtocolError) Error() string {
 
 // reason is the outcome of reading a frame's head: complete, incomplete, or why the
 // frame is malformed.
-type reason uint8
+type reason string
 
 const (
-	complete reason = iota
-	incomplete
+	complete   reason = ""
+	incomplete reason = "incomplete"
 
-	unknownKind     // the first byte is no kind's
-	streamedType    // a RESP3 streamed type, unsupported
-	bareLineBreak   // a CR without its LF, or an LF without its CR
-	lineTooLong     // no CR LF within Limits.Line, or within 20 bytes of a number
-	badNumber       // not a canonical decimal
-	numberOverflow  // a decimal outside int64
-	negativeLength  // -1 where there is no null, or below
-	bulkTooLong     // an announced length above Limits.Bulk
-	badTerminator   // no CR LF after as many bytes as announced
-	tooManyElements // announced elements above Limits.Elements in total
-	tooDeep         // aggregates nested beyond Limits.Depth
-	badNull         // a null with a payload
-	badBoolean      // neither t nor f
-	badDouble       // not a decimal fraction, inf, -inf or nan
-	badBigNumber    // not a canonical decimal of any size
-	badVerbatim     // no three-byte format and colon
-	nestedPush      // a push inside another frame
+	unknownKind     reason = "unknown kind"          // the first byte is no kind's
+	streamedType    reason = "streamed type"         // of RESP3, unsupported
+	bareLineBreak   reason = "bare CR or LF"         // a CR without its LF, or an LF without its CR
+	lineTooLong     reason = "line too long"         // no CR LF within Limits.Line, or within 20 bytes of a number
+	badNumber       reason = "bad number"            // not a canonical decimal
+	numberOverflow  reason = "number overflow"       // a decimal outside int64
+	negativeLength  reason = "negative length"       // -1 where there is no null, or below
+	bulkTooLong     reason = "bulk too long"         // an announced length above Limits.Bulk
+	badTerminator   reason = "no CRLF after payload" // no CR LF after as many bytes as announced
+	tooManyElements reason = "too many elements"     // announced elements above Limits.Elements in total
+	tooDeep         reason = "nested too deep"       // aggregates nested beyond Limits.Depth
+	badNull         reason = "bad null"              // a null with a payload
+	badBoolean      reason = "bad boolean"           // neither t nor f
+	badDouble       reason = "bad double"            // not a decimal fraction, inf, -inf or nan
+	badBigNumber    reason = "bad big number"        // not a canonical decimal of any size
+	badVerbatim     reason = "bad verbatim"          // no three-byte format and colon
+	nestedPush      reason = "push inside a frame"
 )
-
-var reasons = [...]string{
-	complete:        "none",
-	incomplete:      "incomplete",
-	unknownKind:     "unknown kind",
-	streamedType:    "streamed type",
-	bareLineBreak:   "bare CR or LF",
-	lineTooLong:     "line too long",
-	badNumber:       "bad number",
-	numberOverflow:  "number overflow",
-	negativeLength:  "negative length",
-	bulkTooLong:     "bulk too long",
-	badTerminator:   "no CRLF after payload",
-	tooManyElements: "too many elements",
-	tooDeep:         "nested too deep",
-	badNull:         "bad null",
-	badBoolean:      "bad boolean",
-	badDouble:       "bad double",
-	badBigNumber:    "bad big number",
-	badVerbatim:     "bad verbatim",
-	nestedPush:      "push inside a frame",
-}
-
-func (r reason) String() string { return reasons[r] }

@@ -59,7 +59,7 @@ func (s *skipper) skip(buf []byte) (n int, err error) {
 			s.passed += n
 			return n, ErrIncomplete
 		default:
-			s.failed = &ProtocolError{Offset: s.passed + n + k, Reason: why.String()}
+			s.failed = &ProtocolError{Offset: s.passed + n + k, Reason: string(why)}
 			return 0, s.failed
 		}
 	}

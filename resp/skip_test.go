@@ -43,10 +43,10 @@ func sameAsDecoder(t *testing.T, stream []byte, step func(turn int) int) {
 	got, err := skipPieces(t, &s, stream, step)
 
 	var why, wantWhy *resp.ProtocolError
-	if errors.As(wantErr, &wantWhy) && (wantWhy.Reason == resp.TooDeep.String() || wantWhy.Reason == resp.TooManyElements.String()) {
+	if errors.As(wantErr, &wantWhy) && (wantWhy.Reason == string(resp.TooDeep) || wantWhy.Reason == string(resp.TooManyElements)) {
 		return // it has no such limits
 	}
-	if errors.As(err, &why) && why.Reason == resp.BadVerbatim.String() {
+	if errors.As(err, &why) && why.Reason == string(resp.BadVerbatim) {
 		require.Error(t, wantErr) // which is found in front of the payload, and so may be found before the payload's end
 		return
 	}
@@ -145,7 +145,7 @@ func TestSkipAnnouncedNumbers(t *testing.T) {
 		_, err := s.Skip([]byte(frame))
 		var malformed *resp.ProtocolError
 		require.ErrorAs(t, err, &malformed, frame)
-		require.Equal(t, resp.TooManyElements.String(), malformed.Reason, frame)
+		require.Equal(t, string(resp.TooManyElements), malformed.Reason, frame)
 	}
 	var s resp.Decoder
 	_, err := s.Skip([]byte("*1099511627775\r\n"))

@@ -166,25 +166,6 @@ func (c *Client) Up(node int, connection uint64, run string) {
 	c.cfg.Ring()
 }
 
-// know has commands name the marker shown by a node on a connection, if it serves this client of two configurations.
-// There are three such markers, and the client's own configurations do not show which it is. The driver lock is free.
-func (c *Client) know(node int, at life, marker string) {
-	if c.fleet.Next.Nodes == 0 {
-		return
-	}
-	m := fencing.ParseMarker(marker)
-	if !m.Serves(fencing.Me{Fleet: c.fleet.Name(), Run: at.run}) {
-		return
-	}
-	c.engine.DriverLock().Lock()
-	defer c.engine.DriverLock().Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.nodes[node].connection == at.connection {
-		c.encode.Known[node] = []byte(marker)
-	}
-}
-
 // NoVote notes that a node has no vote. The driver lock is held.
 func (c *Client) NoVote(node int, a fencing.Answer) {
 	if a.Code == fencing.Foreign { // for as long as this client has not the configurations named by it
@@ -278,7 +259,10 @@ func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, erro
 			c.remember(t.Answer.Token)
 		}
 	}
-	switch advice := r.Advise(&c.fleet, c.shown()); advice {
+	c.mu.Lock()
+	shown := c.memory
+	c.mu.Unlock()
+	switch advice := r.Advise(&c.fleet, shown); advice {
 	case fencing.Misfit:
 		return advice, c.misfit()
 	case fencing.Closed:
@@ -286,13 +270,6 @@ func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, erro
 	default:
 		return advice, nil
 	}
-}
-
-// shown is who remembers, as far as shown by nodes.
-func (c *Client) shown() fencing.Memory {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.memory
 }
 
 // IsChanging reports whether the client has two configurations.

@@ -118,20 +118,32 @@ func (x *question) noted(err error, marker string) {
 	c.mu.Lock()
 	if n.connection == x.life.connection {
 		if x.shows > 0 || a.Code != fencing.Amnesia {
-			news = n.marker != marker
-			n.marker = marker
 			c.memory = c.memory.Without(quorum.Only(x.node))
 			if m := fencing.ParseMarker(marker); m.Serves(fencing.Me{Fleet: c.fleet.Name(), Run: x.life.run}) {
 				c.memory.Add(&c.fleet, x.node, m)
+				news = n.marker != marker
 			}
+			n.marker = marker
 		}
 		if n.fault = err; err == nil && a.Code != fencing.Foreign {
 			n.foreign = ""
 		}
 	}
 	c.mu.Unlock()
-	if news {
-		c.know(x.node, x.life, marker)
+	if news && c.IsChanging() {
+		c.know(x.node, x.life.connection, marker)
+	}
+}
+
+// know has commands name the marker shown by a node on a connection, which serves this client of two configurations.
+// There are three such markers, and the client's own configurations do not show which it is. The driver lock is free.
+func (c *Client) know(node int, connection uint64, marker string) {
+	c.engine.DriverLock().Lock()
+	defer c.engine.DriverLock().Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.nodes[node].connection == connection {
+		c.encode.Known[node] = []byte(marker)
 	}
 }
 

@@ -116,7 +116,7 @@ func (c *Client) advance(r *recovery, ring func(), by *View) (pause time.Duratio
 		case fencing.ReadVerb:
 		case fencing.RejoinVerb:
 			if by != nil {
-				r.request.Floor = max(r.request.Floor, by.floor(c, by.alone))
+				r.request.Floor = max(r.request.Floor, by.floor())
 			}
 			args = []string{r.request.Nonce, r.request.Floor.String(), r.request.Fleet}
 		default:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/quorum"
@@ -12,9 +13,15 @@ import (
 // View is what the nodes of a group show before an act, and then the act's progress there.
 type View struct {
 	fencing.Look
-	voting
 	client *Client
 	faults []error // of the nodes that have not answered
+	alone  bool    // too few nodes remember: the others get their vote by the order
+
+	*order // what follows is of vote
+	done   bool
+	all    []recovery
+	began  clock.Instant
+	until  clock.Instant // then the nodes still without a vote are left to the others
 }
 
 // view is the view of the group, by the answers of its nodes.
@@ -22,7 +29,7 @@ func (c *Client) view(asked []*question) View {
 	v := View{Look: fencing.BeginLook(c.fleet), client: c}
 	for _, x := range asked {
 		if x.err != nil {
-			v.Missed(x.node)
+			v.Silent.Add(x.node)
 			v.faults = append(v.faults, fmt.Errorf("%s: %w", c.cfg.Nodes[x.node], x.err))
 			continue
 		}

@@ -23,15 +23,15 @@ type order struct {
 // floor is the floor of a node that gets its vote now, after its quarantine. A clock and nodes without a vote are
 // trusted only where too few nodes have one. A new fleet needs no floor: a call after one cut off finds no token, and
 // begins again.
-func (o *order) floor(c *Client, alone bool) fencing.Token {
+func (v *View) floor() fencing.Token {
 	switch {
-	case o.isNew || !alone && o.atLeast == 0:
+	case v.isNew || !v.alone && v.atLeast == 0:
 		return 0
-	case !alone:
-		return fencing.InitFloor(o.atLeast, block, 0, 0)
+	case !v.alone:
+		return fencing.InitFloor(v.atLeast, block, 0, 0)
 	}
-	now, _ := c.micros() // it was right when the act began
-	return fencing.InitFloor(o.atLeast, block, o.shown(), now)
+	now, _ := v.client.micros() // it was right when the act began
+	return fencing.InitFloor(v.atLeast, block, v.shown(), now)
 }
 
 // vote gives nodes their vote: by the order where too few remember, else by what the others remember. It waits for
@@ -81,16 +81,6 @@ func (a Acts) shown(views []View, atLeast fencing.Token) (shown fencing.Token) {
 		a.Groups[0].log(slog.LevelWarn, "redlock: RecoverFencing was given a smaller token than nodes show; the greater counts", "atLeast", uint64(atLeast), "shown", uint64(shown))
 	}
 	return shown
-}
-
-// voting is the vote given to the nodes of a view.
-type voting struct {
-	*order
-	alone bool // too few nodes remember: the others get their vote by the order
-	done  bool
-	all   []recovery
-	began clock.Instant
-	until clock.Instant // then the nodes still without a vote are left to the others
 }
 
 // begin begins to give the nodes of a group their vote.

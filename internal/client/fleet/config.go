@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"log/slog"
@@ -34,30 +35,20 @@ const (
 // A blocking one delays only its own node.
 type Config struct {
 	Addresses []conn.Address
-	// Portable selects net.Conn also where raw sockets are supported. TLS on any
-	// node forces it for all of them, and so does Dialer.
-	Portable bool
 
-	// TLS is used for rediss:// nodes. At least TLS 1.2 is spoken, and the server's name is that of the node's
-	// address unless set here.
-	TLS *tls.Config
-	// TLSFor, where set, is asked at every dial of such a node, by its host and port, so certificates can change
-	// while the program runs. Nil means TLS. It must not block, and its result must not change any more.
-	TLSFor func(addr string) *tls.Config
-	// Credentials, where set, is asked at every dial for the login, by the node's host and port or socket path, and
-	// wins over the address. Two empty strings mean no login. It must return when ctx ends, at the latest after
-	// DialTimeout. The result is not kept; an error is kept, and shown.
-	Credentials func(ctx context.Context, addr string) (user, password string, err error)
-	// Dialer, where set, opens the connections in place of a net.Dialer; network is "tcp" or "unix". It must return
-	// when ctx ends. TLS is laid over its connections.
-	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+	// These are documented in redlock.Config. TLS on any node and a Dialer force Portable for all of them. TLS is laid
+	// over a Dialer's connections. Two empty strings of Credentials mean no login; an error of theirs is kept, and
+	// shown. After a quarter of DialTimeout a TLS handshake without an answer is doubted: see secure.go. Pushes are no
+	// replies.
+	Portable                  bool
+	TLS                       *tls.Config
+	TLSFor                    func(addr string) *tls.Config
+	Credentials               func(ctx context.Context, addr string) (user, password string, err error)
+	Dialer                    func(ctx context.Context, network, addr string) (net.Conn, error)
+	DialTimeout, StallTimeout time.Duration
+	// Name is not sent if servers refuse it, for a space for instance.
+	Name string
 
-	// DialTimeout bounds connecting and the handshake together. After a quarter of it
-	// a TLS handshake without an answer is doubted: see secure.go.
-	DialTimeout time.Duration
-	// StallTimeout is how long a connection may owe a reply, without a byte of one, before it is closed. Pushes are
-	// no replies.
-	StallTimeout time.Duration
 	// MaxInFlight is how many replies one connection may owe before it is
 	// closed. A connection that owes none is sent a batch of any size.
 	MaxInFlight int
@@ -84,10 +75,7 @@ type Config struct {
 	// meaning, and it would be wrong for a node whose Dialer, for instance, returns one. Errors of contexts are
 	// always hidden.
 	Hidden []error
-	// Name is the client's name in CLIENT LIST. A name refused by servers, for a space for instance, is not sent.
-	Name string
-	// Servers, where set, has the servers of other fleets too: none of them may be a node of
-	// this one.
+	// Servers, where set, has the servers of other fleets too: none of them may be a node of this one.
 	Servers *Servers
 	// Probes, where set, is called for every new connection, and adds the owner's commands to the handshake, as words.
 	// answer reads the reply; an error ends the connection. form is the node's form, as the answers have shown.
@@ -105,29 +93,17 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.DialTimeout <= 0 {
-		c.DialTimeout = defaultDialTimeout
-	}
-	if c.StallTimeout <= 0 {
-		c.StallTimeout = defaultStallTimeout
-	}
-	if c.MaxInFlight <= 0 {
-		c.MaxInFlight = DefaultMaxInFlight
-	}
-	if c.MaxInFlightBytes <= 0 {
-		c.MaxInFlightBytes = defaultMaxInFlightBytes
-	}
-	if c.Servers == nil {
-		c.Servers = new(Servers)
-	}
+	c.DialTimeout = cmp.Or(max(0, c.DialTimeout), defaultDialTimeout)
+	c.StallTimeout = cmp.Or(max(0, c.StallTimeout), defaultStallTimeout)
+	c.MaxInFlight = cmp.Or(max(0, c.MaxInFlight), DefaultMaxInFlight)
+	c.MaxInFlightBytes = cmp.Or(c.MaxInFlightBytes, defaultMaxInFlightBytes)
+	c.permanentPause = cmp.Or(c.permanentPause, permanentPause)
+	c.Servers = cmp.Or(c.Servers, new(Servers))
 	if c.Clock == nil {
 		c.Clock = clock.New()
 	}
 	if c.Rand == nil {
 		c.Rand = rand.Float64
-	}
-	if c.permanentPause <= 0 {
-		c.permanentPause = permanentPause
 	}
 	return c
 }

@@ -36,11 +36,11 @@ func (f *Fleet) dial(index, attempt int) {
 		closed := f.closed
 		if err != nil && !closed {
 			n.cause = n.unsent("dial", f.causeOf(err))
+			if known.isNew(n.cause) && attempt > 0 && f.cfg.OnStays != nil {
+				f.cfg.OnStays(index)
+			}
 		}
 		cause = n.cause
-		if err != nil && !closed && known.isNew(cause) && attempt > 0 && f.cfg.OnStays != nil {
-			f.cfg.OnStays(index)
-		}
 		f.lock.Unlock()
 		if err == nil {
 			f.warn(n, id, before)

@@ -21,18 +21,12 @@
 // # Pushes
 //
 // On a connection in RESP3 a server may send pushes, frames that answer no command, between any two replies. The
-// owner receives each in its place among the replies (Config.OnPush). No number and no size of pushes ends a
-// connection: a Sweep reads 64 KiB of each node at most and leaves the rest to the next, and a push too large to be
-// decoded is skipped while it arrives. A malformed push ends the connection, as a malformed reply does, and so does
-// any push in RESP2.
+// owner receives each in its place among the replies (Config.OnPush), except one too large to be decoded: it is
+// skipped while it arrives. None counts as progress: a server with nothing but pushes is silent to a caller that
+// awaits replies. A flood of them ends the connection, and so do a malformed push, and any in RESP2.
 //
 // A subscription ends with its connection. [Node] has the number of the connection, to distinguish one from the next,
 // and reports whether pushes can come.
-//
-// # Restarts
-//
-// The run_id of each new connection is compared with the last. A node with a new one is in quarantine: it is sent
-// everything, and [Fleet] reports it without a vote, until all it may have forgotten has expired.
 //
 // # Goroutines
 //

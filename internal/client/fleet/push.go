@@ -7,12 +7,6 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// This file handles pushes, the frames of RESP3 that answer no command. Each is passed to the owner, and none counts
-// as progress: a server with nothing but pushes is silent to a caller that awaits replies. A flood is cut off.
-//
-// No push ends the connection for its size, since a large one can be valid: a server that drops all its keys names
-// many at once. A push beyond the decoder's limits or the buffer is skipped, and not passed to the owner.
-
 // A node pushes a key once for each reply of a tracked read, and besides when others delete all keys. More pushes
 // keep the node's reader from the other nodes.
 const (
@@ -49,8 +43,8 @@ func (n *node) push() {
 	}
 }
 
-// beginSkip is called with a push at in[r], refused by the decoder. It is a fault of the connection only if Skip
-// finds it malformed.
+// beginSkip is called with a push at in[r], refused by the decoder. A large one can be valid: a server that drops all
+// its keys names many at once. It is a fault of the connection only if Skip finds it malformed.
 func (n *node) beginSkip() {
 	n.fault = nil
 	n.decoder.Reset()

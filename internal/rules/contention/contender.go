@@ -16,9 +16,6 @@ import (
 // Only the first in the queue asks the nodes for the lock. Before that it tracks the key on one
 // node, and waits for this node's push, or for the key's expiry there. So a released lock is asked
 // for once, by one process, at once.
-//
-// All of this is advice. A push is a hint, and so is a place in the queue: loss or forgery costs
-// time, and votes decide which client has the lock.
 type Contender struct {
 	order []uint8 // the nodes in the lock's order
 
@@ -184,7 +181,7 @@ func (c *Contender) advised(s *Surroundings) Step {
 		}
 		return Step{Action: Enter, Node: c.seat, Again: c.again}
 	}
-	step := c.inQueue(s)
+	step := c.inQueue(&well)
 	if step.Action == Pause && c.rung {
 		step.Until = min(step.Until, c.calm)
 	}
@@ -196,9 +193,8 @@ func (c *Contender) leave() Step {
 	return Step{Action: Leave, Leave: c.Depart()}
 }
 
-// inQueue is advised for a process in a queue.
+// inQueue is advised for a process in a queue. Failing nodes are not usable.
 func (c *Contender) inQueue(s *Surroundings) Step {
-	out, _ := c.failed.at(s.Now)
 	switch {
 	case !c.first:
 		return Step{Until: min(c.change, c.renew)}
@@ -212,7 +208,6 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 		return Step{Action: Attempt}
 	case c.watched == none:
 		among := *s
-		among.Usable &^= out // the seat's node is not among them
 		// A recently failed node may have the key still, since it has refused the release.
 		if recently, _ := c.failed.at(s.Now.Add(-failedMost)); among.Usable&^recently != 0 {
 			among.Usable &^= recently

@@ -8,8 +8,8 @@
 //
 // Invariants:
 //
-//   - All of this is advice: votes decide which client has the lock. A lost or forged message costs
-//     time.
+//   - All of this is advice: votes decide which client has the lock. A push is a hint, and so is a
+//     place in the queue. A lost or forged one costs time.
 //   - No belief outlives a second: Surroundings.Ask bounds the time to the next attempt.
 //   - Refusals and senseless answers of nodes make a process act a bounded number of times a
 //     second.

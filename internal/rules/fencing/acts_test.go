@@ -220,7 +220,7 @@ func (m *stepper) lookOf(c, i int, f Fleet) Look {
 		switch shown := m.s.nodes[j].calls[c]; shown {
 		case silent:
 			if !m.anyAnswer {
-				l.Missed(j)
+				l.Silent.Add(j)
 				continue
 			}
 		case showsNow, showsNext, showsBoth:

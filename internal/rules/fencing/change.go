@@ -5,14 +5,10 @@ import "github.com/redlock-go/redlock/quorum"
 // Change is how an operator's call, by a client of both configurations, makes the next one suffice
 // alone. It is a plain value.
 //
-// The call seals nodes (SEAL) until a quorum of the present configuration is sealed at one
-// moment. From then on no client of it alone is granted a lock, and the sealed nodes know all
-// earlier grants to such clients. When all those locks have ended too, it seals once more: a node
-// with the nonce of the look before was sealed all the time in between, and has not forgotten. If
-// these are a quorum of the present configuration, and a quorum of the next one is sealed as well,
-// nodes of the next get the largest token of all as their floor, and serve its clients alone.
-//
-// The old configuration stays sealed. The way back is a change the other way.
+// It seals nodes (SEAL) until a quorum of each configuration is sealed at one moment. When the locks
+// of the clients refused from then on have ended, it seals once more: a node with the nonce of the
+// look before was sealed all the time in between, and has not forgotten. If these are a quorum of
+// the present configuration, nodes of the next one are opened.
 type Change struct {
 	fleet  Fleet
 	before map[int]string // the nonces of the look before

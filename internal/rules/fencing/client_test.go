@@ -110,21 +110,21 @@ func TestAdvice(t *testing.T) {
 		answers []Code // zero: none
 		want    Advice
 	}{
-		{[]Code{Held, Held, Stale}, Taken},
+		{[]Code{Held, Held, Stale}, Pause},
 		{[]Code{Held, OK, Stale}, Again},
-		{[]Code{Held, Stale, 0}, Taken},
-		{[]Code{Held, Stale, Amnesia}, Missed},
+		{[]Code{Held, Stale, 0}, Pause},
+		{[]Code{Held, Stale, Amnesia}, Pause},
 		{[]Code{Stale, Stale, Stale}, Again},
 		{[]Code{Stale, OK, 0}, Again},
-		{[]Code{Stale, 0, 0}, Unheard},
-		{[]Code{OK, Held, 0}, Taken},
-		{[]Code{OK, Amnesia, 0}, Missed},
+		{[]Code{Stale, 0, 0}, Pause},
+		{[]Code{OK, Held, 0}, Pause},
+		{[]Code{OK, Amnesia, 0}, Pause},
 		{[]Code{OK, Amnesia, Stale}, Again},
 		{[]Code{OK, Amnesia, Amnesia}, Closed},
-		{[]Code{Foreign, Held, Held}, Taken},
+		{[]Code{Foreign, Held, Held}, Pause},
 		{[]Code{Foreign, Foreign, OK}, Misfit},
 		{[]Code{Invalid, Invalid, Invalid}, Misfit},
-		{[]Code{0, 0, 0}, Unheard},
+		{[]Code{0, 0, 0}, Pause},
 	} {
 		var r Refusals
 		for node, code := range c.answers {

@@ -28,9 +28,6 @@ type Look struct {
 // BeginLook is for the nodes of a client.
 func BeginLook(f Fleet) Look { return Look{fleet: f, Nonces: map[int]string{}} }
 
-// Missed notes a node that has not answered.
-func (l *Look) Missed(node int) { l.Silent.Add(node) }
-
 // Shown takes the answer of a node to Show, in a run.
 func (l *Look) Shown(node int, run string, a Answer) {
 	if a.Code == Foreign {

@@ -2,18 +2,14 @@ package fencing
 
 import "github.com/redlock-go/redlock/quorum"
 
-// Advice is what follows a lost round. All but Again need the same as on the plain path: a pause,
-// or an error.
+// Advice is what follows a lost round.
 type Advice uint8
 
-// The advices, in order of precedence.
 const (
-	Misfit  Advice = iota + 1 // a fleet of another configuration, or no token: an error for good
-	Closed                    // too many have forgotten: an operator must initialize the fleet
-	Taken                     // held by others: wait for the lock
-	Again                     // at once, with a new nonce and a larger token: refusals were about the number
-	Missed                    // votes of forgetful nodes were missing: bring them back, and try after a pause
-	Unheard                   // too few nodes answered
+	Pause  Advice = iota // as on the plain path: held by others, or too few nodes have voted
+	Again                // at once, with a new nonce and a larger token: refusals were about the number
+	Closed               // too many have forgotten: an operator must initialize the fleet
+	Misfit               // a fleet of another configuration, or no token: an error for good
 )
 
 // Refusals is what the nodes of one round answered. An OK is a vote, counted elsewhere; Refusals
@@ -50,14 +46,8 @@ func (r *Refusals) Advise(f *Fleet, shown Memory) Advice {
 		return Misfit
 	case r.amnesia != 0 && shown.Perhaps(f.Nodes()&^shown.All()).Without(r.amnesia).Names(f) == "":
 		return Closed
-	case f.blocks(r.held):
-		return Taken
-	case r.number != 0 && f.IsQuorum(r.ok|r.number):
+	case r.number != 0 && f.IsQuorum(r.ok|r.number) && !f.blocks(r.held):
 		return Again
-	case r.amnesia != 0 && f.IsQuorum(r.ok|r.held|r.amnesia|r.number):
-		return Missed
-	case f.IsQuorum(r.ok | r.held | r.number):
-		return Taken // a split vote, or a decisive Held
 	}
-	return Unheard
+	return Pause
 }

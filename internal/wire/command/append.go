@@ -51,10 +51,8 @@ func Merge(k Kind, f Form, operands []Operand, limit int) int {
 func Append(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte {
 	op := &operands[0]
 	switch {
-	case f.IsFenced(k):
-		return appendFenced(dst, k, operands, fence, f.node())
 	case f.IsScript(k):
-		return appendCall(dst, k, operands)
+		return appendCall(dst, k, f, operands, fence)
 	case k == Acquire: // SET key token NX PX ttl
 		dst = append(dst, "*6\r\n$3\r\nSET\r\n"...)
 		dst = resp.AppendBulk(dst, op.Key)
@@ -96,65 +94,50 @@ func AppendUsual(dst []byte, k Kind, f Form, n int) (_ []byte, has bool) {
 	return dst, false
 }
 
-// appendCall writes EVALSHA sha n key… token… and for extends ttl…
-func appendCall(dst []byte, k Kind, operands []Operand) []byte {
-	args, sha := 3+2*len(operands), ReleaseSHA1
-	if k == Extend {
-		args, sha = args+len(operands), ExtendSHA1
+// appendCall writes EVALSHA sha n key… token…, and for extends ttl…. A fenced call has the set before
+// the keys, and me before the other arguments, which are first last token ttl for each key of an
+// acquire; at its end is the marker, if it is known.
+func appendCall(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte {
+	n, each, more := len(operands), 2, 0
+	if k.HasTTL() {
+		each = 3
 	}
-	dst = resp.AppendArray(dst, args)
-	dst = append(dst, "$7\r\nEVALSHA\r\n$40\r\n"...)
-	dst = append(dst, sha...)
-	dst = append(dst, '\r', '\n')
-	dst = appendInt(dst, int64(len(operands)))
-	for i := range operands {
-		dst = resp.AppendBulk(dst, operands[i].Key)
-	}
-	for i := range operands {
-		dst = appendToken(dst, &operands[i])
-	}
-	if k == Extend {
-		for i := range operands {
-			dst = appendInt(dst, operands[i].TTL)
+	fenced, known := f.IsFenced(k), []byte(nil)
+	if fenced {
+		if more = 2; k == Acquire {
+			each = 5
+		}
+		if known = fence.Known[f.node()]; known != nil {
+			more++
 		}
 	}
-	return dst
-}
-
-// appendFenced writes EVALSHA sha n set key… me, and for each key of an acquire first last token
-// ttl, or for extends token… ttl…; at the end the marker, if it is known.
-func appendFenced(dst []byte, k Kind, operands []Operand, fence *Fence, node int) []byte {
-	n := len(operands)
-	args, sha := 5+n+2*n, fencing.ExtendSHA1
-	if k == Acquire {
-		args, sha = 5+n+4*n, fencing.AcquireSHA1
-	}
-	known := fence.Known[node]
-	if known != nil {
-		args++
-	}
-	dst = resp.AppendArray(dst, args)
+	_, sha := f.script(k)
+	dst = resp.AppendArray(dst, 3+more+each*n)
 	dst = append(dst, "$7\r\nEVALSHA\r\n$40\r\n"...)
 	dst = append(dst, sha...)
 	dst = append(dst, '\r', '\n')
-	dst = appendInt(dst, int64(n+1))
-	dst = resp.AppendBulkString(dst, fence.Set)
+	if fenced {
+		dst = resp.AppendBulkString(appendInt(dst, int64(n+1)), fence.Set)
+	} else {
+		dst = appendInt(dst, int64(n))
+	}
 	for i := range operands {
 		dst = resp.AppendBulk(dst, operands[i].Key)
 	}
-	dst = resp.AppendBulk(dst, fence.Me[node])
-	if k == Acquire {
-		for i := range operands {
-			op := &operands[i]
+	if fenced {
+		dst = resp.AppendBulk(dst, fence.Me[f.node()])
+	}
+	for i := range operands {
+		op := &operands[i]
+		if k == Acquire {
 			dst = appendInt(dst, int64(op.Block.First))
 			dst = appendInt(dst, int64(op.Block.Last))
-			dst = appendToken(dst, op)
+		}
+		if dst = appendToken(dst, op); k == Acquire {
 			dst = appendInt(dst, op.TTL)
 		}
-	} else {
-		for i := range operands {
-			dst = appendToken(dst, &operands[i])
-		}
+	}
+	if k == Extend {
 		for i := range operands {
 			dst = appendInt(dst, operands[i].TTL)
 		}
@@ -180,15 +163,11 @@ func appendToken(dst []byte, op *Operand) []byte {
 
 // AppendLoad writes the SCRIPT LOAD for script calls of a kind.
 func AppendLoad(dst []byte, k Kind, f Form) []byte {
-	text := ReleaseScript
-	switch {
-	case f.IsFenced(k) && k == Acquire:
-		text = fencing.AcquireScript
-	case f.IsFenced(k):
-		text = fencing.ExtendScript
-	case k == Extend:
-		text = ExtendScript
-	}
+	text, _ := f.script(k)
+	return appendLoad(dst, text)
+}
+
+func appendLoad(dst []byte, text string) []byte {
 	dst = append(dst, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"...)
 	return resp.AppendBulkString(dst, text)
 }

@@ -1,5 +1,7 @@
 package command
 
+import "github.com/redlock-go/redlock/internal/rules/fencing"
+
 // Form is the commands by which a node compares a token before it acts. Extends are scripts in all
 // forms: SET … IFEQ would shorten a key. Probes try the native commands on each connection. Version
 // numbers mislead: forks, proxies and access lists differ from them. Every server since Redis 2.6
@@ -28,6 +30,19 @@ func (f Form) IsScript(k Kind) bool {
 
 // IsFenced reports whether a kind is sent as a call of a script of package fencing.
 func (f Form) IsFenced(k Kind) bool { return f&Fenced != 0 && k.HasTTL() }
+
+// script is the script of a kind sent as a script call, and its digest.
+func (f Form) script(k Kind) (text, sha string) {
+	switch {
+	case f.IsFenced(k) && k == Acquire:
+		return fencing.AcquireScript, fencing.AcquireSHA1
+	case f.IsFenced(k):
+		return fencing.ExtendScript, fencing.ExtendSHA1
+	case k == Extend:
+		return ExtendScript, ExtendSHA1
+	}
+	return ReleaseScript, ReleaseSHA1
+}
 
 // nodeShift is the place of the node in a Form, counted from 1: the node's life is an argument of
 // the scripts of package fencing, so each node has its own commands.

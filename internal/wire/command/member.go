@@ -21,6 +21,5 @@ func AppendMember(dst []byte, set string, me []byte, verb string, args ...string
 
 // AppendLoadMember writes the SCRIPT LOAD of the member script.
 func AppendLoadMember(dst []byte) (_ []byte, replies int) {
-	dst = append(dst, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"...)
-	return resp.AppendBulkString(dst, fencing.MemberScript), 1
+	return appendLoad(dst, fencing.MemberScript), 1
 }

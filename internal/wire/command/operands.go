@@ -32,19 +32,7 @@ func (r *Reader) Read(k Kind, command []byte) []Operand {
 	args := r.args
 	switch string(args[0]) {
 	case "EVALSHA":
-		if sha := string(args[1]); sha == fencing.AcquireSHA1 || sha == fencing.ExtendSHA1 {
-			r.readFenced(k)
-			break
-		}
-		// sha n key… token… ttl…
-		n := int(number(args[2]))
-		for i := range n {
-			op := Operand{Key: args[3+i], Token: args[3+n+i]}
-			if k == Extend {
-				op.TTL = number(args[3+2*n+i])
-			}
-			r.operands = append(r.operands, op)
-		}
+		r.readCall(k)
 	case "DELEX": // key IFEQ token
 		r.operands = append(r.operands, Operand{Key: args[1], Token: args[3]})
 	case "DELIFEQ": // key token
@@ -55,19 +43,27 @@ func (r *Reader) Read(k Kind, command []byte) []Operand {
 	return r.operands
 }
 
-// readFenced reads a command of appendFenced.
-func (r *Reader) readFenced(k Kind) {
-	args := r.args
-	n := int(number(args[2])) - 1
-	keys, rest := args[4:4+n], args[5+n:]
+// readCall reads a command of appendCall.
+func (r *Reader) readCall(k Kind) {
+	n := int(number(r.args[2]))
+	keys, rest := r.args[3:3+n], r.args[3+n:]
+	switch string(r.args[1]) {
+	case fencing.AcquireSHA1, fencing.ExtendSHA1:
+		keys, rest = keys[1:], rest[1:] // behind the set, and me
+	}
 	for i, key := range keys {
-		if k == Acquire { // first last token ttl
+		op := Operand{Key: key}
+		switch k {
+		case Acquire: // first last token ttl
 			own := rest[4*i:]
-			block := fencing.Block{First: fencing.Token(number(own[0])), Last: fencing.Token(number(own[1]))}
-			r.operands = append(r.operands, Operand{Key: key, Token: own[2], TTL: number(own[3]), Block: block})
-		} else {
-			r.operands = append(r.operands, Operand{Key: key, Token: rest[i], TTL: number(rest[n+i])})
+			op.Block = fencing.Block{First: fencing.Token(number(own[0])), Last: fencing.Token(number(own[1]))}
+			op.Token, op.TTL = own[2], number(own[3])
+		case Extend:
+			op.Token, op.TTL = rest[i], number(rest[len(keys)+i])
+		default:
+			op.Token = rest[i]
 		}
+		r.operands = append(r.operands, op)
 	}
 }
 

@@ -123,8 +123,7 @@ func AppendPing(dst []byte) (_ []byte, replies int) {
 
 // AppendLoadQueue writes the SCRIPT LOAD of the script of the queue.
 func AppendLoadQueue(dst []byte) (_ []byte, replies int) {
-	dst = append(dst, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"...)
-	return resp.AppendBulkString(dst, QueueScript), 1
+	return appendLoad(dst, QueueScript), 1
 }
 
 // Name is the kind of a tracked key: a lock's own, or a ticket.
