@@ -5,11 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
-	"os"
-	"runtime"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,149 +19,74 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// dialCallbacks are the functions called by a client when it dials. Each is set to call f with the
-// node's address. A node asked for TLS never comes up: the fakes do not speak it.
-var dialCallbacks = map[string]struct {
-	scheme  string
-	set     func(c *redlock.Config, f func(node string))
-	comesUp bool
-}{
-	"Dialer": {"", func(c *redlock.Config, f func(string)) {
-		c.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			f(addr)
-			return new(net.Dialer).DialContext(ctx, network, addr)
-		}
-	}, true},
-	"Credentials": {"", func(c *redlock.Config, f func(string)) {
-		c.Credentials = func(_ context.Context, node string) (string, string, error) {
-			f(node)
-			return "", os.Getenv(cluster.PasswordEnv), nil
-		}
-	}, true},
-	"TLSFor": {"rediss://", func(c *redlock.Config, f func(string)) {
-		c.TLSFor = func(node string) *tls.Config {
-			f(node)
-			return nil
-		}
-	}, false},
-}
-
-// breaks is how user code may break off. The value of a panic may be a secret.
-var breaks = map[string]func(){
-	"panics":             func() { panic("a secret") },
-	"ends its goroutine": runtime.Goexit,
-}
-
-// TestDialMayBreakOff: if a callback of a dial panics, or ends its goroutine, its node is down
-// and its error gives the reason. The client goes on with the others, and dials again.
-func TestDialMayBreakOff(t *testing.T) {
-	testkit.Apart(t, func(t *testing.T) {
-		for name, callback := range dialCallbacks {
-			for how, breakOff := range breaks {
-				t.Run(name+" "+how, func(t *testing.T) {
-					nodes := fakeredis.Addrs(cluster.Start(t, 3))
-					bad := nodes[0]
-					nodes[0] = callback.scheme + bad
-					var calm atomic.Bool
-					c := cluster.Connect(t, nodes, func(c *redlock.Config) {
-						callback.set(c, func(node string) {
-							if node == bad && !calm.Load() {
-								breakOff()
-							}
-						})
-					})
-					for range 5 {
-						live(t, c, "k")
-					}
-					n := cluster.Stats(t, c).Nodes[0]
-					require.False(t, n.Up)
-					require.ErrorContains(t, n.Err, "while dialing")
-					require.NotContains(t, n.Err.Error(), "a secret")
-					calm.Store(true)
-					if callback.comesUp {
-						cluster.AwaitNodesUp(t, c, 3)
-					}
-					live(t, c, "k")
-				})
-			}
-		}
+// TestCloseOfStubbornConnections: Close is bounded, though the connections of a Dialer go on
+// reading.
+func TestCloseOfStubbornConnections(t *testing.T) {
+	var closed atomic.Int64
+	stubborn := dialing(func(_ string, c *userConn) {
+		t.Cleanup(func() { _ = c.Conn.Close() })
+		c.close = func() error { closed.Add(1); return nil }
+		c.deadline = func(time.Time) error { return nil }
 	})
+	c := cluster.Connect(t, fakeredis.Addrs(cluster.Start(t, 3)), stubborn, func(c *redlock.Config) { knobs.Of(c).CloseTimeout = 50 * time.Millisecond })
+	live(t, c, "k")
+	require.NoError(t, testkit.Try(t, "Close", c.Close))
+	require.EqualValues(t, 3, closed.Load())
 }
 
-// breakingConn is a connection that breaks off in a Read.
-type breakingConn struct {
-	net.Conn
-	now      *atomic.Bool
-	breakOff func()
-}
-
-func (b *breakingConn) Read(buf []byte) (int, error) {
-	if b.now.Load() {
-		b.breakOff()
-	}
-	return b.Conn.Read(buf)
-}
-
-// TestConnectionMayBreakOff: the same of a Dialer's connection that is up.
-func TestConnectionMayBreakOff(t *testing.T) {
+// TestCloseOfARefusedConnection: a new connection is refused, since it leads to the server of another
+// node, and its Close blocks or panics. The client goes on.
+func TestCloseOfARefusedConnection(t *testing.T) {
 	testkit.Apart(t, func(t *testing.T) {
-		for how, breakOff := range breaks {
-			t.Run(how, func(t *testing.T) {
-				var now atomic.Bool
-				var log testkit.LogSink
-				c := cluster.Connect(t, fakeredis.Addrs(cluster.Start(t, 1)), func(c *redlock.Config) {
-					c.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-						nc, err := new(net.Dialer).DialContext(ctx, network, addr)
-						return &breakingConn{nc, &now, breakOff}, err
-					}
-					c.Logger = log.Logger(slog.LevelWarn)
-				})
+		unblock := make(chan struct{})
+		defer close(unblock)
+		for name, closes := range map[string]func(){"blocks": func() { <-unblock }, "panics": func() { panic("of Close") }} {
+			t.Run(name, func(t *testing.T) {
+				servers := cluster.Start(t, 3)
+				var diverted atomic.Bool
+				closed := make(chan struct{}, 100)
+				divert := func(cfg *redlock.Config) {
+					dialing(func(addr string, c *userConn) {
+						if addr != servers[0].Addr() || !diverted.Load() {
+							return
+						}
+						_ = c.Conn.Close()
+						nc, err := net.Dial("tcp", servers[1].Addr())
+						require.NoError(t, err)
+						c.Conn = nc
+						c.close = func() error {
+							defer nc.Close()
+							closed <- struct{}{}
+							closes()
+							return nil
+						}
+					})(cfg)
+				}
+				c := cluster.Connect(t, fakeredis.Addrs(servers), divert)
 				live(t, c, "k")
-				now.Store(true)
-				_, _ = c.TryAcquire(t.Context(), "k", ttl) // is answered, and read on
-				testkit.Await(t, "the end of the connection", func() bool {
-					n := c.Stats().Nodes[0]
-					return !n.Up && strings.Contains(n.Err.Error(), "while dialing")
-				})
-				now.Store(false)
-				cluster.AwaitNodesUp(t, c, 1)
-				cluster.AwaitHooks(t, c)
-				require.Contains(t, log.String(), "in the dialer's connection")
-				log.RequireNone(t, "a secret")
+				diverted.Store(true)
+				servers[0].ResetConns()
+				testkit.Get(t, closed)
+				cluster.Stats(t, c)
+				require.NoError(t, testkit.Try(t, "a call", func() error { return wholeOf(c, "k") }))
 			})
 		}
 	})
 }
 
-// stubbornConn is a connection whose Read does not end with Close.
-type stubbornConn struct {
-	net.Conn
-	closed func()
-}
-
-func (s *stubbornConn) Close() error                     { s.closed(); return nil }
-func (s *stubbornConn) SetDeadline(time.Time) error      { return nil }
-func (s *stubbornConn) SetReadDeadline(time.Time) error  { return nil }
-func (s *stubbornConn) SetWriteDeadline(time.Time) error { return nil }
-
-// TestCloseOfStubbornConnections: Close is bounded, though the connections of a Dialer go on
-// reading.
-func TestCloseOfStubbornConnections(t *testing.T) {
-	var closed atomic.Int64
-	c := cluster.Connect(t, fakeredis.Addrs(cluster.Start(t, 3)), func(c *redlock.Config) {
-		knobs.Of(c).CloseTimeout = 50 * time.Millisecond
-		c.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			nc, err := new(net.Dialer).DialContext(ctx, network, addr)
-			if err != nil {
-				return nil, err
-			}
-			t.Cleanup(func() { _ = nc.Close() })
-			return &stubbornConn{nc, func() { closed.Add(1) }}, nil
+// TestTLSForThatPanicsLeavesNoConnection: the connection below is closed.
+func TestTLSForThatPanicsLeavesNoConnection(t *testing.T) {
+	nodes := fakeredis.Addrs(cluster.Start(t, 3))
+	bad, closed := nodes[0], make(chan struct{}, 100)
+	nodes[0] = "rediss://" + bad
+	cluster.Connect(t, nodes, cluster.DefaultTimeouts, dialing(func(addr string, c *userConn) {
+		if addr == bad {
+			c.close = func() error { closed <- struct{}{}; return c.Conn.Close() }
 		}
-	})
-	live(t, c, "k")
-	require.NoError(t, testkit.Try(t, "Close", c.Close))
-	require.EqualValues(t, 3, closed.Load())
+	}), func(c *redlock.Config) { c.TLSFor = func(string) *tls.Config { panic("of TLSFor") } })
+	for range 3 {
+		testkit.Get(t, closed)
+	}
 }
 
 // badError is an error with methods that panic.
@@ -188,40 +109,32 @@ func TestErrorsOfDialersMayBreakOff(t *testing.T) {
 			"more":       {1 << 20, io.EOF},
 		} {
 			t.Run(name, func(t *testing.T) {
-				var dials, reads atomic.Bool
-				c := cluster.Connect(t, fakeredis.Addrs(cluster.Start(t, 1)), func(c *redlock.Config) {
-					c.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-						if dials.Load() {
+				var isBad atomic.Bool
+				c := cluster.Connect(t, fakeredis.Addrs(cluster.Start(t, 1)), func(cfg *redlock.Config) {
+					dialing(func(_ string, c *userConn) {
+						c.read = func(b []byte) (int, error) {
+							if n, err := c.Conn.Read(b); !isBad.Load() {
+								return n, err
+							}
+							return bad.n, bad.err
+						}
+					})(cfg)
+					dial := cfg.Dialer
+					cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+						if isBad.Load() {
 							return nil, bad.err
 						}
-						nc, err := new(net.Dialer).DialContext(ctx, network, addr)
-						return &misreadConn{nc, func() (bool, int, error) { return reads.Load(), bad.n, bad.err }}, err
+						return dial(ctx, network, addr)
 					}
 				})
 				live(t, c, "k")
-				dials.Store(true)
-				reads.Store(true)
+				isBad.Store(true)
 				_, _ = c.TryAcquire(t.Context(), "k", ttl)
 				testkit.Await(t, "the end of the connection", func() bool { return !cluster.Stats(t, c).Nodes[0].Up })
-				dials.Store(false)
-				reads.Store(false)
+				isBad.Store(false)
 				cluster.AwaitNodesUp(t, c, 1)
 				live(t, c, "k")
 			})
 		}
 	})
-}
-
-// misreadConn is a connection whose Read returns something else.
-type misreadConn struct {
-	net.Conn
-	read func() (bool, int, error)
-}
-
-func (c *misreadConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if bad, n, err := c.read(); bad {
-		return n, err
-	}
-	return n, err
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,45 +66,27 @@ var nodeFailures = map[string]struct {
 			return "", "", fmt.Errorf("vault: %w", context.Cause(ctx))
 		}
 	}},
-	"read times out": {change: func(c *redlock.Config) {
-		c.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			nc, err := new(net.Dialer).DialContext(ctx, network, addr)
-			return &impatientConn{Conn: nc}, err
+	"read times out": {change: dialing(func(_ string, c *userConn) { // once a lock was asked for
+		var writes atomic.Int64
+		c.write = func(b []byte) (int, error) {
+			if writes.Add(1) > 1 { // after the handshake
+				_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
+			}
+			return c.Conn.Write(b)
 		}
-	}},
+		c.read = func(b []byte) (int, error) { // a reply may come before the deadline is noticed, on a busy machine
+			if n, err := c.Conn.Read(b); writes.Load() <= 1 {
+				return n, err
+			}
+			return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+		}
+	})},
 }
 
 // blackHole is a Dialer without an answer until it is given up.
 func blackHole(ctx context.Context, network, addr string) (net.Conn, error) {
 	<-ctx.Done()
 	return nil, &net.OpError{Op: "dial", Net: network, Err: ctx.Err()}
-}
-
-// impatientConn has its reads time out once a lock was asked for.
-type impatientConn struct {
-	net.Conn
-	writes int
-	once   sync.Mutex
-}
-
-func (c *impatientConn) Write(b []byte) (int, error) {
-	c.once.Lock()
-	defer c.once.Unlock()
-	if c.writes++; c.writes > 1 { // after the handshake
-		_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
-	}
-	return c.Conn.Write(b)
-}
-
-// Read fails also where a reply came before the deadline was noticed, as it may on a busy machine.
-func (c *impatientConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.once.Lock()
-	defer c.once.Unlock()
-	if c.writes > 1 {
-		return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
-	}
-	return n, err
 }
 
 // TestErrorsAreDisjoint: an attempt failed by its nodes is ErrNoQuorum and nothing else, for every

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,34 +13,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
-
-// userContext is a user's context: it blocks or panics in the methods named by the test.
-type userContext struct {
-	context.Context
-	mu      sync.Mutex
-	harm    func()
-	done    chan struct{}
-	mayHarm []string
-}
-
-func (c *userContext) use(method string) {
-	c.mu.Lock()
-	harm := c.harm
-	c.mu.Unlock()
-	if harm != nil && slices.Contains(c.mayHarm, method) {
-		harm()
-	}
-}
-
-func (c *userContext) Done() <-chan struct{} { c.use("Done"); return c.done }
-func (c *userContext) Value(key any) any     { c.use("Value"); return nil }
-func (c *userContext) Err() error {
-	c.use("Err")
-	if testkit.IsClosed(c.done) {
-		return context.Canceled
-	}
-	return nil
-}
 
 // TestContextsOfUsersHarmNoOther: one that blocks or panics ends no process, stops no renewal of
 // other locks, and ends with its lock.
@@ -60,15 +31,20 @@ func TestContextsOfUsersHarmNoOther(t *testing.T) {
 			for _, method := range []string{"Done", "Err", "Value"} {
 				for _, end := range []string{"by its user", "since it is lost", "stopped"} {
 					key := fmt.Sprint(name, method, end)
-					user := &userContext{Context: context.Background(), done: make(chan struct{}), mayHarm: []string{method}}
+					parent, cancel := context.WithCancel(context.Background())
+					defer cancel()
+					var harms atomic.Bool
+					user := userContext{parent, in(method, func() {
+						if harms.Load() {
+							harm()
+						}
+					})}
 					l := cluster.MustAcquire(t, r.Client, key, brief)
 					ctx, stop := l.KeepAlive(user)
-					user.mu.Lock()
-					user.harm = harm
-					user.mu.Unlock()
+					harms.Store(true)
 					switch end {
 					case "by its user":
-						close(user.done)
+						cancel()
 					case "since it is lost":
 						r.Servers.Del(key)
 					case "stopped":
@@ -84,7 +60,7 @@ func TestContextsOfUsersHarmNoOther(t *testing.T) {
 		// A context that panics when the lock is to be kept alive begins nothing.
 		l := cluster.MustAcquire(t, r.Client, "k", brief)
 		for _, method := range []string{"Done", "Err", "Value"} {
-			user := &userContext{Context: context.Background(), done: make(chan struct{}), mayHarm: []string{method}, harm: func() { panic("user code") }}
+			user := userContext{context.Background(), in(method, func() { panic("user code") })}
 			require.Panics(t, func() { l.KeepAlive(user) })
 		}
 		testkit.Await(t, "the end", func() bool { return l.Remaining() == 0 })
@@ -142,8 +118,8 @@ func TestDerivedContextsSayWhy(t *testing.T) {
 			return ctx, func() { awaitDone(t, ctx); cancel() }
 		},
 		"user's own": func(ctx context.Context) (context.Context, func()) {
-			own := &userContext{Context: ctx, done: make(chan struct{})}
-			return own, func() { close(own.done) }
+			ctx, cancel := context.WithCancel(ctx)
+			return userContext{ctx, func(string) {}}, cancel
 		},
 	} {
 		cluster.Run(t, end, func(t *testing.T) {

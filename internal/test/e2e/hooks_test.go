@@ -273,18 +273,6 @@ func TestLockLostIsHeardOnce(t *testing.T) {
 	})
 }
 
-// askedContext calls a function at the first call of Done.
-type askedContext struct {
-	context.Context
-	once sync.Once
-	f    func()
-}
-
-func (a *askedContext) Done() <-chan struct{} {
-	a.once.Do(a.f)
-	return a.Context.Done()
-}
-
 // TestLockReleasedByManyIsNotLost: of two goroutines releasing one lock, the first to begin may
 // come second to the nodes. It learns that the lock is not held, but LockLost is not called: the
 // lock was released.
@@ -295,7 +283,7 @@ func TestLockReleasedByManyIsNotLost(t *testing.T) {
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
 		r.AwaitHolders(t, 3, "k")
 		quicker := make(chan error, 1)
-		ctx := &askedContext{Context: t.Context(), f: func() { quicker <- l.Release(context.Background()) }}
+		ctx := userContext{t.Context(), in("Done", sync.OnceFunc(func() { quicker <- l.Release(context.Background()) }))}
 		require.Equal(t, redlock.ErrNotHeld, testkit.Try(t, "Release", func() error { return l.Release(ctx) }))
 		require.NoError(t, testkit.Outcome(t, "the quicker Release", quicker))
 		require.Empty(t, cluster.Take(&y, &y.Lost))

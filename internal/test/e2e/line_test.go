@@ -22,7 +22,7 @@ func TestFirstThatLeaves(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		var broken atomic.Bool
 		r := cluster.New(t, 3, func(c *redlock.Config) {
-			knobs.Of(c).Rand = readerFunc(func(p []byte) (int, error) {
+			knobs.Of(c).Rand = userReader(func(p []byte) (int, error) {
 				if broken.CompareAndSwap(true, false) {
 					panic("no randomness")
 				}
@@ -55,11 +55,6 @@ func TestFirstThatLeaves(t *testing.T) {
 		require.Zero(t, r.Stats().InLine)
 	})
 }
-
-// readerFunc is a Config.Rand.
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // TestWhatIsNotPassedOn: a lock with a known token, or with too little time left, goes back to the
 // nodes.
@@ -102,14 +97,11 @@ func TestReleaseBesideRelease(t *testing.T) {
 			r := cluster.New(t, 3, func(c *redlock.Config) { c.Hooks.Attempt = hook })
 			held := cluster.MustAcquire(t, r.Client, "k", ttl)
 			var next <-chan testkit.Result[redlock.Lock]
-			var once sync.Once
-			ctx := callingContext{t.Context(), func() {
-				once.Do(func() {
-					next = testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
-					testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
-					held.ReleaseAsync()
-				})
-			}}
+			ctx := userContext{t.Context(), in("Done", sync.OnceFunc(func() {
+				next = testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
+				testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+				held.ReleaseAsync()
+			}))}
 			require.Equal(t, redlock.ErrNotHeld, held.Release(ctx))
 			got := testkit.Get(t, next)
 			require.NoError(t, got.Err)

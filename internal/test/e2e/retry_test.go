@@ -81,7 +81,7 @@ func TestWaits(t *testing.T) {
 		r := cluster.New(t, 3, func(c *redlock.Config) {
 			c.Retry = redlock.Retry{Min: testkit.Patience, Attempts: 2}
 			c.Hooks.Acquire = func(a redlock.Acquisition) { heard <- a }
-			knobs.Of(c).Rand = readerFunc(func(p []byte) (int, error) {
+			knobs.Of(c).Rand = userReader(func(p []byte) (int, error) {
 				if broken.Load() {
 					return 0, errors.New("none left")
 				}

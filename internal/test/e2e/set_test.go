@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,16 +206,20 @@ func TestSetIsAllOrNothing(t *testing.T) {
 	})
 	cluster.Run(t, "the context panics", func(t *testing.T) {
 		r := cluster.New(t, 3)
-		user := &userContext{Context: context.Background(), done: make(chan struct{}), mayHarm: []string{"Err"}}
+		parent, cancel := context.WithCancel(t.Context())
+		var harms atomic.Bool
+		user := userContext{parent, in("Err", func() {
+			if harms.Load() {
+				panic("user code")
+			}
+		})}
 		r.Servers[0].Mute()
 		r.Servers[1].Mute()
 		// Two keys are refused at once, one hangs: the context ends while some are decided.
 		call := testkit.Start(func() error { _, err := r.TryAcquireAll(user, ttl, keys...); return err })
 		testkit.Await(t, "sent", func() bool { return r.Holders("e") == 3 })
-		user.mu.Lock()
-		user.harm = func() { panic("user code") }
-		user.mu.Unlock()
-		close(user.done)
+		harms.Store(true)
+		cancel()
 		require.ErrorContains(t, testkit.Outcome(t, "AcquireAll", call), "panic: user code")
 		r.Heal(t)
 		requireOnlyAnothers(t, r)

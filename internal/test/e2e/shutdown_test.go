@@ -134,14 +134,15 @@ func TestShutdownAndLateCalls(t *testing.T) {
 		<-inside
 		down := testkit.InBackground(func() (struct{}, error) { return struct{}{}, r.Shutdown(t.Context()) })
 		time.Sleep(time.Millisecond)
-		slow := &slowContext{Context: t.Context(), goOn: make(chan struct{})}
+		goOn := make(chan struct{})
+		slow := userContext{t.Context(), in("Err", func() { <-goOn })}
 		late := testkit.InBackground(func() (struct{}, error) { return struct{}{}, r.Do(slow, "late", ttl, nothing) })
 		time.Sleep(time.Millisecond)
 		close(leave)
 		require.NoError(t, testkit.Get(t, done).Err)
 		time.Sleep(time.Second)
 		ended := len(down) > 0
-		close(slow.goOn)
+		close(goOn)
 		require.True(t, ended, "it waits for a call that has no lock")
 		require.NoError(t, testkit.Get(t, down).Err)
 		require.Equal(t, redlock.ErrClosed, testkit.Get(t, late).Err)
@@ -155,17 +156,6 @@ func until(inside chan<- struct{}, leave <-chan struct{}) func(context.Context) 
 		<-leave
 		return nil
 	}
-}
-
-// slowContext is a user's context that takes its time to answer.
-type slowContext struct {
-	context.Context
-	goOn chan struct{}
-}
-
-func (c *slowContext) Err() error {
-	<-c.goOn
-	return c.Context.Err()
 }
 
 // TestSilence: the reason that keeps a client from working is logged once, and again when it

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,11 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
+
+// acquireOp is an operation whose result is ignored.
+func acquireOp(key string) *redlock.Op {
+	return &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl, Done: func(*redlock.Op) {}}
+}
 
 // releaseOp is the release of a free lock.
 func releaseOp(key string, done func(*redlock.Op)) *redlock.Op {
@@ -40,11 +46,9 @@ func TestExtendBehindARelease(t *testing.T) {
 		r := cluster.New(t, 3)
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
 		r.AwaitHolders(t, 3, "k")
-		ctx := &askedContext{Context: context.Background(), f: func() {
-			ended, cancel := context.WithCancel(context.Background())
-			cancel()
-			_ = l.Release(ended) // it is sent, and not waited for
-		}}
+		ctx := userContext{context.Background(), in("Done", sync.OnceFunc(func() {
+			_ = l.Release(ended(t)) // it is sent, and not waited for
+		}))}
 		require.ErrorIs(t, l.Extend(ctx, ttl), redlock.ErrNotHeld)
 		r.AwaitEmpty(t)
 		for _, heard := range r.Recorders {

@@ -97,7 +97,7 @@ func TestRandInRelease(t *testing.T) {
 		var broken atomic.Bool
 		r := cluster.New(t, 1, rarely, func(c *redlock.Config) {
 			c.NoHandOver = true
-			knobs.Of(c).Rand = readerFunc(func(p []byte) (int, error) {
+			knobs.Of(c).Rand = userReader(func(p []byte) (int, error) {
 				if broken.CompareAndSwap(true, false) {
 					panic("no randomness")
 				}
@@ -113,19 +113,6 @@ func TestRandInRelease(t *testing.T) {
 		require.NoError(t, held.Release(t.Context()))
 		require.NoError(t, testkit.Get(t, next).Err)
 	})
-}
-
-// errContext has an Err that panics from a moment on.
-type errContext struct {
-	context.Context
-	panics *atomic.Bool
-}
-
-func (c errContext) Err() error {
-	if c.panics.Load() {
-		panic("err")
-	}
-	return c.Context.Err()
 }
 
 // TestGivesUpAlong: the contexts of waiters end, or panic, while their acquire is under way along
@@ -146,7 +133,12 @@ func TestGivesUpAlong(t *testing.T) {
 				panicked.Add(1)
 			}
 		}()
-		l, err := r.Acquire(errContext{ctx, &panics}, "k", ttl)
+		own := userContext{ctx, in("Err", func() {
+			if panics.Load() {
+				panic("err")
+			}
+		})}
+		l, err := r.Acquire(own, "k", ttl)
 		if err != nil {
 			ended.Add(1)
 			return
@@ -171,21 +163,6 @@ func TestGivesUpAlong(t *testing.T) {
 	require.NoError(t, l.Release(t.Context()))
 }
 
-// gatedContext has an Err that waits, once it is told to.
-type gatedContext struct {
-	context.Context
-	waits       atomic.Bool
-	begun, goOn chan struct{}
-}
-
-func (c *gatedContext) Err() error {
-	if c.waits.CompareAndSwap(true, false) {
-		close(c.begun)
-		<-c.goOn
-	}
-	return c.Context.Err()
-}
-
 // TestEndedAlong: a waiter whose context ends while its acquire, sent along with a release, is won
 // has the lock, and a hook hears of it. If the context panics, nothing was won.
 func TestEndedAlong(t *testing.T) {
@@ -195,18 +172,27 @@ func TestEndedAlong(t *testing.T) {
 			r := cluster.New(t, 1, cluster.Listening(&heard), rarely, func(c *redlock.Config) { c.NoHandOver = true })
 			held := cluster.MustAcquire(t, r.Client, "k", ttl)
 			parent, cancel := context.WithCancel(t.Context())
-			var broken atomic.Bool
-			ctx := &gatedContext{Context: errContext{parent, &broken}, begun: make(chan struct{}), goOn: make(chan struct{})}
+			var waits, broken atomic.Bool
+			begun, goOn := make(chan struct{}), make(chan struct{})
+			ctx := userContext{parent, in("Err", func() {
+				if waits.CompareAndSwap(true, false) {
+					close(begun)
+					<-goOn
+				}
+				if broken.Load() {
+					panic("err")
+				}
+			})}
 			next := testkit.Start(func() error { _, err := r.Acquire(ctx, "k", ttl); return err })
 			awaitTracked(t, r.Servers[0], 2)
 			time.Sleep(50 * time.Millisecond) // until it sleeps
-			ctx.waits.Store(true)
+			waits.Store(true)
 			require.NoError(t, held.Release(t.Context()))
-			testkit.Get(t, ctx.begun)
+			testkit.Get(t, begun)
 			r.AwaitHolders(t, 1, "k")
 			cancel()
 			broken.Store(panics)
-			close(ctx.goOn)
+			close(goOn)
 			if err := testkit.Get(t, next); panics {
 				require.ErrorContains(t, err, "err")
 				require.EqualValues(t, 1, cluster.Settle(t, r.Client).Acquire.Won)
