@@ -77,7 +77,7 @@ func (r *refilled) Away() quorum.Set {
 	return r.scriptedFleet.Away()
 }
 
-// TestATurnIsBounded: a driver sends what was queued when its turn began, and a
+// TestATurnIsBounded: a driver sends what was queued when its turn began, up to a bound, and a
 // submitter takes maxTurns turns at most, also if more is submitted meanwhile.
 func TestATurnIsBounded(t *testing.T) {
 	// An acquire fails at once and is not sent; a release is, after another look.
@@ -94,6 +94,17 @@ func TestATurnIsBounded(t *testing.T) {
 		r.engine.flush()
 		r.engine.lock.Unlock()
 		require.Equal(t, looks*(maxTurns+1), r.looks)
+	}
+	for kind := range map[Kind]bool{Acquire: true, Release: true} {
+		p := newScripted(t, 3)
+		p.down, p.engine.queue.limit = 0b111, 3*scanWaiting
+		for range p.engine.queue.limit {
+			require.NoError(t, p.engine.enqueue(&p.op(kind, "one of many").Op))
+		}
+		p.engine.flush()
+		require.EqualValues(t, 2*scanWaiting, p.engine.queue.size.Load())
+		p.turn(func() {})
+		p.idle()
 	}
 }
 

@@ -143,12 +143,13 @@ func (d *driver) unlock(handOver bool) {
 	}
 }
 
-// flush sends what was queued when it began, while the window is open. Later operations, such as failed ones
-// submitted again at once, are for the next turn: between two turns dialers, the reader and Stats get the lock.
+// flush sends what was queued when it began, while the window is open, up to a bound: nodes that are down end a batch
+// at once. Later operations, such as failed ones submitted again at once, are for the next turn: between two turns
+// dialers, the reader and Stats get the lock.
 func (d *driver) flush() {
 	d.complete() // before any of their batches is used again
 	d.queries.ask()
-	left := int(d.queue.size.Load())
+	left := min(int(d.queue.size.Load()), scanWaiting)
 	if left == 0 {
 		return
 	}

@@ -125,7 +125,7 @@ func (l *rounds) checkContexts(b *batch) {
 	}
 }
 
-// scanWaiting is how many queued operations are looked at in a tick.
+// scanWaiting is how many queued operations are looked at in a turn.
 const scanWaiting = 2048
 
 // checkWaitingContexts does the same for unsent calls. A release keeps its place in the queue: its caller has gone,
