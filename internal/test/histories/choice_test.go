@@ -199,9 +199,9 @@ func serveAny(ctx context.Context, c *redlock.Client, section time.Duration, key
 
 // TestSemaphore: callers of one process, and of two, share the permits.
 func TestSemaphore(t *testing.T) {
-	permits, section, d := 8, time.Millisecond, 4*time.Second
+	permits, section, d := 8, time.Millisecond, 2*time.Second
 	if testkit.Long() {
-		d *= 5
+		d *= 10
 	}
 	for _, processes := range []int{1, 2} {
 		t.Run(fmt.Sprint(processes), func(t *testing.T) {
@@ -231,9 +231,9 @@ func TestSemaphore(t *testing.T) {
 
 // TestReadersAndWriters: neither starves the other.
 func TestReadersAndWriters(t *testing.T) {
-	section, d := time.Millisecond, 2*time.Second
+	section, d := time.Millisecond, time.Second
 	if testkit.Long() {
-		d *= 5
+		d *= 10
 	}
 	for _, of := range []struct{ processes, readers, writers int }{{1, 32, 1}, {1, 1, 8}, {2, 16, 1}, {2, 1, 4}} {
 		t.Run(fmt.Sprintf("%d x %d readers, %d writers", of.processes, of.readers, of.writers), func(t *testing.T) {

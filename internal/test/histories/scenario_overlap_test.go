@@ -39,7 +39,7 @@ func TestOverlappingSets(t *testing.T) {
 func overlap(t *testing.T, n int) (mean time.Duration) {
 	shares := make([]service, 20)
 	virtual.Run(t, 3, func(w *virtual.World) {
-		ctx, cancel := context.WithTimeout(w.T.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(w.T.Context(), 10*time.Second)
 		defer cancel()
 		var all sync.WaitGroup
 		for p := range len(shares) / 2 {
