@@ -158,7 +158,7 @@ func (o *handoff) Reply(_, i int, v *resp.Value) error {
 	case n == 0 || !v.IsError():
 		return misfit(v)
 	}
-	r := command.Refused(Release, form, n, v.Bytes, o.loads)
+	r := command.Refused(Release, form, n, v, o.loads)
 	o.later = o.later || r.Later
 	switch r.Remedy {
 	case command.Load:

@@ -128,7 +128,7 @@ func (w *wire) countFenced(node int, s *span, v *resp.Value) (i int) {
 // sent again in smaller calls.
 func (w *wire) refused(node int, s *span, v *resp.Value) error {
 	b := w.batch
-	r := command.Refused(s.kind, w.form(), s.count, v.Bytes, w.loads)
+	r := command.Refused(s.kind, w.form(), s.count, v, w.loads)
 	if s.kind == Acquire && r.Unapplied {
 		b.rounds[s.first].absent.Add(node)
 	}

@@ -78,11 +78,11 @@ func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
 			return identity{}, err
 		}
 		if err := gr.check(reply); err != nil {
-			stays := reply.IsError() && refusal.Stays(reply.Bytes)
+			refused := refusal.Read(reply)
 			if g.secret() {
 				err = refusal.Redact(err)
 			}
-			if stays && err != errNoHello && !permanent(err) {
+			if refused.Stays() && err != errNoHello && !permanent(err) {
 				err = fmt.Errorf("%w: %w", conn.ErrRefused, err)
 			}
 			return identity{}, err
@@ -131,28 +131,23 @@ func (g *greeter) greetings() []greeting {
 
 // bestEffort accepts an error, unless it ends the connection: where the login failed
 // the answer is NOAUTH.
-func bestEffort(v *resp.Value) error {
-	if v.IsError() {
-		return refusal.Fatality(v.Bytes)
-	}
-	return nil
-}
+func bestEffort(v *resp.Value) error { return refusal.Read(v).Fatality() }
 
 // checkInfo reads a section of INFO. Where INFO is forbidden or unknown to the server, its identity stays unknown: no
 // error.
 func (g *greeter) checkInfo(v *resp.Value) error {
 	switch {
 	case v.IsError():
-		fatal, err := refusal.Read(v.Bytes)
+		r := refusal.Read(v)
 		switch {
-		case fatal || refusal.IsRetryable(string(refusal.Code(v))):
-			return err // LOADING and the like: not a node to ask for locks
-		case errors.Is(err, conn.ErrForbidden):
-			err = refusal.Lacks("info")
+		case r.Fatal || r.Later:
+			return r.Err // LOADING and the like: not a node to ask for locks
+		case r.Lacks || r.OfKey:
+			r.Err = refusal.Lacks("info")
 		case g.secret():
-			err = refusal.Redact(err)
+			r.Err = refusal.Redact(r.Err)
 		}
-		g.id.refused = cmp.Or(g.id.refused, err)
+		g.id.refused = cmp.Or(g.id.refused, r.Err)
 		return nil
 	case v.Kind != resp.Bulk && v.Kind != resp.Verbatim || v.Null:
 		return refusal.ErrUnfit
@@ -167,11 +162,11 @@ func selected(v *resp.Value) error {
 	case !v.IsError():
 		return refusal.ErrUnfit
 	}
-	_, err := refusal.Read(v.Bytes)
-	if errors.Is(err, conn.ErrForbidden) {
+	r := refusal.Read(v)
+	if r.Lacks || r.OfKey {
 		return refusal.Lacks("select")
 	}
-	return err
+	return r.Err
 }
 
 func appendCommand(dst []byte, args ...string) []byte {

@@ -51,14 +51,14 @@ func (g *greeter) introduction() (gs []greeting) {
 // welcomed reads the answer to HELLO. The text of an error is not kept.
 func (g *greeter) welcomed(v *resp.Value) error {
 	if v.IsError() {
-		fatal, err := refusal.Read(v.Bytes)
+		r := refusal.Read(v)
 		switch {
-		case string(refusal.Code(v)) == "NOAUTH" && !g.secret():
+		case r.Code == "NOAUTH" && !g.secret():
 			return refusal.ErrNoLogin
-		case !fatal && !refusal.IsRetryable(string(refusal.Code(v))):
+		case !r.Fatal && !r.Later:
 			return errNoHello
 		}
-		return refusal.Redact(err)
+		return refusal.Redact(r.Err)
 	}
 	// A server that stays in RESP2 sends the map as an array.
 	if v.Kind != resp.Map && v.Kind != resp.Array || v.Null {
@@ -73,10 +73,8 @@ func authenticated(v *resp.Value) error {
 	if v.IsOK() {
 		return nil
 	}
-	if v.IsError() {
-		if err := refusal.Fatality(v.Bytes); err != nil {
-			return refusal.Redact(err) // it may have hung up before it was asked
-		}
+	if r := refusal.Read(v); r.Fatal {
+		return refusal.Redact(r.Err) // it may have hung up before it was asked
 	}
 	return conn.ErrAuth
 }

@@ -162,12 +162,10 @@ const (
 	Rephrase
 )
 
-// Refusal is the meaning of an error reply.
+// Refusal is the meaning of an error reply to a command with votes.
 type Refusal struct {
-	Err       error // bounded, printable, never a token or a key
-	Fatal     bool  // the connection must be closed
-	Unapplied bool  // the command was certainly not executed
-	Later     bool  // it may be executed at another time
+	refusal.Refusal
+	Unapplied bool // the command was certainly not executed
 	Remedy    Remedy
 }
 
@@ -175,30 +173,29 @@ var errNoScript = errors.New("server keeps forgetting the script")
 
 // Refused interprets an error reply to a command of n operands; loaded means that its script was
 // loaded right before.
-func Refused(k Kind, f Form, n int, text []byte, loaded bool) (r Refusal) {
-	reply := resp.Value{Kind: resp.Error, Bytes: text}
-	code, call := string(refusal.Code(&reply)), f.IsScript(k)
-	if call && code == "NOSCRIPT" {
+func Refused(k Kind, f Form, n int, v *resp.Value, loaded bool) Refusal {
+	r, call := Refusal{Refusal: refusal.Read(v)}, f.IsScript(k)
+	switch r.Code {
+	case "NOPERM", "NOAUTH", "READONLY", "MASTERDOWN": // servers return these only before they execute a command
+		r.Unapplied = true
+	default:
+		r.Unapplied = r.Later
+	}
+	switch {
+	case call && r.Code == "NOSCRIPT":
 		if r.Err = errNoScript; !loaded {
 			r.Remedy = Load
 		}
-		return r
-	}
-	r.Fatal, r.Err = refusal.Read(text)
-	r.Unapplied = isUnapplied(code)
-	r.Later = !r.Fatal && refusal.IsRetryable(code)
-	ofKey := refusal.OfKey(text)
-	switch {
 	case r.Fatal:
 	case f.IsFenced(k) && k == Acquire: // a part may have been done: what is set is released
 		r.Unapplied = false
-		if n > 1 && code == "NOPERM" && ofKey { // but an access list is checked for all keys first
+		if n > 1 && r.Code == "NOPERM" && r.OfKey { // but an access list is checked for all keys first
 			r.Remedy = Split
 		}
-	case call && n > 1 && !refusal.IsRetryable(code) && (ofKey || !errors.Is(r.Err, refusal.ErrForbidden)):
+	case call && n > 1 && !r.Later && !r.Lacks:
 		r.Remedy = Split
 	case call, k == Acquire, k.Reads():
-	case (code == "NOPERM" || code == "ERR") && !ofKey: // by script a key would fare no better
+	case (r.Code == "NOPERM" || r.Code == "ERR") && !r.OfKey: // by script a key would fare no better
 		r.Remedy = Rephrase
 	}
 	return r
@@ -211,13 +208,4 @@ func SplitTo(n int) int {
 		return 16
 	}
 	return 1
-}
-
-// isUnapplied reports whether servers return an error code only before they execute a command.
-func isUnapplied(code string) bool {
-	switch code {
-	case "NOPERM", "NOAUTH", "READONLY", "MASTERDOWN":
-		return true
-	}
-	return refusal.IsRetryable(code)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/wire/refusal"
+	"github.com/redlock-go/redlock/resp"
 )
 
 var forms = []Form{Scripts, DelIfEq, DelEx}
@@ -96,6 +97,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+func refusing(text string) *resp.Value { return &resp.Value{Kind: resp.Error, Bytes: []byte(text)} }
+
 // TestRemedies: the remedy for each refusal.
 func TestRemedies(t *testing.T) {
 	const (
@@ -127,14 +130,14 @@ func TestRemedies(t *testing.T) {
 		{Acquire, Scripts, 1, key, None, true}, {Acquire, Scripts, 1, oom, None, true}, {Acquire, Scripts, 1, other, None, false},
 		{Release, Scripts, 2, gone, None, true},
 	} {
-		r := Refused(c.kind, c.form, c.n, []byte(c.text), false)
+		r := Refused(c.kind, c.form, c.n, refusing(c.text), false)
 		assert.Equal(t, c.want, r.Remedy, "%v %v %q", c.kind, c.form, c.text)
 		assert.Equal(t, c.unapplied, r.Unapplied, c.text)
 		assert.Equal(t, c.text == gone, r.Fatal, c.text)
 		assert.Error(t, r.Err)
 	}
-	assert.Equal(t, None, Refused(Release, Scripts, 2, []byte(noScript), true).Remedy, "it was loaded")
-	assert.ErrorIs(t, Refused(Acquire, Scripts, 1, []byte(key), false).Err, refusal.ErrForbidden)
+	assert.Equal(t, None, Refused(Release, Scripts, 2, refusing(noScript), true).Remedy, "it was loaded")
+	assert.ErrorIs(t, Refused(Acquire, Scripts, 1, refusing(key), false).Err, refusal.ErrForbidden)
 }
 
 func TestForms(t *testing.T) {

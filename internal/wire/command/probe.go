@@ -67,9 +67,9 @@ func (p *Probes) releasesBy(form Form) func(*resp.Value) error {
 // A refused key shows it too: access is checked only for existing commands, and locks have other
 // keys.
 func probed(v *resp.Value, fits bool) (works bool, err error) {
-	switch {
+	switch refused := refusal.Read(v); {
 	case v.IsError():
-		return refusal.OfKey(v.Bytes), refusal.Fatality(v.Bytes)
+		return refused.OfKey, refused.Fatality()
 	case !fits:
 		return false, refusal.ErrUnfit
 	}
@@ -88,33 +88,30 @@ func (p *Probes) script(k Kind, text, sha string, try ...string) {
 			}
 			return nil
 		}
-		switch fatal, err := refusal.Read(v.Bytes); {
-		case !fatal && !p.form.IsScript(k):
-		case refusal.IsUnscripted(v.Bytes):
-			return unscripted(err)
-		case !errors.Is(err, refusal.ErrForbidden):
-			return err
+		switch refused := refusal.Read(v); {
+		case !refused.Fatal && !p.form.IsScript(k):
+		case refused.Unscripted:
+			return unscripted(refused.Err)
+		case !refused.Lacks && !refused.OfKey:
+			return refused.Err
 		default:
 			load = refusal.Lacks("script|load")
 		}
 		return nil
 	}, "SCRIPT", "LOAD", text)
 	p.ask(func(v *resp.Value) error {
-		if !v.IsError() || refusal.OfKey(v.Bytes) {
-			return nil
-		}
-		fatal, err := refusal.Read(v.Bytes)
-		switch {
-		case fatal:
-			return err
+		switch refused := refusal.Read(v); {
+		case !v.IsError(), refused.OfKey:
+		case refused.Fatal:
+			return refused.Err
 		case load != nil || !p.form.IsScript(k):
 			return load
-		case refusal.IsUnscripted(v.Bytes):
-			return unscripted(err)
-		case string(refusal.Code(v)) == "NOPERM":
+		case refused.Unscripted:
+			return unscripted(refused.Err)
+		case refused.Code == "NOPERM":
 			return refusal.Lacks("evalsha")
-		case errors.Is(err, refusal.ErrForbidden):
-			return err // of a command in the script
+		case refused.Lacks: // a command in the script
+			return refused.Err
 		}
 		return nil // it is loaded, and may be run at another time
 	}, append([]string{"EVALSHA", sha}, try...)...)

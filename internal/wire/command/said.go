@@ -1,35 +1,24 @@
 package command
 
 import (
-	"errors"
-
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/wire/refusal"
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Said is a reply to a command without a vote: numbers, or the error in their place.
+// Said is a reply to a command without a vote: numbers, or a refusal in their place.
 type Said struct {
 	Ints  [4]int64 // an integer, or the elements of an array of up to 4
 	OK    bool
 	Fence fencing.Answer // of a script of package fencing; else Code is 0
-	Code  string         // of an error reply
-	Err   error          // that reply: bounded, printable, never a token or a key
-	Lacks bool           // the access list does not allow a command
-	OfKey bool           // the access list allows the command, but not on this key
-	Fatal bool           // the connection must be closed
-	Later bool           // the reason is a passing state of the server
+	refusal.Refusal
 }
 
 // ReadSaid reads a reply. A null, and a reply of another kind, is the zero Said.
 func ReadSaid(v *resp.Value) (s Said) {
 	switch {
 	case v.IsError():
-		s.Code = string(refusal.Code(v))
-		s.Fatal, s.Err = refusal.Read(v.Bytes)
-		s.Later = refusal.IsRetryable(s.Code)
-		s.OfKey = refusal.OfKey(v.Bytes)
-		s.Lacks = !s.OfKey && errors.Is(s.Err, refusal.ErrForbidden)
+		s.Refusal = refusal.Read(v)
 	case v.Kind == resp.Integer:
 		s.Ints[0] = v.Int
 	case v.Kind == resp.Array && !v.Null:

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/redlock-go/redlock/resp"
 )
 
 // The causes of refusals, for errors.Is. An error of this package wraps at most one.
@@ -40,15 +42,6 @@ var (
 // Lacks is the refusal of an indispensable command.
 func Lacks(command string) error { return fmt.Errorf("%w: the command %s", ErrForbidden, command) }
 
-// IsUnscripted reports whether the answer to a script command is that of a server without the
-// command, without the language, or without a command used by the script.
-func IsUnscripted(text []byte) bool {
-	reply := newServerError(text)
-	lower := strings.ToLower(reply.Message)
-	return reply.Code == "ERR" && (strings.Contains(lower, "unknown command") ||
-		strings.Contains(lower, "unknown redis command") || strings.Contains(lower, "scripting engine"))
-}
-
 // refusals are the error replies about more than one command. Any other code is the failure of one
 // command: BUSY, LOADING, MISCONF, NOREPLICAS, NOSCRIPT, OOM, WRONGTYPE, and codes of later
 // servers.
@@ -80,65 +73,74 @@ var refusals = []struct {
 	{"EXECABORT", "", nil, true},
 }
 
-// IsRetryable reports whether an error code is about a passing state of the server, not about a
-// command or a key.
-func IsRetryable(code string) bool {
-	switch code {
-	case "OOM", "MISCONF", "BUSY", "LOADING", "NOREPLICAS":
-		return true
+// Refusal is the meaning of an error reply. The zero value is that of any other reply.
+type Refusal struct {
+	// Err is, or wraps, a [*ServerError]. It also wraps the cause, such as [ErrAuth] or
+	// [ErrForbidden], where that has a name. The text is bounded and printable. For a missing
+	// permission it names the command, never an argument or the user.
+	Err   error
+	Code  string // such as READONLY or ERR, also of an error reply wrapped by a script
+	Fatal bool   // the connection must be closed
+	Later bool   // it is about a passing state of the server, not about a command or a key
+	Lacks bool   // the access list does not allow a command
+	OfKey bool   // the access list allows the command, but not on this key
+	// Unscripted: to a script command it is the answer of a server without the command, without the
+	// language, or without a command used by the script.
+	Unscripted bool
+}
+
+// Read interprets a reply. It keeps nothing of it, and allocates the error.
+func Read(v *resp.Value) (r Refusal) {
+	if !v.IsError() {
+		return r
 	}
-	return false
+	reply := newServerError(v.Bytes)
+	r.Err, r.Code = reply, reply.Code
+	if what := forbidden(reply); what != "" {
+		r.OfKey, r.Lacks = what == aKey, what != aKey
+		r.Err = &caused{ErrForbidden, &ServerError{Code: "NOPERM", Message: "NOPERM for " + what}}
+		return r
+	}
+	switch reply.Code {
+	case "OOM", "MISCONF", "BUSY", "LOADING", "NOREPLICAS":
+		r.Later = true
+	case "ERR":
+		lower := strings.ToLower(reply.Message)
+		r.Unscripted = strings.Contains(lower, "unknown command") || strings.Contains(lower, "unknown redis command") ||
+			strings.Contains(lower, "scripting engine")
+	}
+	rest, _ := strings.CutPrefix(reply.Message, reply.Code+" ")
+	for _, row := range refusals {
+		if row.code == reply.Code && strings.HasPrefix(rest, row.begins) {
+			if r.Fatal = row.fatal; row.cause != nil {
+				r.Err = &caused{row.cause, reply}
+			}
+			break
+		}
+	}
+	return r
 }
 
-// Stays reports whether an error reply means a wrong command: the next answer will be the same.
-// Every ERR does, unless it refuses the client. Unknown codes do not stay.
-func Stays(text []byte) bool {
-	_, err := Read(text)
-	return newServerError(text).Code == "ERR" && !errors.Is(err, ErrCrowded)
-}
+// Stays reports whether the command was wrong: the next answer will be the same. Every ERR says so,
+// unless it refuses the client. Unknown codes do not.
+func (r *Refusal) Stays() bool { return r.Code == "ERR" && !errors.Is(r.Err, ErrCrowded) }
 
-// Fatality is the error of a refusal that ends the connection, and nil for a refusal of one
-// command. See [Read].
-func Fatality(text []byte) error {
-	if fatal, err := Read(text); fatal {
-		return err
+// Fatality is the error of a refusal that ends the connection, and nil for one of one command.
+func (r Refusal) Fatality() error {
+	if r.Fatal {
+		return r.Err
 	}
 	return nil
 }
 
-// Read interprets the payload of an error reply, as written by the server or wrapped by a script.
-// The error is, or wraps, a [*ServerError]. It also wraps the cause, such as [ErrAuth] or
-// [ErrForbidden], where that has a name. fatal means that the connection must be closed. The text
-// is bounded and printable. For a missing permission it names the command, never an argument or the
-// user.
-//
-// It keeps nothing of text, and allocates the error.
-func Read(text []byte) (fatal bool, err error) {
-	reply := newServerError(text)
-	if what := forbidden(reply); what != "" {
-		return false, &refusal{ErrForbidden, &ServerError{Code: "NOPERM", Message: "NOPERM for " + what}}
-	}
-	rest, _ := strings.CutPrefix(reply.Message, reply.Code+" ")
-	for _, r := range refusals {
-		if r.code != reply.Code || !strings.HasPrefix(rest, r.begins) {
-			continue
-		}
-		if r.cause == nil {
-			return r.fatal, reply
-		}
-		return r.fatal, &refusal{r.cause, reply}
-	}
-	return false, reply
-}
-
-// refusal is an error reply with a named cause.
-type refusal struct {
+// caused is an error reply with a named cause.
+type caused struct {
 	cause error
 	reply *ServerError
 }
 
-func (e *refusal) Error() string   { return e.cause.Error() + ": " + e.reply.Message }
-func (e *refusal) Unwrap() []error { return []error{e.cause, e.reply} }
+func (e *caused) Error() string   { return e.cause.Error() + ": " + e.reply.Message }
+func (e *caused) Unwrap() []error { return []error{e.cause, e.reply} }
 
 // Texts of servers before the name of a forbidden command, and inside a script, where the code is
 // not NOPERM.
@@ -170,10 +172,6 @@ func forbidden(reply *ServerError) string {
 	return "something that it does not name"
 }
 
-// OfKey reports whether an error reply forbids the key, not the command: the command may work on
-// other keys. It keeps nothing of text, and allocates.
-func OfKey(text []byte) bool { return forbidden(newServerError(text)) == aKey }
-
 // IsWord reports whether s is short and of letters, digits, dots, dashes and underscores, like
 // versions, names and ids.
 func IsWord(s string) bool {
@@ -189,7 +187,7 @@ func IsWord(s string) bool {
 // Redact removes the server's text from an error: a server may repeat earlier input, such as a
 // password. A known cause or code is left.
 func Redact(err error) error {
-	var named *refusal
+	var named *caused
 	if errors.As(err, &named) {
 		return named.cause
 	}

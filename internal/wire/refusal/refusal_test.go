@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/resp"
 )
 
 // errorReplies are refusals of servers, with the error made of each.
@@ -73,11 +75,14 @@ var wrappings = map[string]func(string) string{
 	"pcall": func(s string) string { return "@user_script: 1: -" + s },
 }
 
+func read(text string) Refusal { return Read(&resp.Value{Kind: resp.Error, Bytes: []byte(text)}) }
+
 func TestRefusal(t *testing.T) {
 	covered := map[string]bool{}
 	check := func(text, plain string, cause error, fatal bool) {
-		isFatal, err := Read([]byte(text))
-		assert.Equal(t, fatal, isFatal, text)
+		r := read(text)
+		err := r.Err
+		assert.Equal(t, fatal, r.Fatal, text)
 		var reply *ServerError
 		require.ErrorAs(t, err, &reply, text)
 		assert.Equal(t, newServerError([]byte(plain)).Code, reply.Code, text)
@@ -122,23 +127,23 @@ func TestRefusalOfAPermission(t *testing.T) {
 		"ERR Error running script (call to f_0): @user_script:1: @user_script: 1: The user executing the script can't run this command or subcommand":                     "a command",
 		"ERR Error running script (call to f_0): @user_script:1: @user_script: 1: -NOPERM this user has no permissions to run the 'del' command or its subcommand S3CR3T": "the command del",
 	} {
-		fatal, err := Read([]byte(text))
-		assert.False(t, fatal, text)
-		assert.ErrorIs(t, err, ErrForbidden, text)
-		assert.EqualError(t, err, "conn: forbidden by the server's access list: NOPERM for "+want, text)
-		assert.Equal(t, want == "a key", OfKey([]byte(text)), text)
+		r := read(text)
+		assert.False(t, r.Fatal, text)
+		assert.ErrorIs(t, r.Err, ErrForbidden, text)
+		assert.EqualError(t, r.Err, "conn: forbidden by the server's access list: NOPERM for "+want, text)
+		assert.Equal(t, want == "a key", r.OfKey, text)
+		assert.Equal(t, want != "a key", r.Lacks, text)
 	}
 	for _, text := range []string{"ERR syntax error", "ERR unknown command 'NOPERM'", "WRONGTYPE NOPERM a key"} {
-		_, err := Read([]byte(text))
-		assert.NotErrorIs(t, err, ErrForbidden, text)
+		assert.NotErrorIs(t, read(text).Err, ErrForbidden, text)
 	}
 }
 
 func TestRefusalKeepsNothing(t *testing.T) {
 	text := []byte("READONLY You can't write\x1b[31m")
-	_, err := Read(text)
+	err := Read(&resp.Value{Kind: resp.BulkError, Bytes: text}).Err
 	clear(text)
 	assert.EqualError(t, err, ErrNotMaster.Error()+`: READONLY You can't write\x1b[31m`)
-	_, err = Read([]byte("NEVERHEARDOF " + strings.Repeat("x", 1000)))
-	assert.Less(t, len(err.Error()), 300)
+	assert.Less(t, len(read("NEVERHEARDOF "+strings.Repeat("x", 1000)).Err.Error()), 300)
+	assert.Zero(t, Read(&resp.Value{Kind: resp.SimpleString, Bytes: []byte("OOM no")}))
 }

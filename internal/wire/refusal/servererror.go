@@ -1,10 +1,6 @@
 package refusal
 
-import (
-	"bytes"
-
-	"github.com/redlock-go/redlock/resp"
-)
+import "bytes"
 
 // Bounds of the texts in a [ServerError], in bytes after escaping. Both are ample for real servers,
 // and keep a hostile one from filling a log.
@@ -18,7 +14,7 @@ const (
 // Its texts come from the network. They are cut to 64 and 256 bytes, the cut marked by "...", and
 // hold printable ASCII only; other bytes, and the backslash, appear as \xNN.
 type ServerError struct {
-	// Code is the reply's code as [Code] finds it, such as READONLY or ERR.
+	// Code is the reply's code, such as READONLY or ERR.
 	Code string
 	// Message is the whole text of the reply, with its code.
 	Message string
@@ -64,20 +60,8 @@ var echoedArgs = []byte(", with args beginning with")
 // scriptPlace comes before the line number of a script's failure.
 var scriptPlace = []byte("user_script:")
 
-// Code returns the code of an error reply, and nil for other kinds. It is the first word of the
-// payload, or, in an old server's report of a failed script, the code of the command that failed in
-// it.
-//
-// The code is a part of v.Bytes, borrowed as these are. It may be empty, and a server can send any
-// bytes in it: use it for comparing. Code allocates nothing and takes time linear in len(v.Bytes).
-func Code(v *resp.Value) []byte {
-	if !v.IsError() {
-		return nil
-	}
-	return code(v.Bytes)
-}
-
-// code is Code of a payload.
+// code is the first word of the payload, or, in an old server's report of a failed script, the code
+// of the command that failed in it. It is a part of the payload, and may be empty.
 func code(payload []byte) []byte {
 	if bytes.HasPrefix(payload, scriptFailed) || bytes.HasPrefix(payload, scriptPrefix) {
 		if inner := scriptCode(payload); inner != nil {

@@ -6,8 +6,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/redlock-go/redlock/resp"
 )
 
 func TestCode(t *testing.T) {
@@ -56,12 +54,10 @@ func TestCode(t *testing.T) {
 		{failed + "@user_script:1: -ERR unknown command 'user_script:1: -READONLY x'", "ERR"},
 	}
 	for _, test := range tests {
-		code := Code(&resp.Value{Kind: resp.Error, Bytes: []byte(test.payload)})
+		code := code([]byte(test.payload))
 		assert.Equal(t, test.want, string(code), "%q", test.payload)
 		assert.Equal(t, len(code), cap(code), "%q", test.payload)
 	}
-	assert.Equal(t, "OOM", string(Code(&resp.Value{Kind: resp.BulkError, Bytes: []byte("OOM no")})))
-	assert.Nil(t, Code(&resp.Value{Kind: resp.SimpleString, Bytes: []byte("OOM no")}))
 }
 
 func TestServerError(t *testing.T) {
