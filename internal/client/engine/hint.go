@@ -168,7 +168,7 @@ func (o *handoff) Reply(_, i int, v *resp.Value) error {
 	case command.Rephrase:
 		o.hints.nodes.rephrase(o.node, form)
 	}
-	o.cut(n, r.Later || r.Remedy != command.None)
+	o.cut(n, r.Later || r.Fatal || r.Remedy != command.None)
 	if r.Fatal {
 		return r.Err
 	}

@@ -142,7 +142,7 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 		w.again(node, s, 1, true)
 	default:
 		b.refusedAll(node, s.first, s.count, r.Err)
-		if r.Later {
+		if r.Later || r.Fatal {
 			w.hint(node, s)
 		}
 	}

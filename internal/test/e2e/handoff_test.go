@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -47,4 +49,26 @@ func TestManyForbiddenHints(t *testing.T) {
 		require.True(t, n.Up)
 		require.EqualValues(t, 2, n.Connects)
 	})
+}
+
+// TestFatalAnswerToARelease: a node that answers a release, or its hint, by an error that ends the connection is given
+// it on the next one.
+func TestFatalAnswerToARelease(t *testing.T) {
+	for name, flavor := range map[string]fakeredis.Flavor{"by script": fakeredis.Redis7, "native": fakeredis.Valkey9} {
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: flavor}))
+			l := cluster.MustAcquire(t, r.Client, "lock:k", ttl)
+			r.AwaitHolders(t, 3, l.Key())
+			left := 2 // the release and its hint
+			r.Servers[0].OnCommand(func(_ int64, args []string) {
+				if release := args[0] == "EVALSHA" || args[0] == "DELIFEQ"; release && strings.Contains(strings.Join(args, " "), l.Key()) && left > 0 {
+					left--
+					r.Servers[0].ErrorReply(args[0], "READONLY You can't write against a read only replica.", 1)
+				}
+			})
+			require.NoError(t, l.Release(t.Context()))
+			awaitNoLock(t, r)
+			require.Zero(t, left)
+		})
+	}
 }
