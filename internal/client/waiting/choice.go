@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
-	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
 	"github.com/redlock-go/redlock/internal/rules/contention"
 	"github.com/redlock-go/redlock/quorum"
@@ -55,7 +54,7 @@ type place struct {
 	reported chan struct{} // holds one: a caller's turn is over
 }
 
-// Chooser is a caller in a choice. Its methods are for the caller's goroutine. Choice.mu protects its fields, but for wake.
+// Chooser is a caller in a choice. Its methods are for the caller's goroutine. Choice.mu protects its fields, but for the bell.
 type Chooser struct {
 	choice *Choice
 	ttl    time.Duration
@@ -63,7 +62,7 @@ type Chooser struct {
 	turn   *place       // the place of its turn, or nil
 	handed holding.Hold // a lock passed on to it
 	from   *place       // by this place
-	wake   chan struct{}
+	bell   *Bell
 }
 
 // take takes o out of the list, if it is there.
@@ -112,7 +111,7 @@ func Choose(name string, seats []Seat, ttl time.Duration) *Chooser {
 	}
 	c.refs++
 	l.waiting.Add(1)
-	o := &Chooser{choice: c, ttl: ttl, wake: make(chan struct{}, 1)}
+	o := &Chooser{choice: c, ttl: ttl, bell: NewBell()}
 	c.mu.Lock()
 	c.list = append(c.list, o)
 	c.addIdle(1)
@@ -179,7 +178,7 @@ func (c *Choice) serve(give func(o *Chooser) bool) bool {
 	}
 	o.busy = true
 	c.addIdle(-1)
-	o.ring()
+	o.bell.ring()
 	return true
 }
 
@@ -208,13 +207,6 @@ func (p *place) pass(h holding.Hold, now clock.Instant) (until clock.Instant, ok
 // share is how many of its idle callers there are for each key.
 func (c *Choice) share() int { return (int(c.idle.Load()) + len(c.places) - 1) / max(1, len(c.places)) }
 
-func (o *Chooser) ring() {
-	select {
-	case o.wake <- struct{}{}:
-	default:
-	}
-}
-
 // Everywhere is the index of a turn for all keys.
 const Everywhere = -1
 
@@ -223,15 +215,10 @@ const Everywhere = -1
 func (o *Chooser) Await(ctx context.Context, t *Tries) (why Reason, at int, handed holding.Hold) {
 	c, done := o.choice, ctx.Done()
 	cfg := &c.of.cfg
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
 	for {
-		switch {
-		case engine.IsClosed(cfg.Ending):
-			return Closed, 0, handed
-		case engine.IsClosed(done) || ctx.Err() != nil:
+		if why = c.of.over(ctx, done); why != none {
 			o.hear(t)
-			return GivesUp, 0, handed
+			return why, 0, handed
 		}
 		c.mu.Lock()
 		handed, o.handed = o.handed, holding.Hold{}
@@ -243,14 +230,7 @@ func (o *Chooser) Await(ctx context.Context, t *Tries) (why Reason, at int, hand
 		if turn != nil {
 			return MayAttempt, turn.at, handed
 		}
-		timer.Reset(min(t.next.Sub(cfg.Clock.Now()), time.Hour))
-		select {
-		case <-o.wake:
-		case <-timer.C:
-		case <-done:
-		case <-cfg.Ending:
-		}
-		if cfg.Clock.Now() >= t.next {
+		if o.bell.sleep(t.next.Sub(cfg.Clock.Now()), t.next, done, cfg.Ending); cfg.Clock.Now() >= t.next {
 			if o.asks() {
 				return MayAttempt, Everywhere, handed
 			}

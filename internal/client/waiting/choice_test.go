@@ -20,7 +20,7 @@ func TestTurnOfOneThatLeaves(t *testing.T) {
 		p := &place{l.waiter("k", nil), c, 0, make(chan struct{}, 1)}
 		p.place, c.places = p, []*place{p}
 		p.stand(0, nil)
-		o := &Chooser{choice: c, wake: make(chan struct{}, 1)}
+		o := &Chooser{choice: c, bell: NewBell()}
 		c.list = []*Chooser{o}
 		c.addIdle(1)
 		var stepped sync.WaitGroup

@@ -101,13 +101,10 @@ func (l *Lines) Await(ctx context.Context, t *Tries, b *Bell, all ...*Waiter) (R
 
 func (l *Lines) await(ctx context.Context, t *Tries, b *Bell, all []*Waiter) (Reason, holding.Hold) {
 	for done := ctx.Done(); ; {
-		if engine.IsClosed(l.cfg.Ending) {
-			return Closed, holding.Hold{}
+		why, next, stand := l.over(ctx, done), t.next, 0
+		if why != none {
+			return why, holding.Hold{}
 		}
-		if engine.IsClosed(done) || ctx.Err() != nil {
-			return GivesUp, holding.Hold{}
-		}
-		why, next, stand := none, t.next, 0
 		for i, w := range all {
 			if w == nil {
 				continue
@@ -141,6 +138,17 @@ func (l *Lines) await(ctx context.Context, t *Tries, b *Bell, all []*Waiter) (Re
 			return UsedUp, holding.Hold{}
 		}
 	}
+}
+
+// over reports whether the client closes, or a caller gives up. done is of ctx.
+func (l *Lines) over(ctx context.Context, done <-chan struct{}) Reason {
+	switch {
+	case engine.IsClosed(l.cfg.Ending):
+		return Closed
+	case engine.IsClosed(done) || ctx.Err() != nil:
+		return GivesUp
+	}
+	return none
 }
 
 // hear gives a caller, in vain so far, the end of the last attempt of its line.
