@@ -73,8 +73,7 @@ func TestAServerThatStopsReading(t *testing.T) {
 					r.wires[1].Hold(1 << 20)
 					r.meanwhile(func() {
 						for _, l := range sent {
-							r.wires[1].Expect(string(l.Buf))
-							r.wires[1].Send(echoes(l.tags...))
+							r.answer(l, 1)
 						}
 					})
 					r.awaitDone(sent...)

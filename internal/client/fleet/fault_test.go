@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"io"
 	"strings"
 	"testing"
 
@@ -12,25 +11,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 )
-
-// Bytes that come before the first command are no reply to it.
-func TestRepliesBeforeTheirRequest(t *testing.T) {
-	for name, early := range map[string]string{
-		"a reply": echoes("x"), "a byte": "$", "an error": "-ERR max number of clients reached\r\n", "nothing": "",
-	} {
-		t.Run(name, func(t *testing.T) {
-			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-				r := newUpFleet(t, portable, 2)
-				if r.wires[0].Send(early); early == "" {
-					r.wires[0].Half()
-				}
-				r.lose(0)
-				r.up()
-				r.works()
-			})
-		})
-	}
-}
 
 // A reply to a command that the kernel has not taken yet in whole.
 func TestAnswersToHalfARequest(t *testing.T) {
@@ -101,8 +81,7 @@ func TestMaxInFlight(t *testing.T) {
 		fits := r.send(tagsOf(5)...)
 		assert.Zero(t, fits.doneCalls)
 		r.wires[0].Expect(string(fits.Buf))
-		r.wires[1].Expect(string(fits.Buf))
-		r.wires[1].Send(echoes(fits.tags...))
+		r.answer(fits, 1)
 		r.until("for node 1 to have room", func() bool { return fits.nodes[1].ended })
 		full := r.send("one more")
 		require.ErrorIs(t, fits.errOf(0), conn.ErrFull)
@@ -112,8 +91,7 @@ func TestMaxInFlight(t *testing.T) {
 		n, err := r.wires[0].Rest()
 		assert.Error(t, err, "a reset")
 		assert.Zero(t, n)
-		r.wires[1].Expect(string(full.Buf))
-		r.wires[1].Send(echoes(full.tags...))
+		r.answer(full, 1)
 		r.awaitDone(fits, full)
 		assert.NoError(t, full.errOf(1))
 		r.wires[0] = nil
@@ -169,8 +147,7 @@ func TestMaxInFlightBytes(t *testing.T) {
 		r := newUpFleet(t, portable, 1, func(cfg *Config) { cfg.MaxInFlightBytes = 200 })
 		for range 100 {
 			l := r.send("fits")
-			r.wires[0].Expect(string(l.Buf))
-			r.wires[0].Send(echoes("fits"))
+			r.answer(l, 0)
 			r.awaitDone(l)
 			require.NoError(t, l.errOf(0))
 		}
@@ -179,29 +156,5 @@ func TestMaxInFlightBytes(t *testing.T) {
 		require.ErrorIs(t, fits.errOf(0), conn.ErrFull)
 		assert.ErrorIs(t, full.errOf(0), conn.ErrFull)
 		assert.ErrorIs(t, full.errOf(0), conn.ErrNotSent)
-	})
-}
-
-// A server that has answered and gone reports both at once. Neither may be lost,
-// not even without a second report.
-func TestTheEndIsNotLostBehindTheLastBytes(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		for range 20 {
-			r := newUpFleet(t, portable, 1)
-			l := r.send("first", "second")
-			r.wires[0].Expect(string(l.Buf))
-			r.wires[0].Send(echoes("first"))
-			r.wires[0].Half()
-			if p, ok := r.socket(0).(*pump); ok {
-				testkit.Await(t, "for the end", func() bool {
-					p.mu.Lock()
-					defer p.mu.Unlock()
-					return p.err != nil
-				})
-			}
-			r.awaitDone(l)
-			assert.Equal(t, 1, l.nodes[0].replies)
-			assert.ErrorIs(t, l.errOf(0), io.ErrUnexpectedEOF)
-		}
 	})
 }

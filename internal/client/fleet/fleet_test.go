@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -203,13 +204,20 @@ func (r *testFleet) awaitDone(ls ...*ledger) {
 func (r *testFleet) works() {
 	r.t.Helper()
 	l := r.send("works")
-	for _, w := range r.wires {
-		w.Expect(string(l.Buf))
-		w.Send(echoes("works"))
-	}
+	r.answer(l)
 	r.awaitDone(l)
 	for i := range r.wires {
 		require.NoError(r.t, l.nodes[i].err)
+	}
+}
+
+// answer has nodes answer a batch well; without a list of nodes all of them.
+func (r *testFleet) answer(l *ledger, nodes ...int) {
+	for i, w := range r.wires {
+		if len(nodes) == 0 || slices.Contains(nodes, i) {
+			w.Expect(string(l.Buf))
+			w.Send(echoes(l.tags...))
+		}
 	}
 }
 
@@ -230,4 +238,17 @@ func (r *testFleet) meanwhile(f func()) {
 			return false
 		}
 	})
+}
+
+func tagsOf(n int) []string {
+	tags := make([]string, n)
+	for i := range tags {
+		tags[i] = fmt.Sprint("tag-", i)
+	}
+	return tags
+}
+
+// consumed is how many bytes of the replies to l a node has taken in.
+func (r *testFleet) consumed(node int, l *ledger) int {
+	return len(echoes(l.tags[:l.nodes[node].replies]...)) + r.nodes[node].w - r.nodes[node].r
 }

@@ -66,6 +66,9 @@ var badHandshakes = map[string]struct {
 	"our own words": {greet: func(string) scripted.Steps {
 		return scripted.Steps{string(encode("AUTH", "me", marked)), scripted.HangUp}
 	}},
+	"crowded before it hears anything": {greet: func(string) scripted.Steps {
+		return scripted.Steps{"-ERR max number of clients reached\r\n", scripted.HangUp}
+	}, want: refusal.ErrCrowded},
 	"closed at once": {greet: func(string) scripted.Steps { return scripted.Steps{scripted.HangUp} }},
 	"reset at once":  {greet: func(string) scripted.Steps { return scripted.Steps{scripted.CutOff} }},
 }

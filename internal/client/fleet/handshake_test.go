@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/test/testkit"
@@ -161,40 +160,5 @@ func TestCloseDoesNotWaitForAHandshake(t *testing.T) {
 		testkit.Within(t, testkit.Patience, "Drain", r.Drain)
 		testkit.Within(t, testkit.Patience, "Settle", r.AwaitFirstDials)
 		r.do(func() { assert.ErrorIs(t, r.Fault(0), conn.ErrClosed) })
-	})
-}
-
-func TestTheSameServerTwiceIsRefused(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		ps := scripted.NewN(t, 3)
-		ps[2].RunID = ps[0].RunID
-		r := newTestFleet(t, portable, ps)
-		r.AwaitFirstDials()
-		loser, winner := 2, 0
-		r.do(func() {
-			if r.Up(2) {
-				loser, winner = 0, 2
-			}
-			assert.True(t, r.Up(1))
-			assert.True(t, r.Up(winner))
-			err := r.Fault(loser)
-			require.ErrorIs(t, err, conn.ErrSameServer)
-			assert.ErrorIs(t, err, conn.ErrNotSent)
-			assert.Contains(t, err.Error(), ps[winner].Addr)
-		})
-		testkit.Await(t, "for it to be refused again", func() bool { return ps[loser].Dialled.Load() > 3 })
-		r.do(func() { assert.False(t, r.Up(loser)) })
-
-		// Only one of them can be up, but it may be either.
-		ps[winner].Stop()
-		r.until("for the other to come up", func() bool { return r.Up(loser) && !r.Up(winner) })
-	})
-}
-
-func TestServersWithoutARunIDAreNotCompared(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newTestFleet(t, portable, scripted.NewN(t, 3, answers("INFO", "-NOPERM no\r\n")))
-		r.up()
-		r.works()
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
-	"github.com/redlock-go/redlock/internal/wire/refusal"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -93,29 +92,6 @@ func TestRESP2IsRememberedForAWhile(t *testing.T) {
 		r.until("for the server", func() bool { return r.Up(0) })
 		assert.EqualValues(t, 4, server.Count("HELLO"))
 	})
-}
-
-// Servers that turn clients away say so before they hear anything, and hang up.
-func TestTurnedAway(t *testing.T) {
-	for text, want := range map[string]error{
-		"ERR max number of clients reached":                                           refusal.ErrCrowded,
-		"DENIED Redis is running in protected mode because protected mode is enabled": refusal.ErrProtected,
-	} {
-		testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-			for _, password := range []string{"", marked} {
-				server := fakeredis.StartN(t, 1)[0]
-				server.RejectConns(text)
-				r := newTestFleet(t, portable, nil, onServer(server), with("", password, 0))
-				r.AwaitFirstDials()
-				r.do(func() {
-					err := r.Fault(0)
-					assert.ErrorIs(t, err, want)
-					assert.NotErrorIs(t, err, conn.ErrAuth)
-					assert.Equal(t, want == refusal.ErrProtected, permanent(err))
-				})
-			}
-		})
-	}
 }
 
 // A server that must not be a node is refused, at each place where it shows.

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 	"github.com/redlock-go/redlock/resp"
@@ -89,31 +88,6 @@ func TestHelloIsRead(t *testing.T) {
 		var id identity
 		require.NoError(t, id.readHello(&v), frame)
 		assert.Equal(t, want, id, frame)
-	}
-}
-
-func TestHandshakeFindsOutWhoItIs(t *testing.T) {
-	for _, flavor := range []fakeredis.Flavor{fakeredis.Redis7, fakeredis.Valkey9, fakeredis.Redis84} {
-		for _, refusal := range []string{"", "ERR unknown command 'HELLO'"} {
-			t.Run(flavor.String()+" "+refusal, func(t *testing.T) {
-				up := time.Now()
-				server := fakeredis.StartN(t, 1, fakeredis.Options{Flavor: flavor, Now: func() time.Time { return up }})[0]
-				up = up.Add(90 * time.Second)
-				if refusal != "" {
-					server.ErrorReply("HELLO", refusal, 0)
-				}
-				r := newTestFleet(t, false, nil, onServer(server))
-				r.AwaitFirstDials()
-				r.do(func() {
-					require.NoError(t, r.Fault(0))
-					id := r.nodes[0].id
-					assert.Equal(t, flavor.String(), id.product+" "+id.version)
-					assert.Equal(t, server.RunID(), id.runID)
-					assert.Equal(t, 90*time.Second, id.uptime)
-					assert.Equal(t, "noeviction", id.policy)
-				})
-			})
-		}
 	}
 }
 

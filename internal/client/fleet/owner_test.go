@@ -29,15 +29,11 @@ func TestSendToFromWithinReply(t *testing.T) {
 				return nil
 			}
 			r.post(first)
-			for _, w := range r.wires {
-				w.Expect(string(first.Buf))
-				w.Send(echoes(first.tags...))
-			}
+			r.answer(first)
 			r.awaitDone(first)
 			require.Len(t, more, rounds)
 			for _, l := range more {
-				r.wires[to].Expect(string(l.Buf))
-				r.wires[to].Send(echoes(l.tags...))
+				r.answer(l, to)
 			}
 			r.awaitDone(more...)
 			for _, l := range more {

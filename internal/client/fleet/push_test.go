@@ -108,30 +108,6 @@ func TestNoPushesInRESP2(t *testing.T) {
 	})
 }
 
-// An owner distinguishes one connection from the next.
-func TestConnectionsHaveNumbers(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		down := make(chan struct{})
-		r := newUpFleet(t, portable, 1, func(cfg *Config) {
-			cfg.Rand = func() float64 { <-down; return 0 }
-		})
-		for n := range uint64(3) {
-			r.do(func() {
-				assert.Equal(t, n+1, r.Node(0).Connection)
-				assert.True(t, r.Node(0).Pushes)
-			})
-			r.wires[0].Cut()
-			r.lose(0)
-			r.do(func() {
-				assert.Zero(t, r.Node(0).Connection)
-				assert.False(t, r.Node(0).Pushes)
-			})
-			down <- struct{}{}
-			r.up()
-		}
-	})
-}
-
 // A push that no buffer holds is dropped and keeps no memory, also one that a
 // single element makes large. The stream goes on after it.
 func TestLargePushesAreDropped(t *testing.T) {
@@ -243,8 +219,7 @@ func TestAFloodOfPushes(t *testing.T) {
 			}
 		}()
 		l := r.send("one")
-		r.wires[1].Expect(string(l.Buf))
-		r.wires[1].Send(echoes("one"))
+		r.answer(l, 1)
 		r.until("for the honest node", func() bool { return l.nodes[1].ended })
 		r.until("for the end of the flood", func() bool { return l.nodes[0].ended })
 		require.ErrorIs(t, l.errOf(0), errFlood)

@@ -35,6 +35,8 @@ func TestQuarantine(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpFleet(t, portable, 3)
 		require.Zero(t, r.quarantinedNow(), "a first contact is trusted")
+		r.restart(0)
+		require.Zero(t, r.quarantinedNow(), "no TTL was sent")
 		r.do(func() { r.NoteTTL(10 * time.Second); r.NoteTTL(time.Second) })
 
 		p := r.peers[0] // a connection that ends is not a restart
@@ -57,13 +59,6 @@ func TestQuarantine(t *testing.T) {
 		r.restart(2)
 		require.Equal(t, quorum.Set(0b100), r.quarantinedNow(), "again")
 	})
-}
-
-// TestQuarantineBeforeAnyTTL: a client that has sent no TTL needs no quarantine.
-func TestQuarantineBeforeAnyTTL(t *testing.T) {
-	r := newUpFleet(t, true, 1)
-	r.restart(0)
-	require.Zero(t, r.quarantinedNow())
 }
 
 // TestQuarantineOfANodeThatIsUp: what it has been up for counts, but for a second,
@@ -108,7 +103,7 @@ func TestPersistentNodesAreTrusted(t *testing.T) {
 // node is refused.
 func TestNoRunID(t *testing.T) {
 	silent := func(p *scripted.Server) { p.Answers = map[string]string{"INFO": "-NOPERM no\r\n"} }
-	r := newTestFleet(t, true, scripted.NewN(t, 1, silent))
+	r := newTestFleet(t, true, scripted.NewN(t, 3, silent)) // they may be three
 	r.up()
 	r = newTestFleet(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Quarantine = time.Minute })
 	r.AwaitFirstDials()

@@ -20,16 +20,6 @@ func (r *testFleet) waiter() <-chan bool {
 	return woken
 }
 
-func mustWake(t *testing.T, woken <-chan bool, want bool) {
-	t.Helper()
-	select {
-	case is := <-woken:
-		require.Equal(t, want, is)
-	case <-time.After(testkit.Patience):
-		require.FailNow(t, "no wake-up")
-	}
-}
-
 func mustSleep(t *testing.T, woken <-chan bool) {
 	t.Helper()
 	select {
@@ -47,7 +37,7 @@ func TestWaitEndsWithTheEndOfANode(t *testing.T) {
 				r.do(r.Arm)
 				woken := r.waiter()
 				r.wires[1].Play(scripted.Steps{end})
-				mustWake(t, woken, true)
+				require.True(t, testkit.Get(t, woken))
 				r.lose(1)
 			})
 		})
@@ -69,7 +59,7 @@ func TestCloseEndsWait(t *testing.T) {
 				if !before {
 					r.do(r.Close)
 				}
-				mustWake(t, woken, false)
+				require.False(t, testkit.Get(t, woken))
 			}
 		}
 	})
@@ -164,10 +154,7 @@ func TestSweepBlocks(t *testing.T) {
 			return
 		}
 		l := r.send("x")
-		for _, w := range r.wires {
-			w.Expect(string(l.Buf))
-			w.Send(echoes("x"))
-		}
+		r.answer(l)
 		r.do(func() {
 			for deadline := time.Now().Add(testkit.Patience); l.doneCalls == 0 && time.Now().Before(deadline); {
 				r.Sweep(testkit.Patience) // ends at the arrival, or with a signal
