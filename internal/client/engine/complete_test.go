@@ -179,13 +179,16 @@ func TestThePatientEndToo(t *testing.T) {
 }
 
 // TestValidityCountsFromSubmit, not from when the operation leaves the queue: to wait
-// there shortens validity. The same goes for how long it took.
+// there shortens validity. The same goes for how long it took. It counts for the TTL that
+// the nodes are sent.
 func TestValidityCountsFromSubmit(t *testing.T) {
 	const queued = 10 * time.Millisecond
 	p := newScripted(t, 1)
 	p.submit(Release, "blocker")
 	until := clock.Instant(quorum.Until(time.Duration(p.clock.Now()), time.Second))
-	op := p.submit(Acquire, "key")
+	op := p.op(Acquire, "key")
+	op.TTL += 999 * time.Microsecond // on the wire it is whole milliseconds, rounded down
+	require.NoError(t, p.engine.Submit(&op.Op))
 	p.clock.Advance(queued)
 	p.turn(func() { p.reply(p.sent[0], 0, one) })
 	require.Len(t, p.sent, 2)
