@@ -114,24 +114,6 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestCleanupsAreNotRefused: at its bound the queue takes no caller, and all the
-// releases that clean up.
-func TestCleanupsAreNotRefused(t *testing.T) {
-	p := newScripted(t, 3)
-	out := p.submit(Acquire, "out")
-	for range 4 {
-		p.submit(Acquire, "waiting")
-	}
-	op := p.op(Acquire, "refused")
-	require.Equal(t, ErrBusy, p.engine.Submit(&op.Op))
-	require.Equal(t, clock.Never, op.Until)
-	require.False(t, p.engine.Cancel(&op.Op))
-	require.EqualValues(t, 5, p.engine.queue.depth.Load())
-	require.True(t, p.engine.Cancel(&out.Op))
-	require.EqualValues(t, 5, p.engine.queue.size.Load())
-	require.Equal(t, ErrBusy, p.engine.Submit(&op.Op))
-}
-
 // TestTheCleanupHasItsOwnKey: a caller may write to its key as soon as the
 // operation is its own again.
 func TestTheCleanupHasItsOwnKey(t *testing.T) {

@@ -54,19 +54,6 @@ func callOf(ops ...*countedOp) string {
 	return call
 }
 
-// TestNothingIsHintedToANodeThatNeverWas: it has no keys.
-func TestNothingIsHintedToANodeThatNeverWas(t *testing.T) {
-	p := newScripted(t, 3)
-	p.engine.rounds.hints.of[2].met = false
-	p.down = 0b100
-	p.submit(Release, "key")
-	p.turn(func() { p.reply(p.sent[0], 0, one); p.reply(p.sent[0], 1, one) })
-	require.Empty(t, p.revive(2))
-	p.lose(2)
-	p.submit(Release, "key")
-	require.Len(t, p.revive(2), 1)
-}
-
 // TestNothingIsHintedWithoutAKey: to a node that denied the acquire, or was never
 // sent it, be the release the lock's own or that of an acquire that failed.
 func TestNothingIsHintedWithoutAKey(t *testing.T) {
@@ -228,24 +215,6 @@ func TestHintsAreBounded(t *testing.T) {
 		require.InDelta(t, hintBytes/(4+200+token.Size), next, 10)
 		p.idle()
 	}
-}
-
-// TestAHintRefusedForItsKey does not keep the node from the others: they are sent
-// again one by one.
-func TestAHintRefusedForItsKey(t *testing.T) {
-	p := newScripted(t, 1)
-	ops := []*countedOp{p.op(Release, "a"), p.op(Release, "forbidden"), p.op(Release, "b")}
-	for _, op := range ops {
-		p.miss(0, p.missed(op, 0))
-	}
-	handed := p.revive(0)
-	require.Equal(t, callOf(ops...), handed[0].bytes)
-	p.turn(func() { p.reply(handed[0], 0, noKey) })
-	require.Equal(t, callOf(ops[0])+callOf(ops[1])+callOf(ops[2]), p.last().bytes)
-	p.turn(func() { p.reply(p.last(), 0, one, noKey, one) })
-	p.idle()
-	p.lose(0)
-	require.Empty(t, p.revive(0))
 }
 
 // TestAHintRefusedForNow is handed off again on the same connection, after a pause.

@@ -11,8 +11,35 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
+
+// newServed is an engine with its goroutines, on a fleet of servers in this process. It is closed with the test.
+func newServed(t *testing.T, nodes int, portable bool) *served {
+	s := &served{servers: fakeredis.StartN(t, nodes)}
+	s.Engine = New(Config{Clock: clock.New(), MaxWaiting: 1 << 16, Timeout: time.Minute})
+	addresses, err := conn.ParseAddresses(fakeredis.Addrs(s.servers))
+	require.NoError(t, err)
+	fleet, err := fleet.New(fleet.Config{Addresses: addresses, Portable: portable, OnUp: s.NodeUp, StallTimeout: time.Minute}, s.DriverLock())
+	require.NoError(t, err)
+	s.Start(fleet)
+	fleet.AwaitFirstDials()
+	t.Cleanup(s.close)
+	return s
+}
+
+type served struct {
+	*Engine
+	servers []*fakeredis.Server
+	once    sync.Once
+}
+
+// close waits for all that is under way.
+func (s *served) close() { s.once.Do(func() { s.Close(make(chan struct{})) }) }
 
 // TestStress: thousands of goroutines that acquire, extend and release, many of
 // which give up at a random moment. Each of them comes back, and in the end no
@@ -46,8 +73,10 @@ func TestStress(t *testing.T) {
 				}()
 			}
 			all.Wait()
-			e.Close(time.Hour)
-			require.Zero(t, e.keys(), "seed %d: keys are left", seed)
+			e.close()
+			for _, server := range e.servers {
+				require.Empty(t, server.Keys(), "seed %d: keys are left", seed)
+			}
 			require.Positive(t, won.Load())
 			require.Positive(t, given.Load())
 			require.Zero(t, e.queue.depth.Load())

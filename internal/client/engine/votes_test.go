@@ -45,22 +45,6 @@ func TestNoScriptIsRetriedOnce(t *testing.T) {
 	}
 }
 
-// TestRetriesOpenTheGate: with four nodes two can rule a quorum out, before one
-// has answered.
-func TestRetriesOpenTheGate(t *testing.T) {
-	p := newScripted(t, 4)
-	op := p.submit(Release, "key")
-	first := p.sent[0]
-	p.turn(func() { p.reply(first, 0, noSuch); p.reply(first, 1, noSuch) })
-	p.turn(func() { p.reply(p.sent[1], 0, "$1\r\nx\r\n", zero) })
-	require.False(t, p.engine.rounds.window.isOpen.Load())
-	p.turn(func() { p.reply(p.sent[2], 1, "$1\r\nx\r\n", zero) })
-	require.Equal(t, ErrNotHeld, op.Err)
-	require.True(t, p.engine.rounds.window.isOpen.Load())
-	p.turn(func() { p.reply(first, 2, one); p.reply(first, 3, one) })
-	p.idle()
-}
-
 // TestMisfits: a reply that does not fit ends the connection and is no vote, also of
 // a node without a vote and of a handed-off release. So does a fatal refusal.
 func TestMisfits(t *testing.T) {
@@ -97,19 +81,6 @@ func TestMisfits(t *testing.T) {
 	p.turn(func() { require.ErrorIs(t, p.reply(p.sent[1], 0, ok), errMisfit, "no answer to SCRIPT LOAD") })
 	require.Equal(t, ErrNoQuorum, op.Err)
 	p.idle()
-}
-
-// TestMisfitInsideABatch: what came before it counts, and nothing after it.
-func TestMisfitInsideABatch(t *testing.T) {
-	p := newScripted(t, 1)
-	p.submit(Acquire, "blocker")
-	ops := []*countedOp{p.submit(Release, "a"), p.submit(Release, "b"), p.submit(Release, "c"), p.submit(Acquire, "d")}
-	p.turn(func() { p.reply(p.sent[0], 0, ok) })
-	p.turn(func() { require.Error(t, p.reply(p.sent[1], 0, "*3\r\n:1\r\n:5\r\n:1\r\n")) })
-	for i, want := range []error{nil, ErrNoQuorum, ErrNoQuorum, ErrNoQuorum} {
-		require.Equal(t, 1, ops[i].times)
-		require.Equal(t, want, ops[i].Err, "operation %d", i)
-	}
 }
 
 // TestCountedVotes: votes that are counted decide each round when single votes do, in any order of nodes and pieces,
