@@ -73,21 +73,6 @@ func TestReplyIsOfOneLook(t *testing.T) {
 	require.InDelta(t, 60000, left, 5000)
 }
 
-// TestTTLsOutOfRange: a TTL that overflows with its padding shortens no lock.
-func TestTTLsOutOfRange(t *testing.T) {
-	f := start(t, 3)
-	c := f.dial(t)
-	c.expect(`
-		SET k v NX PX 60000 => +OK
-		EXPIRE k 100000000 => -ERR lock "k": TTL is not allowed
-		PEXPIRE k 9223372036854 => -ERR lock "k": TTL is not allowed
-		SET k v XX EX 9223372036 => -ERR lock "k": TTL is not allowed
-		TTL k => :60
-		SET past v NX PXAT 1 => -ERR lock "past": TTL is not allowed
-		SET far v NX EX 100000000 => -ERR lock "far": TTL is not allowed
-	`)
-}
-
 // TestTTLOfSeveralKeys: the TTL of each of several keys counts from the reply.
 func TestTTLOfSeveralKeys(t *testing.T) {
 	f := start(t, 3)

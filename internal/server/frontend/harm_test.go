@@ -128,31 +128,3 @@ func TestManyScripts(t *testing.T) {
 	require.Regexp(t, `^\$[0-9a-f]{40}$`, b.receive())
 	require.Equal(t, ":0", b.call("EVALSHA", called, "1", "k", "v"))
 }
-
-// TestWaitWithoutQuorum: a wait without a quorum's answer is no "not free".
-func TestWaitWithoutQuorum(t *testing.T) {
-	f := start(t, 3)
-	c := f.dial(t)
-	c.expect("SET k v NX PX 60000 => +OK")
-	f.Servers[0].Down()
-	f.Servers[1].Down()
-	cluster.AwaitNodesUp(t, f.Client, 1)
-	c.expect("RL.WAIT k 300 => -NOQUORUM")
-}
-
-// TestHalfSentCommands: an unfinished command gives its memory back, and its connection ends with
-// an error. An idle connection has no end.
-func TestHalfSentCommands(t *testing.T) {
-	f := start(t, 1, func(c *frontend.Config) {
-		c.Limits = session.Limits{Memory: 250 << 10, Read: 50 * time.Millisecond}
-	})
-	idle, slow, other := f.dial(t), f.dial(t), f.dial(t)
-	idle.expect("PING => +PONG")
-	_, err := slow.conn.Write([]byte("*2\r\n$4\r\nECHO\r\n$60000\r\n" + strings.Repeat("x", 50000)))
-	require.NoError(t, err)
-	require.Contains(t, slow.receive(), "-ERR Protocol error: the rest of a command did not arrive in time")
-	_, wire := f.Stats()
-	testkit.Await(t, "the end of the session", func() bool { return wire.Open.Load() == 2 })
-	other.expect("ECHO " + strings.Repeat("x", 40000) + " => $xxx")
-	idle.expect("PING => +PONG")
-}

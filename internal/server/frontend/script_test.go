@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/server/frontend"
 )
 
 // Scripts by shape, as in lock libraries.
@@ -57,15 +56,6 @@ func TestScripts(t *testing.T) {
 	require.Contains(t, b.call("EVAL", release, "2", "v"), "-ERR Number of keys can't be greater")
 	require.Equal(t, "+OK", b.call("SCRIPT", "FLUSH"))
 	require.Equal(t, ":1", a.call("EVALSHA", name, "1", "k", "v"))
-}
-
-// TestForce: the option allows scripts to change the lock of any owner.
-func TestForce(t *testing.T) {
-	f := start(t, 3, func(c *frontend.Config) { c.Force = true })
-	c := f.dial(t)
-	c.expect("SET k v NX PX 60000 => +OK")
-	require.Equal(t, ":1", c.call("EVAL", force, "1", "k"))
-	require.Equal(t, ":0", c.call("EVAL", force, "1", "k"))
 }
 
 // TestSeveralKeys: a script to set several keys gets all or none.

@@ -73,54 +73,6 @@ func TestBlockedCommand(t *testing.T) {
 	`)
 }
 
-// TestWaitersAreWokenOneByOne: a release wakes one client, so no two ask for the lock at once.
-// Another wakes when the lock is free without a release through this server.
-func TestWaitersAreWokenOneByOne(t *testing.T) {
-	f := start(t, 3)
-	holder := f.dial(t)
-	holder.expect("SET lock:n v NX PX 60000 => +OK")
-	var waiters []*client
-	for range 3 {
-		c := f.dial(t)
-		c.send("BLPOP lock-signal:n 30", "SET lock:n w NX PX 60000")
-		waiters = append(waiters, c)
-	}
-	holder.expect("DELEX lock:n IFEQ v => :1")
-	for range waiters {
-		got := testkit.Get(t, firstOf(waiters))
-		require.Equal(t, "[$lock-signal:n $1]", got.reply)
-		require.Equal(t, "+OK", got.client.receive())
-		for _, s := range f.Servers { // as its TTL does, or another server
-			s.Del("lock:n")
-		}
-	}
-}
-
-type arrival struct {
-	client *client
-	reply  string
-}
-
-// firstOf returns the first reply to the waiting clients.
-func firstOf(clients []*client) <-chan arrival {
-	first := make(chan arrival, len(clients))
-	for _, c := range clients {
-		if c.waits == nil {
-			c.waits = make(chan struct{})
-			c.first = first
-		}
-	}
-	for _, c := range clients {
-		select {
-		case <-c.waits:
-		default:
-			close(c.waits)
-			go func() { c.first <- arrival{c, c.receive()} }()
-		}
-	}
-	return clients[0].first
-}
-
 // TestGone: an undeliverable grant to a departed client is released, however its end is noticed.
 // Its delivered grants live on.
 func TestGone(t *testing.T) {

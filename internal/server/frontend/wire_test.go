@@ -54,9 +54,6 @@ type client struct {
 	conn net.Conn
 	d    resp.Decoder
 	buf  []byte
-
-	waits chan struct{} // closed once a reply is awaited by firstOf
-	first chan arrival
 }
 
 func (f *front) dial(t *testing.T) *client {
