@@ -15,9 +15,39 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
+// store is that of a front end, for the lock "k" of a test.
+type store struct {
+	*grants.Store
+	t *testing.T
+}
+
 // in makes a store for masters in virtual time.
-func in(w *virtual.World) *grants.Store {
-	return grants.New(grants.Config{Client: w.Client(), MaxTTL: redlock.MaxTTL})
+func in(w *virtual.World, change ...func(*redlock.Config)) store {
+	return store{grants.New(grants.Config{Client: w.Client(change...), MaxTTL: redlock.MaxTTL, NoTTL: 10 * time.Second}), w.T}
+}
+
+func (s store) acquire(value string, ttl time.Duration) *grants.Grant {
+	g, err := s.Acquire(s.t.Context(), "k", value, ttl)
+	require.NoError(s.t, err)
+	return g
+}
+
+func (s store) extend(want grants.Outcome, by grants.Owner, ttl grants.TTL) {
+	outcome, err := s.Extend(s.t.Context(), "k", by, ttl)
+	require.NoError(s.t, err)
+	require.Equal(s.t, want, outcome, "%v", ttl)
+}
+
+func (s store) release(want grants.Outcome, by grants.Owner) {
+	outcome, err := s.Release(s.t.Context(), "k", by)
+	require.NoError(s.t, err)
+	require.Equal(s.t, want, outcome)
+}
+
+func (s store) look() grants.State {
+	seen, err := s.Look(s.t.Context(), "k")
+	require.NoError(s.t, err)
+	return seen
 }
 
 // TestReleaseWakes: a release through this process wakes the first waiter at once, and no other; a
@@ -29,15 +59,14 @@ func TestReleaseWakes(t *testing.T) {
 		for _, how := range []struct {
 			name    string
 			ttl     time.Duration
-			release *grants.Store
+			release *store
 			most    time.Duration
 		}{
-			{"released here", time.Minute, s, time.Millisecond},
-			{"released elsewhere", time.Minute, other, time.Second + 60*time.Millisecond},
+			{"released here", time.Minute, &s, time.Millisecond},
+			{"released elsewhere", time.Minute, &other, time.Second + 60*time.Millisecond},
 			{"ended", time.Second, nil, 1100 * time.Millisecond},
 		} {
-			_, err := s.Acquire(w.T.Context(), "k", "v", how.ttl)
-			require.NoError(t, err, how.name)
+			s.acquire("v", how.ttl)
 			ctx, cancel := context.WithCancel(w.T.Context())
 			woken := make(chan bool, 2)
 			for range cap(woken) {
@@ -50,9 +79,7 @@ func TestReleaseWakes(t *testing.T) {
 			require.Empty(t, woken, how.name)
 			began := time.Now()
 			if how.release != nil {
-				outcome, err := how.release.Release(w.T.Context(), "k", grants.By("v"))
-				require.NoError(t, err)
-				require.Equal(t, grants.Done, outcome)
+				how.release.release(grants.Done, grants.By("v"))
 				began = time.Now()
 			}
 			require.True(t, <-woken)
@@ -69,8 +96,7 @@ func TestPollBesideRelease(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s := in(w)
 		defer s.Close()
-		_, err := s.Acquire(w.T.Context(), "k", "v", time.Minute)
-		require.NoError(t, err)
+		s.acquire("v", time.Minute)
 		woken := make(chan bool, 2)
 		ctx, cancel := context.WithCancel(w.T.Context())
 		go func() { // so the first look meets the release at the nodes
@@ -106,30 +132,21 @@ func TestPadding(t *testing.T) {
 				server.Delay(delay * time.Millisecond)
 			}
 			for _, ttl := range []time.Duration{2 * time.Second, 10 * time.Second, time.Hour} {
-				g, err := s.Acquire(w.T.Context(), "k", "v", ttl)
-				require.NoError(t, err)
+				g := s.acquire("v", ttl)
 				require.GreaterOrEqual(t, g.Lock.Remaining(), ttl)
-				for _, by := range []*grants.Store{s, other} {
+				for _, by := range []store{s, other} {
 					asked := time.Now()
-					seen, err := by.Look(w.T.Context(), "k")
-					require.NoError(t, err)
+					seen := by.look()
 					require.InDelta(t, ttl, seen.TTL+time.Since(asked), float64(100*time.Millisecond))
 				}
-				outcome, err := s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: 2 * ttl})
-				require.NoError(t, err)
-				require.Equal(t, grants.Done, outcome)
+				s.extend(grants.Done, grants.By("v"), grants.TTL{Value: 2 * ttl})
 				require.GreaterOrEqual(t, g.Lock.Remaining(), 2*ttl)
 				time.Sleep(2 * ttl)
-				seen, err := s.Look(w.T.Context(), "k")
-				require.NoError(t, err)
+				seen := s.look()
 				require.False(t, seen.Held)
-				outcome, err = s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: ttl})
-				require.NoError(t, err)
-				require.Equal(t, grants.Absent, outcome)
-				_, err = s.Acquire(w.T.Context(), "k", "w", ttl)
-				require.NoError(t, err, "the rest of the padding keeps none out")
-				_, err = s.Release(w.T.Context(), "k", grants.By("w"))
-				require.NoError(t, err)
+				s.extend(grants.Absent, grants.By("v"), grants.TTL{Value: ttl})
+				s.acquire("w", ttl)
+				s.release(grants.Done, grants.By("w"))
 			}
 		}
 	})
@@ -138,17 +155,15 @@ func TestPadding(t *testing.T) {
 // TestLate: nodes that stand still for longer than the padding cost time, and no error.
 func TestLate(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
-		s := grants.New(grants.Config{Client: w.Client(func(c *redlock.Config) { c.NodeTimeout = time.Second }), MaxTTL: redlock.MaxTTL})
+		s := in(w, func(c *redlock.Config) { c.NodeTimeout = time.Second })
 		defer s.Close()
 		for _, server := range w.Servers {
 			server.Delay(400 * time.Millisecond)
 		}
-		g, err := s.Acquire(w.T.Context(), "k", "v", 5*time.Second)
-		require.NoError(t, err)
+		g := s.acquire("v", 5*time.Second)
 		require.GreaterOrEqual(t, g.Lock.Remaining(), 5*time.Second)
 		for _, short := range []time.Duration{2 * time.Second, 20 * time.Second} {
-			_, err = s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: short})
-			require.NoError(t, err)
+			s.extend(grants.Done, grants.By("v"), grants.TTL{Value: short})
 		}
 		require.GreaterOrEqual(t, g.Lock.Remaining(), 20*time.Second)
 	})
@@ -161,8 +176,7 @@ func TestUnknownRelease(t *testing.T) {
 		s := in(w)
 		defer s.Close()
 		for _, left := range []time.Duration{2 * time.Second, 5 * time.Millisecond} {
-			_, err := s.Acquire(w.T.Context(), "k", "v", 2*time.Second)
-			require.NoError(t, err)
+			s.acquire("v", 2*time.Second)
 			time.Sleep(2*time.Second - left)
 			for _, server := range w.Servers[1:] {
 				server.Mute()
@@ -190,11 +204,9 @@ func TestShorter(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s, other := in(w), w.Client()
 		defer s.Close()
-		_, err := s.Acquire(w.T.Context(), "k", "v", time.Minute)
-		require.NoError(t, err)
-		_, err = s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: time.Second})
-		require.NoError(t, err)
-		_, err = other.TryAcquire(w.T.Context(), "k", time.Second)
+		s.acquire("v", time.Minute)
+		s.extend(grants.Done, grants.By("v"), grants.TTL{Value: time.Second})
+		_, err := other.TryAcquire(w.T.Context(), "k", time.Second)
 		require.ErrorIs(t, err, redlock.ErrTaken)
 		time.Sleep(time.Second + 10*time.Millisecond)
 		_, err = other.TryAcquire(w.T.Context(), "k", time.Second)
@@ -207,15 +219,12 @@ func TestAddedOften(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s := in(w)
 		defer s.Close()
-		_, err := s.Acquire(w.T.Context(), "k", "v", 10*time.Second)
-		require.NoError(t, err)
+		s.acquire("v", 10*time.Second)
 		began := time.Now()
 		for range 10_000 {
-			_, err := s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: 200 * time.Millisecond, Rest: true})
-			require.NoError(t, err)
+			s.extend(grants.Done, grants.By("v"), grants.TTL{Value: 200 * time.Millisecond, Rest: true})
 		}
-		seen, err := s.Look(w.T.Context(), "k")
-		require.NoError(t, err)
+		seen := s.look()
 		require.InDelta(t, 2010*time.Second-time.Since(began), seen.TTL, float64(10*time.Millisecond))
 	})
 }
@@ -223,9 +232,8 @@ func TestAddedOften(t *testing.T) {
 // TestConditions: a TTL with a condition is set as on one Redis.
 func TestConditions(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
-		s := grants.New(grants.Config{Client: w.Client(), MaxTTL: redlock.MaxTTL, NoTTL: 10 * time.Second})
+		s, kept := in(w), new(grants.Quota)
 		defer s.Close()
-		ctx, kept := w.T.Context(), new(grants.Quota)
 		for _, c := range []struct {
 			condition           string
 			longer, shorter, no grants.Outcome
@@ -238,51 +246,24 @@ func TestConditions(t *testing.T) {
 		} {
 			for i, want := range []grants.Outcome{c.longer, c.shorter, c.no} {
 				ttl, left := []time.Duration{20, 5, 5}[i]*time.Second, 10*time.Second
-				acquire := func() (*grants.Grant, error) { return s.Acquire(ctx, "k", "v", left) }
 				if i == 2 {
-					acquire = func() (*grants.Grant, error) { return s.AcquireForever(ctx, "k", "v", kept) }
+					_, err := s.AcquireForever(w.T.Context(), "k", "v", kept)
+					require.NoError(t, err)
+				} else {
+					s.acquire("v", left)
 				}
-				_, err := acquire()
-				require.NoError(t, err)
-				outcome, err := s.Extend(ctx, "k", grants.Anyone, grants.TTL{Value: ttl, If: grants.Conditions[c.condition]})
-				require.NoError(t, err)
-				require.Equal(t, want, outcome, "%v %v", c.condition, ttl)
-				if outcome == grants.Done {
+				s.extend(want, grants.Anyone, grants.TTL{Value: ttl, If: grants.Conditions[c.condition]})
+				if want == grants.Done {
 					left = ttl
 				}
-				seen, err := s.Look(ctx, "k")
-				require.NoError(t, err)
+				seen := s.look()
 				require.Equal(t, i == 2 && want == grants.Unchanged, seen.Kept)
 				if !seen.Kept {
 					require.InDelta(t, left, seen.TTL, float64(50*time.Millisecond))
 				}
-				_, err = s.Release(ctx, "k", grants.Anyone)
-				require.NoError(t, err)
+				s.release(grants.Done, grants.Anyone)
 			}
 		}
-	})
-}
-
-// TestExtendByWhatIsLeft: an addition to the rest of a TTL is computed once, and one that must not
-// shorten does not.
-func TestExtendByWhatIsLeft(t *testing.T) {
-	virtual.Run(t, 3, func(w *virtual.World) {
-		s := in(w)
-		defer s.Close()
-		_, err := s.Acquire(w.T.Context(), "k", "v", 10*time.Second)
-		require.NoError(t, err)
-		time.Sleep(4 * time.Second)
-		outcome, err := s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: 10 * time.Second, Rest: true})
-		require.NoError(t, err)
-		require.Equal(t, grants.Done, outcome)
-		seen, err := s.Look(w.T.Context(), "k")
-		require.NoError(t, err)
-		require.InDelta(t, 16, seen.TTL.Seconds(), 0.2)
-		_, err = s.Extend(w.T.Context(), "k", grants.Anyone, grants.TTL{Value: time.Second, If: grants.Conditions["GT"]})
-		require.NoError(t, err)
-		seen, err = s.Look(w.T.Context(), "k")
-		require.NoError(t, err)
-		require.InDelta(t, 16, seen.TTL.Seconds(), 0.2)
 	})
 }
 
@@ -298,7 +279,7 @@ func TestWaitAsksSeldom(t *testing.T) {
 				asked.Add(1)
 			}
 		})
-		count := func(by *grants.Store, keys int) int {
+		count := func(by store, keys int) int {
 			ctx, cancel := context.WithCancel(w.T.Context())
 			var all sync.WaitGroup
 			for i := range keys {
@@ -337,22 +318,34 @@ func TestPlainValues(t *testing.T) {
 			}
 		}
 		set("1", time.Minute)
-		outcome, err := s.Extend(w.T.Context(), "k", grants.Anyone, grants.TTL{Value: 2 * time.Minute})
-		require.NoError(t, err)
-		require.Equal(t, grants.Done, outcome)
+		s.extend(grants.Done, grants.Anyone, grants.TTL{Value: 2 * time.Minute})
 		require.Greater(t, w.Servers[0].TTL("k"), 2*time.Minute)
-		_, err = s.Acquire(w.T.Context(), "k", "v", time.Minute)
+		_, err := s.Acquire(w.T.Context(), "k", "v", time.Minute)
 		require.ErrorIs(t, err, redlock.ErrTaken)
-		outcome, err = s.Release(w.T.Context(), "k", grants.By("2"))
-		require.NoError(t, err)
-		require.Equal(t, grants.Other, outcome)
-		outcome, err = s.Release(w.T.Context(), "k", grants.Anyone)
-		require.NoError(t, err)
-		require.Equal(t, grants.Done, outcome)
+		s.release(grants.Other, grants.By("2"))
+		s.release(grants.Done, grants.Anyone)
 		time.Sleep(time.Second)
 		require.Empty(t, w.Servers[2].Keys())
 		set("1", 0)
 		_, err = s.Release(w.T.Context(), "k", grants.Anyone)
 		require.ErrorIs(t, err, grants.ErrEternal)
+	})
+}
+
+// TestShortenedThenReleased: the end of a shortened TTL is no news of a lock released before it: no
+// waiter for the next holder's lock is woken.
+func TestShortenedThenReleased(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s := in(w)
+		defer s.Close()
+		s.acquire("v", time.Hour)
+		s.extend(grants.Done, grants.By("v"), grants.TTL{Value: time.Second})
+		s.release(grants.Done, grants.By("v"))
+		next := s.acquire("w", time.Hour)
+		ctx, cancel := context.WithTimeout(w.T.Context(), 10*time.Second)
+		defer cancel()
+		free, _ := s.Wait(ctx, "k")
+		require.False(t, free)
+		require.Positive(t, next.Lock.Remaining())
 	})
 }

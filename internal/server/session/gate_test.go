@@ -57,12 +57,9 @@ func (n *nodes) Plan(args []string, r *Reply) Plan {
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &nodes{}
-		s := New(Limits{Pipeline: 1 << 20, Command: 1 << 30, Memory: 1 << 40}, func(int64, Push) Commands { return n })
-		l := make(pipes)
-		go func() { _ = s.Serve(l) }()
+		s, connect := serve(Limits{Pipeline: 1 << 20, Command: 1 << 30, Memory: 1 << 40}, func(int64, Push) Commands { return n })
 		dial := func() net.Conn {
-			mine, theirs := net.Pipe()
-			l <- theirs
+			mine := connect()
 			go func() { _, _ = io.Copy(io.Discard, mine) }()
 			return mine
 		}
@@ -109,12 +106,9 @@ func TestGate(t *testing.T) {
 // two small ones. Without memory it is full: behind a waiting command it ends.
 func TestNoMemoryForMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Limits{Memory: 100 * overhead}, func(int64, Push) Commands { return &nodes{} })
-		l := make(pipes)
-		go func() { _ = s.Serve(l) }()
+		s, dial := serve(Limits{Memory: 100 * overhead}, func(int64, Push) Commands { return &nodes{} })
 		replies := func(commands string) string {
-			mine, theirs := net.Pipe()
-			l <- theirs
+			mine := dial()
 			go func() { _, _ = mine.Write([]byte(commands)) }()
 			time.Sleep(time.Second)
 			s.mu.Lock()

@@ -19,14 +19,11 @@ import (
 func TestHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var push Push
-		s := New(Limits{Memory: 4*small + 650}, func(_ int64, p Push) Commands {
+		s, dial := serve(Limits{Memory: 4*small + 650}, func(_ int64, p Push) Commands {
 			push = p
 			return echo{}
 		})
-		l := make(pipes)
-		go func() { _ = s.Serve(l) }()
-		mine, theirs := net.Pipe()
-		l <- theirs
+		mine := dial()
 		_, err := mine.Write([]byte("WAIT\r\nECHO " + strings.Repeat("x", 600) + "\r\nPING\r\n"))
 		require.NoError(t, err)
 		synctest.Wait()
@@ -41,11 +38,7 @@ func TestHeld(t *testing.T) {
 			n.mu.Unlock()
 			require.Less(t, kept, 100, "the refused one's are among them")
 		}
-		want := "+WAIT\r\n-OOM " + string(errNoMemory) + "\r\n+PING\r\n+message\r\n"
-		got := make([]byte, len(want))
-		_, err = io.ReadFull(mine, got)
-		require.NoError(t, err)
-		require.Contains(t, string(got), want)
+		expect(t, mine, "+WAIT\r\n-OOM "+string(errNoMemory)+"\r\n+PING\r\n+message\r\n")
 		require.NoError(t, mine.Close())
 		s.Stop(t.Context())
 		synctest.Wait()
@@ -58,7 +51,7 @@ func TestSlowHandshake(t *testing.T) {
 	certified := httptest.NewTLSServer(nil)
 	defer certified.Close()
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Limits{}, func(int64, Push) Commands { return echo{} })
+		s := New(Limits{}, newEcho)
 		l := make(pipes)
 		go func() { _ = s.Serve(l) }()
 		mine, theirs := net.Pipe()
@@ -70,10 +63,7 @@ func TestSlowHandshake(t *testing.T) {
 		_, err := client.Write([]byte("PING\r\n"))
 		require.NoError(t, err)
 		for range 2 {
-			got := make([]byte, 7)
-			_, err = io.ReadFull(client, got)
-			require.NoError(t, err)
-			require.Equal(t, "+PING\r\n", string(got))
+			expect(t, client, "+PING\r\n")
 			time.Sleep(10 * s.limits.Read) // it is parked
 			_, err = client.Write([]byte("PING\r\n"))
 			require.NoError(t, err)
@@ -106,11 +96,8 @@ func (refusing) Plan(args []string, r *Reply) Plan {
 // for the others.
 func TestRefusedIsNoMeasure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Limits{}, func(int64, Push) Commands { return refusing{} })
-		l := make(pipes)
-		go func() { _ = s.Serve(l) }()
-		mine, theirs := net.Pipe()
-		l <- theirs
+		s, dial := serve(Limits{}, func(int64, Push) Commands { return refusing{} })
+		mine := dial()
 		go func() { _, _ = io.Copy(io.Discard, mine) }()
 		for range 20 {
 			_, err := mine.Write([]byte("REFUSED\r\n" + strings.Repeat("OK\r\n", 50)))

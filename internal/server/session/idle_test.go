@@ -23,6 +23,27 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { close(p); return nil }
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
+// serve serves connections inside the process, and dial makes one.
+func serve(limits Limits, commands func(int64, Push) Commands) (s *Server, dial func() net.Conn) {
+	s, l := New(limits, commands), make(pipes)
+	go func() { _ = s.Serve(l) }()
+	return s, func() net.Conn {
+		mine, theirs := net.Pipe()
+		l <- theirs
+		return mine
+	}
+}
+
+// expect requires the next bytes from a server.
+func expect(t *testing.T, from io.Reader, want string) {
+	got := make([]byte, len(want))
+	_, err := io.ReadFull(from, got)
+	require.NoError(t, err)
+	require.Equal(t, want, string(got))
+}
+
+func newEcho(int64, Push) Commands { return echo{} }
+
 // echo answers each command with its name. WAIT takes ten seconds.
 type echo struct{}
 
@@ -44,21 +65,13 @@ func (echo) Plan(args []string, r *Reply) Plan {
 // by byte, and is not parked while a command runs or arrives.
 func TestParking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Limits{}, func(int64, Push) Commands { return echo{} })
-		l := make(pipes)
-		go func() { _ = s.Serve(l) }()
-		mine, theirs := net.Pipe()
-		l <- theirs
+		s, dial := serve(Limits{}, newEcho)
+		mine := dial()
 		send := func(text string) {
 			_, err := mine.Write([]byte(text))
 			require.NoError(t, err)
 		}
-		expect := func(want string) {
-			got := make([]byte, len(want))
-			_, err := io.ReadFull(mine, got)
-			require.NoError(t, err)
-			require.Equal(t, want, string(got))
-		}
+		expect := func(want string) { expect(t, mine, want) }
 		isParked := func() bool {
 			synctest.Wait()
 			s.mu.Lock()
@@ -93,8 +106,7 @@ func TestParking(t *testing.T) {
 		}
 		send("E") // and no more
 		expect("-" + errTooSlow.Error() + "\r\n")
-		mine, theirs = net.Pipe()
-		l <- theirs
+		mine = dial()
 		time.Sleep(3 * parkEvery)
 		require.True(t, isParked())
 		s.Stop(t.Context())

@@ -35,35 +35,24 @@ func (g grants) Plan(args []string, r *Reply) Plan {
 	}}
 }
 
-// grantOn serves grants on one connection.
-func grantOn(conn net.Conn) (s *Server, undone *atomic.Int64) {
-	undone = new(atomic.Int64)
-	s = New(Limits{}, func(int64, Push) Commands { return grants{undone} })
-	l := make(pipes)
-	go func() { _ = s.Serve(l) }()
-	l <- conn
-	return s, undone
-}
-
 // TestOwn: the reading goroutine runs the commands of a client with one at a time, but not of one
 // whose commands overlap. A grant to a departed client is undone.
 func TestOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mine, end := net.Pipe()
 		theirs := &watched{Conn: end}
-		s, undone := grantOn(theirs)
+		undone := new(atomic.Int64)
+		s := New(Limits{}, func(int64, Push) Commands { return grants{undone} })
+		l := make(pipes)
+		go func() { _ = s.Serve(l) }()
+		l <- theirs
 		send := func(text string) (took time.Duration) { // a pipe takes only bytes that are read
 			began := time.Now()
 			_, err := mine.Write([]byte(text + "\r\n"))
 			require.NoError(t, err)
 			return time.Since(began)
 		}
-		expect := func(want string) {
-			got := make([]byte, len(want)+3)
-			_, err := io.ReadFull(mine, got)
-			require.NoError(t, err)
-			require.Equal(t, "+"+want+"\r\n", string(got))
-		}
+		expect := func(want string) { expect(t, mine, "+"+want+"\r\n") }
 		for range 3 {
 			require.Zero(t, send("SLOW"))
 			go func() { // a pipe has no buffer
