@@ -1,14 +1,10 @@
 package fencing_test
 
 import (
-	"math/rand/v2"
 	"strings"
-	"testing"
 
-	"github.com/stretchr/testify/require"
 
 	. "github.com/redlock-go/redlock/internal/rules/fencing"
-	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -191,37 +187,4 @@ func (m *stepper) open(x *step, c int, f *Fleet) {
 	for i := range m.nodes {
 		x.after.nodes[i].calls[c] = 0
 	}
-}
-
-// wide is changes too large for a search.
-var wide = []world{
-	{name: "3 to 5", nodes: 5, from: 0b00111, to: 0b11111, attempts: 3, clients: 2, losses: 3, calls: 1, walks: true},
-	{name: "2 to 3 others", nodes: 5, from: 0b00011, to: 0b11100, attempts: 3, clients: 2, losses: 3, calls: 1, walks: true},
-	{name: "one of 4 replaced", nodes: 5, from: 0b01111, to: 0b10111, attempts: 3, clients: 2, losses: 3, calls: 1, joined: true, walks: true},
-	{name: "two calls", nodes: 4, from: 0b0111, to: 0b1011, attempts: 3, clients: 2, losses: 4, calls: 2, walks: true},
-	{name: "and back", nodes: 4, from: 0b0111, to: 0b1011, attempts: 3, clients: 2, losses: 4, calls: 2, back: true, joined: true, walks: true},
-}
-
-// TestWideChanges takes random walks. A variant shows that they go far enough: they find its fault
-// after 17 steps.
-func TestWideChanges(t *testing.T) {
-	count := 10_000
-	if testkit.Long() {
-		count = 3_000_000
-	}
-	for _, w := range wide {
-		t.Run(w.name, func(t *testing.T) {
-			t.Parallel()
-			r := w.walk(rand.New(rand.NewPCG(1, 2)), count)
-			require.Empty(t, r.broken, "%s", w.describe(r))
-			require.True(t, r.seen[opens] > 0 || !testkit.Long())
-		})
-	}
-	one := world{name: "a call that looks once", nodes: 4, from: 0b0111, to: 0b1011, attempts: 2, joined: true, clients: 1, losses: 1, calls: 1, steps: "02", oneLook: true, walks: true}
-	t.Run(one.name, func(t *testing.T) {
-		t.Parallel()
-		r := one.walk(rand.New(rand.NewPCG(1, 2)), 3_000_000)
-		t.Logf("%d steps: %s", r.states, r.broken)
-		require.NotEmpty(t, r.broken)
-	})
 }

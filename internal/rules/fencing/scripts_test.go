@@ -2,6 +2,7 @@ package fencing_test
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/fencenode"
 	"github.com/redlock-go/redlock/internal/test/realredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
 var (
@@ -45,12 +47,7 @@ type server struct {
 }
 
 func (s *server) do(args ...string) any {
-	var out strings.Builder
-	fmt.Fprintf(&out, "*%d\r\n", len(args))
-	for _, a := range args {
-		fmt.Fprintf(&out, "$%d\r\n%s\r\n", len(a), a)
-	}
-	_, err := io.WriteString(s.conn, out.String())
+	_, err := io.WriteString(s.conn, testkit.Encode(args...))
 	require.NoError(s.t, err)
 	return s.reply()
 }
@@ -114,16 +111,11 @@ func contents(n *fencenode.Node) []any {
 	for _, token := range n.Tokens {
 		members = append(members, member{"k" + token.Name, token.F})
 	}
-	for len(members) > 0 { // by score, then by name
-		least := 0
-		for i, m := range members {
-			if l := members[least]; m.score < l.score || m.score == l.score && m.name < l.name {
-				least = i
-			}
-		}
-		number := fmt.Sprint(members[least].score)
-		all = append(all, members[least].name, number)
-		members = append(members[:least], members[least+1:]...)
+	slices.SortFunc(members, func(a, b member) int {
+		return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.name, b.name))
+	})
+	for _, m := range members {
+		all = append(all, m.name, fmt.Sprint(m.score))
 	}
 	return all
 }

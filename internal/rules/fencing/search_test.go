@@ -2,7 +2,6 @@ package fencing_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,42 +141,6 @@ func (w *world) retrace(found *arena, end int) (r result) {
 		}
 	}
 	panic("the last step is missing")
-}
-
-// walk takes random steps, weighted towards votes, since a uniform choice seldom completes them. It
-// begins anew when nothing can break any more, for as many steps. It is for worlds too large for a
-// search.
-func (w *world) walk(random *rand.Rand, count int) (r result) {
-	w.begin()
-	all := w.starts()
-	m := &stepper{world: w}
-	var s state
-	for begin := true; count > 0; count-- {
-		if begin || len(r.trace) > 150 {
-			r.first, r.trace = all[random.IntN(len(all))], r.trace[:0]
-			s = r.first
-		}
-		steps := m.next(&s)
-		if len(steps) == 0 {
-			begin = true
-			continue
-		}
-		x := steps[random.IntN(len(steps))]
-		for range 2 {
-			if y := steps[random.IntN(len(steps))]; x.action.kind != votes && (y.action.kind == votes || y.action.kind != stops) {
-				x = y
-			}
-		}
-		r.states++
-		r.seen[x.action.kind]++
-		if r.trace = append(r.trace, x.action); x.broken != "" {
-			r.broken = x.broken
-			return r
-		}
-		s = x.after
-		begin = !w.open(&s)
-	}
-	return r
 }
 
 const stuck = "a majority votes, and does not lock a free key with the second attempt"

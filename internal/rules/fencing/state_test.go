@@ -148,7 +148,7 @@ func (w *world) measure() {
 	}
 	l.column = l.marker + 2*l.token + l.set + l.stale + l.attempts + l.owner + l.clients*(1+l.read) + l.calls*3
 	all := l.column*uint(w.nodes) + l.attempts*(4+l.token+l.step) + l.clients*(3+l.attempts+l.token+l.step+l.by) + l.calls*(2+l.token+l.stage) + 3
-	if (all > 192 || l.column > 64) && !w.walks || l.set > 16 {
+	if all > 192 || l.column > 64 || l.set > 16 {
 		panic(fmt.Sprintf("%s: a state has %d bits, a node %d", w.name, all, l.column))
 	}
 }

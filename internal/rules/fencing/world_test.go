@@ -35,7 +35,6 @@ type world struct {
 	lazy                             bool       // attempts end, and REJOINs are sent, at any time
 	limit                            int        // of states
 	slow                             bool       // it is for long runs
-	walks                            bool       // random ones: it is too large for a search
 
 	atOnce        bool // a node that has forgotten votes at once
 	noQuarantine  bool
