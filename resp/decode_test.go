@@ -91,25 +91,6 @@ func TestDecodeLimits(t *testing.T) {
 	}
 }
 
-// An announced length is judged when its line ends, without waiting for, or
-// making room for, what it announces.
-func TestDecodeAnnouncedLengths(t *testing.T) {
-	var d resp.Decoder
-	var v resp.Value
-	_, err := d.Decode([]byte("$65537\r"), &v)
-	require.Equal(t, resp.ErrIncomplete, err)
-	_, err = d.Decode([]byte("$65537\r\n"), &v)
-	require.Error(t, err)
-	require.NotErrorIs(t, err, resp.ErrIncomplete)
-
-	d = resp.Decoder{Limits: resp.Limits{Bulk: resp.MaxBulk, Elements: resp.MaxElements}}
-	for _, frame := range []string{"$536870912\r\n", "*1048576\r\n", "%524288\r\n"} {
-		d.Reset()
-		_, err = d.Decode([]byte(frame), &v)
-		assert.Equal(t, resp.ErrIncomplete, err, frame)
-	}
-}
-
 // Callers who break the rules on how to go on get wrong answers, not a panic.
 func TestDecodeMisuse(t *testing.T) {
 	fragments := []string{

@@ -64,17 +64,6 @@ func scribble(v *resp.Value) {
 	}
 }
 
-func TestValueNullAndEmptyPayloads(t *testing.T) {
-	v, _ := decode(t, "$0\r\n\r\n")
-	assert.False(t, v.Null)
-	assert.NotNil(t, v.Bytes)
-	for _, frame := range []string{"$-1\r\n", "*-1\r\n", "_\r\n"} {
-		v, _ = decode(t, frame)
-		assert.True(t, v.Null, "%q", frame)
-		assert.Nil(t, v.Bytes, "%q", frame)
-	}
-}
-
 // A Value that has been used shows nothing of its past.
 func TestValueReuse(t *testing.T) {
 	for _, first := range goodFrames {

@@ -31,19 +31,6 @@ func until(l *lease, life uint64) (clock.Instant, bool) {
 	return s.Until, ok
 }
 
-func TestALifeIsWhatItWasGiven(t *testing.T) {
-	var l lease
-	_, ok := until(&l, 0)
-	require.False(t, ok, "the zero handle")
-	life := l.begin(&State{Key: "key", Token: tokenOf(1), Until: second}, 0b101)
-	require.NotZero(t, life)
-	s, ok := l.of(life).State()
-	require.True(t, ok)
-	require.Equal(t, State{Key: "key", Token: tokenOf(1), Until: second}, s)
-	_, absent, _, _ := l.of(life).releasing()
-	require.EqualValues(t, 0b101, absent)
-}
-
 // TestHandlesOfAnotherLifeAreDead: they see nothing, and change nothing.
 func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 	var l lease
@@ -111,27 +98,6 @@ func TestAReleaseEndsValidity(t *testing.T) {
 	l.of(life).unreleased()
 	got, _ = until(&l, life)
 	require.EqualValues(t, 9, got)
-}
-
-// TestALossIsReportedOnce in each life, and not of a lock that was released twice.
-func TestALossIsReportedOnce(t *testing.T) {
-	var l lease
-	require.False(t, l.of(0).ReportLoss(), "never begun")
-	for range 2 {
-		life := l.begin(&State{Key: "key", Token: tokenOf(1), Until: second}, 0)
-		l.of(life).releasing()
-		l.of(life).unreleased()
-		l.of(life).releasing()
-		require.True(t, l.of(life).ReportLoss())
-		require.False(t, l.of(life).ReportLoss())
-		require.True(t, l.of(life).end())
-		require.False(t, l.of(life).ReportLoss())
-		life = l.begin(&State{Key: "key", Token: tokenOf(1), Until: second}, 0)
-		l.of(life).releasing()
-		l.of(life).releasing()
-		require.False(t, l.of(life).ReportLoss(), "the other may have deleted it")
-		require.True(t, l.of(life).end())
-	}
 }
 
 // TestOneEndsIt: of many that end a life at once one is told so, and no life's

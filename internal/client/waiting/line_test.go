@@ -10,7 +10,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
-	"github.com/redlock-go/redlock/internal/rules/contention"
 )
 
 // TestLine is compared with a list, over random changes.
@@ -68,27 +67,4 @@ func TestLineIsKept(t *testing.T) {
 	l.settle(s, kept)
 	require.Empty(t, s.lines)
 	require.False(t, l.Known())
-}
-
-// TestLateComer: a caller that was refused before there was a line does not undo what the
-// first of it knows: that a node tracks the key.
-func TestLateComer(t *testing.T) {
-	l := testLines()
-	first := l.Join("k", new(engine.Call), 7, nil, nil)
-	_, enter, _ := first.step()
-	require.Equal(t, contention.Enter, enter.Action)
-	first.finish(func(l *line, s *contention.Surroundings) {
-		l.contender.Entered(s, enter.Node, contention.Entry{First: true, Lease: time.Minute})
-	})
-	_, watch, _ := first.step()
-	require.Equal(t, contention.Watch, watch.Action)
-	first.finish(func(l *line, s *contention.Surroundings) { l.contender.Watched(s, watch.Node, time.Second) })
-	_, step, _ := first.step()
-	require.Equal(t, contention.Pause, step.Action)
-
-	l.Join("k", new(engine.Call), 7, nil, nil)
-	l.changed(watch.Node, []byte("k"), true)
-	require.Len(t, first.bell.rung, 1)
-	_, step, _ = first.step()
-	require.Equal(t, contention.Attempt, step.Action)
 }
