@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
 )
 
 // TestListenersHearAtOnce: while callers wait for pushes, or for the answer to a query, the

@@ -3,7 +3,6 @@ package fencing_test
 import (
 	"strings"
 
-
 	. "github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/quorum"
 )
