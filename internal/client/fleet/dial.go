@@ -88,7 +88,10 @@ func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
 	f.checkRestart(n, id)
 	n.up(s, id, attempt)
 	f.enlist()
-	if f.connected(n); n.owed.len > 0 {
+	if f.cfg.OnUp != nil {
+		f.cfg.OnUp(n.index)
+	}
+	if n.owed.len > 0 {
 		n.opening = n.owed.at(0)
 	}
 	return nil

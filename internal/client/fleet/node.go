@@ -30,13 +30,15 @@ type node struct {
 	persistent bool // it forgets nothing when it restarts
 	fleet      *Fleet
 
-	sock       sock     // nil while down
-	id         identity // of the server behind sock, or of the last one
-	form       Form     // of its commands
-	server     string   // its product and version
-	quarantine quarantine
-	cause      *notSent // why it is down
-	fault      error    // set while up: close at the next reap, for this reason
+	sock   sock     // nil while down
+	id     identity // of the server behind sock, or of the last one
+	form   Form     // of its commands
+	server string   // its product and version
+	cause  *notSent // why it is down
+	fault  error    // set while up: close at the next reap, for this reason
+
+	until clock.Instant // it has no vote before
+	unmet bool          // why: it was met for the first time
 
 	attempt int           // the number of the dial of sock
 	since   clock.Instant // when
@@ -75,6 +77,7 @@ func (n *node) up(s sock, id identity, attempt int) {
 	n.sock, n.id, n.form, n.fault = s, id, id.form, nil
 	n.server = strings.TrimSpace(id.product + " " + id.version)
 	n.attempt, n.since, n.proven = attempt, n.fleet.cfg.Clock.Now(), false
+	n.history.connects++
 	n.owed = inflight{ring: n.owed.ring}
 	n.opening = nil
 	n.r, n.w, n.skipping = 0, 0, false
@@ -100,7 +103,9 @@ func (n *node) down(err error) {
 	n.sock, n.fault, n.opening = nil, nil, nil
 	n.cause = n.unsent("read", n.fleet.causeOf(err))
 	n.fleet.enlist()
-	n.fleet.disconnected(n)
+	if on := n.fleet.cfg.OnDown; on != nil && !n.fleet.closed {
+		on(n.index)
+	}
 	owed := n.owed
 	n.owed = inflight{ring: make([]*Batch, minRing)} // an Owner may call Fleet.Node during Fail
 	for written := owed.unsent; owed.len > 0; written-- {
@@ -217,7 +222,7 @@ func (n *node) decode(now clock.Instant) {
 				n.progress = now
 				break // a part of a reply
 			} else if usual {
-				count := bytes.Count(n.in[n.r:n.r+k], newline)
+				count := bytes.Count(n.in[n.r:n.r+k], []byte{'\n'})
 				n.r += k
 				n.replied(b, count, now, true)
 				continue
@@ -249,8 +254,6 @@ func (n *node) decode(now clock.Instant) {
 	n.w = copy(n.in, n.in[n.r:n.w])
 	n.r = 0
 }
-
-var newline = []byte{'\n'}
 
 // replied hands replies to the owner of b, the oldest batch: usual ones by their count, or the decoded value.
 func (n *node) replied(b *Batch, count int, now clock.Instant, usual bool) {

@@ -3,7 +3,6 @@ package fleet
 import (
 	"time"
 
-	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -12,38 +11,25 @@ import (
 // each client does it for itself. Each process start has a new run_id. It cannot change during a connection, so it is
 // read once for each connection. The wait is measured on the client's monotonic clock.
 
-// quarantine is the state of one node.
-type quarantine struct {
-	met   bool
-	runID string        // of the server last met
-	until clock.Instant // it has no vote before
-	unmet bool          // why: it was met for the first time
-}
-
-// checkRestart notes the run_id of the server on a new connection, and withdraws the node's vote if the server may
+// checkRestart compares the server on a new connection with that on the last, and withdraws the node's vote if it may
 // have lost its keys.
 //
 // The wait counts from now, not from the loss of the connection: this may have been the network, long before the
 // restart.
 func (f *Fleet) checkRestart(n *node, id identity) {
-	g := &n.quarantine
-	wait := f.longest
+	met, wait := n.history.connects > 0, f.longest
 	switch {
-	case f.cfg.Quarantine > 0 && !g.met:
+	case f.cfg.Quarantine > 0 && !met:
 		// Servers subtract whole seconds, so the uptime may be too long by almost
 		// a second.
 		wait = f.cfg.Quarantine - max(0, id.uptime-time.Second)
-	case g.met && g.runID == id.runID:
+	case !met, n.id.runID == id.runID:
 		wait = 0
 	case f.cfg.Quarantine > 0:
 		wait = f.cfg.Quarantine
-	case !g.met:
-		wait = 0
 	}
-	unmet := !g.met
-	g.met, g.runID = true, id.runID
 	if wait > 0 && !n.persistent && !f.cfg.TrustRestarts {
-		g.until, g.unmet = f.cfg.Clock.Now().Add(wait), unmet
+		n.until, n.unmet = f.cfg.Clock.Now().Add(wait), !met
 		f.quarantined.Add(n.index)
 	}
 }
@@ -59,7 +45,7 @@ func (f *Fleet) Quarantined() quorum.Set {
 	}
 	now := f.cfg.Clock.Now()
 	for i, n := range f.nodes {
-		if now >= n.quarantine.until {
+		if now >= n.until {
 			f.quarantined.Remove(i)
 		}
 	}
@@ -68,8 +54,8 @@ func (f *Fleet) Quarantined() quorum.Set {
 
 // quarantinedFor is how long a node still has no vote.
 func (f *Fleet) quarantinedFor(n *node) time.Duration {
-	if n.quarantine.until == 0 {
+	if n.until == 0 {
 		return 0 // without reading the clock
 	}
-	return max(0, n.quarantine.until.Sub(f.cfg.Clock.Now()))
+	return max(0, n.until.Sub(f.cfg.Clock.Now()))
 }

@@ -43,7 +43,7 @@ func (f *Fleet) Node(i int) Node {
 	n := f.nodes[i]
 	s := Node{
 		Addr: n.addr, Up: n.sock != nil,
-		Quarantined: f.quarantinedFor(n), Unmet: n.quarantine.unmet, Uptime: n.id.uptime, Server: n.server, RunID: n.id.runID, Form: n.form,
+		Quarantined: f.quarantinedFor(n), Unmet: n.unmet, Uptime: n.id.uptime, Server: n.server, RunID: n.id.runID, Form: n.form,
 		Connects:   n.history.connects,
 		RoundTrips: n.history.trips, RoundTrip: n.history.smoothed, RoundTripMax: n.history.longest,
 		InFlight: n.owed.replies,
@@ -73,19 +73,4 @@ func (h *history) trip(d time.Duration) {
 		h.smoothed += (d - h.smoothed) / 8
 	}
 	h.longest = max(h.longest, d)
-}
-
-// connected counts a new connection, and notifies the owner.
-func (f *Fleet) connected(n *node) {
-	n.history.connects++
-	if f.cfg.OnUp != nil {
-		f.cfg.OnUp(n.index)
-	}
-}
-
-// disconnected notifies the owner of an ended connection, but not when the fleet is closed.
-func (f *Fleet) disconnected(n *node) {
-	if f.cfg.OnDown != nil && !f.closed {
-		f.cfg.OnDown(n.index)
-	}
 }

@@ -17,20 +17,6 @@ type tailKey struct{}
 // tails is set once a context has a tail: a process without a front end searches none.
 var tails atomic.Bool
 
-// valued is a context with a tail: cheaper than one of context.WithValue, since each acquire of a
-// front end makes one.
-type valued struct {
-	context.Context
-	tail string
-}
-
-func (c *valued) Value(key any) any {
-	if _, ok := key.(tailKey); ok {
-		return c.tail
-	}
-	return c.Context.Value(key)
-}
-
 // WithValue returns a context of acquires: the value at the key is a token and then value, in place
 // of the client's name. So a front end gives each lock the value of its own client. The token stays
 // fresh for each attempt: clients reuse values, and the late release of an earlier attempt must not
@@ -46,7 +32,7 @@ func WithKeptValue(ctx context.Context, value string) context.Context {
 
 func withTail(ctx context.Context, tail string) context.Context {
 	tails.Store(true)
-	return &valued{ctx, tail}
+	return context.WithValue(ctx, tailKey{}, tail)
 }
 
 // IsKept reports whether WithKeptValue has put stored at a key.
