@@ -36,6 +36,8 @@ func TestClosed(t *testing.T) {
 		for _, f := range []func() (redlock.Lock, error){
 			func() (redlock.Lock, error) { return r.TryAcquire(t.Context(), "k", ttl) },
 			func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) },
+			func() (redlock.Lock, error) { return r.TryAcquireAll(t.Context(), ttl, "a", "b") },
+			func() (redlock.Lock, error) { _, err := r.Inspect(t.Context(), "k"); return l, err },
 			func() (redlock.Lock, error) { return l, l.Extend(t.Context(), ttl) },
 			func() (redlock.Lock, error) { return l, l.Release(t.Context()) },
 			func() (redlock.Lock, error) {

@@ -25,6 +25,7 @@ func TestNilContext(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, l.Extend(none, ttl))
 			require.NoError(t, l.Release(none))
+			require.NoError(t, r.Do(none, "k", ttl, nothing))
 		}
 	})
 }

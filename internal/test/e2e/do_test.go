@@ -40,11 +40,6 @@ func TestTryDo(t *testing.T) {
 		got := testkit.Get(t, next)
 		require.NoError(t, got.Err)
 		require.NoError(t, got.Value.Release(t.Context()))
-		require.ErrorContains(t, r.TryDo(t.Context(), "k", 29*time.Millisecond, f), "TryDo needs 30ms")
-		require.ErrorContains(t, r.TryDo(t.Context(), "k", ttl, nil), "no function")
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		require.Equal(t, context.Canceled, r.TryDo(ended, "k", ttl, f))
 	})
 }
 
@@ -242,31 +237,5 @@ func TestDoReleasesWhileBusy(t *testing.T) {
 		r.Heal(t)
 		unclogged()
 		r.AwaitEmpty(t)
-	})
-}
-
-// TestDoRefused: an impossible call is refused before anything is sent, and the function is not
-// called without a lock.
-func TestDoRefused(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		cluster.MustAcquire(t, r.Client, "taken", ttl)
-		sent := cluster.Settle(t, r.Client).Operations
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		f := func(context.Context) error {
-			t.Error("it was called")
-			return nil
-		}
-		require.ErrorContains(t, r.Do(t.Context(), "k", 29*time.Millisecond, f), "30ms")
-		require.ErrorContains(t, r.Do(t.Context(), "k", ttl, nil), "no function")
-		require.Error(t, r.Do(t.Context(), "", ttl, f))
-		require.ErrorIs(t, r.Do(ended, "k", ttl, f), context.Canceled)
-		require.Equal(t, sent, cluster.Settle(t, r.Client).Operations)
-		hurried, cancel := context.WithTimeout(t.Context(), brief/10)
-		defer cancel()
-		require.ErrorIs(t, r.Do(hurried, "taken", ttl, f), context.DeadlineExceeded)
-		var none context.Context // has no end
-		require.NoError(t, r.Do(none, "k", ttl, func(context.Context) error { return nil }))
 	})
 }

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/base/knobs"
-	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -83,65 +83,91 @@ func TestContextErrors(t *testing.T) {
 	})
 }
 
-// TestBadArguments: a hopeless call is refused without a command, by Acquire too, and the error
-// names the fault.
-func TestBadArguments(t *testing.T) {
-	r := cluster.New(t, 3)
-	l := cluster.MustAcquire(t, r.Client, "held", ttl)
-	for _, c := range []struct {
-		key  string
-		ttl  time.Duration
-		want string
-	}{
-		{"", ttl, "key is empty, 1 to 4096 bytes are allowed"},
-		{strings.Repeat("k", redlock.MaxKey+1), ttl, "key has 4097 bytes"},
-		{"k", 0, "ttl is 0s"},
-		{"k", 1, "ttl is 1ns"},
-		{"k", -1, "ttl is -1ns"},
-		{"k", -time.Second, "ttl is -1s"},
-		{"k", redlock.MinTTL - 1, "ttl is 9.999999ms, from 10ms to 8760h0m0s are allowed"},
-		{"k", redlock.MaxTTL + time.Millisecond, "ttl is 8760h0m0.001s"},
-	} {
-		_, err := r.TryAcquire(t.Context(), c.key, c.ttl)
-		require.ErrorContains(t, err, c.want)
-		require.ErrorIs(t, err, redlock.ErrArgument)
-		_, err = r.Acquire(t.Context(), c.key, c.ttl)
-		require.ErrorContains(t, err, c.want)
-		require.ErrorIs(t, err, redlock.ErrArgument)
-		if c.key == "k" {
-			left := l.Remaining()
-			err := l.Extend(t.Context(), c.ttl)
-			require.ErrorContains(t, err, c.want)
-			require.ErrorIs(t, err, redlock.ErrArgument)
-			require.Greater(t, l.Remaining(), left-testkit.Patience, "nothing is lost by it")
+// TestRefusedCalls: a hopeless call is refused without a command, and the error names the fault, but
+// no value of a lock.
+func TestRefusedCalls(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		ctx, late := t.Context(), time.Now().Add(ttl)
+		held := cluster.MustAcquire(t, r.Client, "held", ttl)
+		sent := cluster.Settle(t, r.Client).Operations
+		var many []string
+		for i := range 65 {
+			many = append(many, fmt.Sprint(i))
 		}
-	}
-	for _, err := range []error{
-		r.Do(t.Context(), "k", 29*time.Millisecond, func(context.Context) error { return nil }),
-		r.Do(t.Context(), "k", ttl, nil),
-		errorOf(r.AcquireAll(t.Context(), ttl)),
-		errorOf(r.AcquireAll(t.Context(), ttl, make([]string, 65)...)),
-		errorOf(r.Attach(t.Context(), "k", "", time.Now().Add(ttl))),
-		errorOf(r.Attach(t.Context(), "k", l.Token(), time.Now().Add(-time.Second))),
-		cluster.Keep(l, nil), cluster.Keep(l, nil),
-	} {
-		if err != nil { // the lock could be kept alive once
-			require.ErrorIs(t, err, redlock.ErrArgument)
+		f := func(context.Context) error {
+			t.Error("it was called")
+			return nil
 		}
-	}
-	done := func(*redlock.Op) {}
-	for _, op := range []*redlock.Op{nil, {Done: done}, {Kind: redlock.OpRelease, Key: []byte("k")}, {Kind: 4, Key: []byte("k"), Done: done}} {
-		require.ErrorIs(t, r.Submit(op), redlock.ErrArgument)
-		require.False(t, r.Cancel(op))
-	}
-	r.Servers.Each(func(s *fakeredis.Server) { require.LessOrEqual(t, s.Count("SET"), int64(1)) })
-	for _, least := range []time.Duration{redlock.MinTTL, redlock.MaxTTL} {
-		l, err := r.Acquire(t.Context(), "k", least)
-		require.NoError(t, err)
-		if err := l.Release(t.Context()); err != nil {
-			require.Equal(t, redlock.ErrNotHeld, err, "it may have ended already")
+		type refused struct {
+			want string
+			err  error
 		}
-	}
+		all := []refused{
+			{"key is empty", r.Do(ctx, "", ttl, f)},
+			{"30ms", r.Do(ctx, "k", 29*time.Millisecond, f)},
+			{"TryDo needs 30ms", r.TryDo(ctx, "k", 29*time.Millisecond, f)},
+			{"no function", r.Do(ctx, "k", ttl, nil)},
+			{"no function", r.TryDo(ctx, "k", ttl, nil)},
+			{"no keys", errorOf(r.AcquireAll(ctx, ttl))},
+			{"65 keys", errorOf(r.AcquireAll(ctx, ttl, many...))},
+			{"empty", errorOf(r.AcquireAll(ctx, ttl, "b", ""))},
+			{"ttl", errorOf(r.AcquireAll(ctx, time.Millisecond, "b", "a"))},
+			{"0 bytes", errorOf(r.Attach(ctx, "k", "", late))},
+			{"257 bytes", errorOf(r.Attach(ctx, "k", strings.Repeat("x", 257), late))},
+			{"ended", errorOf(r.Attach(ctx, "k", foreign, time.Now()))},
+			{"empty", errorOf(r.Attach(ctx, "", foreign, late))},
+			{"empty", func() error { _, err := r.Inspect(ctx, ""); return err }()},
+		}
+		for want, c := range map[string]struct {
+			key string
+			ttl time.Duration
+		}{
+			"key is empty, 1 to 4096 bytes are allowed": {"", ttl},
+			"key has 4097 bytes":                        {strings.Repeat("k", redlock.MaxKey+1), ttl},
+			"ttl is 0s":                                 {"k", 0},
+			"ttl is 1ns":                                {"k", 1},
+			"ttl is -1ns":                               {"k", -1},
+			"ttl is -1s":                                {"k", -time.Second},
+			"ttl is 9.999999ms, from 10ms to 8760h0m0s are allowed": {"k", redlock.MinTTL - 1},
+			"ttl is 8760h0m0.001s": {"k", redlock.MaxTTL + time.Millisecond},
+		} {
+			all = append(all, refused{want, errorOf(r.TryAcquire(ctx, c.key, c.ttl))}, refused{want, errorOf(r.Acquire(ctx, c.key, c.ttl))})
+			if c.key == "k" {
+				all = append(all, refused{want, held.Extend(ctx, c.ttl)})
+			}
+		}
+		for _, c := range all {
+			require.ErrorContains(t, c.err, c.want)
+			require.ErrorIs(t, c.err, redlock.ErrArgument)
+			require.NotContains(t, c.err.Error(), foreign[:21])
+		}
+		for _, err := range []error{
+			r.Do(ended(t), "k", ttl, f), r.TryDo(ended(t), "k", ttl, f), errorOf(r.AcquireAll(ended(t), ttl, "b", "a")),
+			errorOf(r.Attach(ended(t), "k", foreign, late)), func() error { _, err := r.Inspect(ended(t), "k"); return err }(),
+		} {
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		done := func(*redlock.Op) {}
+		for _, op := range []*redlock.Op{nil, {Done: done}, {Kind: redlock.OpRelease, Key: []byte("k")}, {Kind: 4, Key: []byte("k"), Done: done}} {
+			require.ErrorIs(t, r.Submit(op), redlock.ErrArgument)
+			require.False(t, r.Cancel(op))
+		}
+		require.Equal(t, sent, cluster.Settle(t, r.Client).Operations)
+		require.Greater(t, held.Remaining(), ttl-testkit.Patience, "nothing is lost by it")
+
+		hurried, cancel := context.WithTimeout(ctx, brief/10)
+		defer cancel()
+		require.ErrorIs(t, r.Do(hurried, "held", ttl, f), context.DeadlineExceeded)
+		for _, least := range []time.Duration{redlock.MinTTL, redlock.MaxTTL} {
+			l, err := r.Acquire(ctx, "k", least)
+			require.NoError(t, err)
+			require.NoError(t, l.Release(ctx))
+		}
+		busy := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 2 })
+		require.ErrorContains(t, errorOf(busy.TryAcquireAll(ctx, ttl, "a", "b", "c")), "3 keys, and MaxWaiting is 2")
+		require.Zero(t, cluster.Settle(t, busy.Client).Operations)
+	})
 }
 
 // errorOf is the error of a call with another result, too.

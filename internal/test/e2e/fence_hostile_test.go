@@ -88,8 +88,7 @@ func TestInitFencingLearns(t *testing.T) {
 func TestInitFencingEnds(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		nodes := fakeredis.Addrs(cluster.Start(t, 3))
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
+		ctx := ended(t)
 		c := cluster.Connect(t, nodes, fenced(0))
 		require.ErrorIs(t, c.InitFencing(ctx), context.Canceled)
 		far := cluster.Connect(t, nodes, func(c *redlock.Config) {

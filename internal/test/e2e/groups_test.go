@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -109,28 +108,6 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// TestGroupsShareTheCommands: with evenly drawn keys a node of one of four groups gets a quarter of
-// the commands it would get alone.
-func TestGroupsShareTheCommands(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		const locks = 4000
-		servers := cluster.Start(t, 4)
-		c := cluster.Connect(t, fakeredis.Addrs(servers), cluster.InGroups(1))
-		var all sync.WaitGroup
-		for i := range locks {
-			all.Go(func() {
-				if l, err := c.TryAcquire(t.Context(), fmt.Sprint("orders:", i), ttl); err != nil || l.Release(t.Context()) != nil {
-					t.Error(i, err)
-				}
-			})
-		}
-		all.Wait()
-		for _, n := range cluster.Settle(t, c).Nodes {
-			require.InEpsilon(t, 2*locks/4, n.Granted, 0.1)
-		}
-	})
-}
-
 // TestSetInGroups: keys of several groups are one lock with one token, counted, extended, kept
 // alive, lost and released as one.
 func TestSetInGroups(t *testing.T) {
@@ -147,8 +124,6 @@ func TestSetInGroups(t *testing.T) {
 			require.Equal(t, 1, r.Stats().Held)
 			return l
 		}
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
 		l := acquire(ttl)
 		cluster.Settle(t, r.Client)
 		for i, s := range r.Servers {
@@ -171,7 +146,7 @@ func TestSetInGroups(t *testing.T) {
 		l = acquire(ttl)
 		require.LessOrEqual(t, l.Remaining(), ttl-time.Second-cluster.Drift(ttl), "counted from before the first group was asked")
 		r.Heal(t)
-		require.Equal(t, context.Canceled, l.Release(ended))
+		require.Equal(t, context.Canceled, l.Release(ended(t)))
 		acquire(ttl).ReleaseAsync()
 		r.AwaitEmpty(t)
 		s := cluster.Settle(t, r.Client)

@@ -216,23 +216,6 @@ func TestKeptContextEnds(t *testing.T) {
 	}
 }
 
-// TestKeptUntilValidityEnds: while no node answers the context lives as long as validity does,
-// and no longer.
-func TestKeptUntilValidityEnds(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		l := cluster.MustAcquire(t, r.Client, "k", brief)
-		ctx, stop := l.KeepAlive(t.Context())
-		defer stop()
-		r.Servers.Mute()
-		end := time.Now().Add(l.Remaining())
-		awaitDone(t, ctx)
-		require.False(t, time.Now().Before(end))
-		require.LessOrEqual(t, time.Since(end), 2*time.Millisecond)
-		require.Zero(t, l.Remaining())
-	})
-}
-
 // TestStoodStill: after a suspension of its machine, a holder that asks learns at once that the
 // lock has ended, and its other goroutines soon.
 func TestStoodStill(t *testing.T) {

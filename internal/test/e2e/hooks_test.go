@@ -261,10 +261,8 @@ func TestLockLostIsHeardOnce(t *testing.T) {
 
 		// A background release deleted the key: the lock was not lost.
 		l = cluster.MustAcquire(t, r.Client, "k", ttl)
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
 		r.Servers[0].Mute()
-		require.Equal(t, context.Canceled, l.Release(ended))
+		require.Equal(t, context.Canceled, l.Release(ended(t)))
 		r.AwaitEmpty(t)
 		require.NoError(t, r.Servers[0].Heal())
 		require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
@@ -330,9 +328,7 @@ func TestAcquireIsHeard(t *testing.T) {
 		require.NoError(t, err)
 		_, err = r.Acquire(t.Context(), "", ttl)
 		require.Error(t, err)
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		_, err = r.Acquire(ended, "k", ttl)
+		_, err = r.Acquire(ended(t), "k", ttl)
 		require.ErrorIs(t, err, context.Canceled)
 		require.Empty(t, heard, "there was no attempt")
 

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
 	"net"
 	"testing"
@@ -128,36 +127,6 @@ func TestNextNodesNeedBothQuorums(t *testing.T) {
 	}
 }
 
-// TestNeighbouringSteps exclude each other: clients with Nodes alone, with both lists, and with
-// the new list alone. The first and the last do not.
-func TestNeighbouringSteps(t *testing.T) {
-	steps := [][2][]int{{three, nil}, {three, five}, {five, nil}}
-	for first := range steps {
-		for second := range steps {
-			cluster.Run(t, fmt.Sprint(first, second), func(t *testing.T) {
-				servers := cluster.Start(t, 6)
-				connect := func(step int) *redlock.Client {
-					return cluster.Connect(t, nil, fromTo(servers, steps[step][0], steps[step][1]))
-				}
-				a, b := connect(first), connect(second)
-				cluster.MustAcquire(t, a, "k", ttl)
-				cluster.Settle(t, a)
-				apart := max(first, second)-min(first, second) == 2
-				if apart { // the nodes of both lists may be those of the minority
-					servers[1].Flush()
-					servers[2].Flush()
-				}
-				_, err := b.TryAcquire(t.Context(), "k", ttl)
-				if apart {
-					require.NoError(t, err, "steps that must not run together are not stopped by the nodes")
-				} else {
-					requireOnly(t, err, redlock.ErrTaken)
-				}
-			})
-		}
-	}
-}
-
 // TestRepairDuringAChange: a lock kept alive gets back to nodes of either list.
 func TestRepairDuringAChange(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
@@ -195,39 +164,8 @@ func TestQuarantineDuringAChange(t *testing.T) {
 	})
 }
 
-// TestNextNodesIsRefused where it cannot be meant so; each error says what to do.
-func TestNextNodesIsRefused(t *testing.T) {
-	many := func(from, n int) (nodes []string) {
-		for i := range n {
-			nodes = append(nodes, fmt.Sprintf("redis://:sesame@10.0.0.1:%d", from+i))
-		}
-		return nodes
-	}
-	for want, cfg := range map[string]redlock.Config{
-		"NextNodes has the same nodes as Nodes: leave it empty unless the nodes change": {
-			Nodes: []string{"10.0.0.1", "10.0.0.2:6379"}, NextNodes: []string{"redis://10.0.0.2", "10.0.0.1:6379"},
-		},
-		"NextNodes: nodes 1 and 2 are both 10.0.0.3:6379: a node must not vote twice": {
-			Nodes: many(1, 1), NextNodes: []string{"10.0.0.1", "10.0.0.3", "redis://10.0.0.3"},
-		},
-		"NextNodes: node 1: address is neither": {Nodes: many(1, 1), NextNodes: []string{"10.0.0.1", "me:sesame@10.0.0.2"}},
-		"65 nodes in Nodes and NextNodes together, at most 64 are allowed: change the nodes in several steps": {
-			Nodes: many(1, 33), NextNodes: many(34, 32),
-		},
-		"10.0.0.1:7 is in Nodes and in NextNodes with other credentials or options: write it alike in both": {
-			Nodes: many(7, 1), NextNodes: []string{"10.0.0.1:7", "10.0.0.1:8"},
-		},
-		"0 nodes, want 1 to 64":                {NextNodes: many(1, 3)},
-		"NextNodes: node 0: address is empty":  {Nodes: many(1, 1), NextNodes: []string{""}},
-		"10.0.0.1:1 is in Nodes and in NextNo": {Nodes: many(1, 1), NextNodes: []string{many(1, 1)[0] + "?persistent=yes", "b"}},
-	} {
-		client, err := redlock.New(cfg)
-		require.Nil(t, client)
-		require.ErrorIs(t, err, redlock.ErrConfig)
-		require.ErrorContains(t, err, want)
-		require.NotContains(t, fmt.Sprintf("%v %+v %#v %v %+v", err, err, err, cfg, cfg), "sesame")
-	}
-
+// TestNextNodesNameServersOnce: a server by two names is refused, and an even number is warned of.
+func TestNextNodesNameServersOnce(t *testing.T) {
 	servers := fakeredis.StartN(t, 3)
 	_, port, err := net.SplitHostPort(servers[0].Addr())
 	require.NoError(t, err)

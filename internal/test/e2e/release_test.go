@@ -70,13 +70,11 @@ func TestReleaseResults(t *testing.T) {
 // TestReleaseWithEndedContext is sent all the same. The result is the
 // context's error, unless the answer was quicker.
 func TestReleaseWithEndedContext(t *testing.T) {
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
 		for range 20 {
 			l := cluster.MustAcquire(t, r.Client, "k", ttl)
-			if err := l.Release(ended); err != nil {
+			if err := l.Release(ended(t)); err != nil {
 				require.Equal(t, context.Canceled, err)
 			}
 			r.AwaitEmpty(t)
@@ -85,7 +83,7 @@ func TestReleaseWithEndedContext(t *testing.T) {
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
 		testkit.Await(t, "on all nodes", func() bool { return r.Holders("k") == 3 })
 		r.Servers.Hang()
-		testkit.AtOnce(t, func() { require.Equal(t, context.Canceled, l.Release(ended)) })
+		testkit.AtOnce(t, func() { require.Equal(t, context.Canceled, l.Release(ended(t))) })
 		r.Heal(t)
 		r.AwaitEmpty(t)
 

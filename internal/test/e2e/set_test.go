@@ -241,38 +241,6 @@ func requireOnlyAnothers(t *testing.T, r *cluster.Cluster) {
 	})
 }
 
-// TestSetRefused before anything is sent.
-func TestSetRefused(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		many := make([]string, 65)
-		for i := range many {
-			many[i] = fmt.Sprint(i)
-		}
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		for want, call := range map[string]func() (redlock.Lock, error){
-			"no keys": func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), ttl) },
-			"65 keys": func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), ttl, many...) },
-			"empty":   func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), ttl, "b", "") },
-			"ttl":     func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), time.Millisecond, "b", "a") },
-			"context": func() (redlock.Lock, error) { return r.AcquireAll(ended, ttl, "b", "a") },
-		} {
-			l, err := call()
-			require.ErrorContains(t, err, want)
-			require.Empty(t, l.Token())
-		}
-		require.Zero(t, cluster.Settle(t, r.Client).Operations)
-		busy := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 2 })
-		_, err := busy.TryAcquireAll(t.Context(), ttl, "a", "b", "c")
-		require.ErrorContains(t, err, "3 keys, and MaxWaiting is 2")
-		require.Zero(t, cluster.Settle(t, busy.Client).Operations)
-		require.NoError(t, r.Close())
-		_, err = r.TryAcquireAll(t.Context(), ttl, "a", "b")
-		require.Equal(t, redlock.ErrClosed, err)
-	})
-}
-
 // TestSetCountsAsOne lock in Stats, and as one attempt of the hook, for each of its possible ends.
 func TestSetCountsAsOne(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
@@ -285,8 +253,6 @@ func TestSetCountsAsOne(t *testing.T) {
 			require.Equal(t, 1, r.Stats().Held)
 			return l
 		}
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
 		l := acquire()
 		require.NoError(t, l.Extend(t.Context(), ttl))
 		_, err := r.TryAcquireAll(t.Context(), ttl, "0", "b")
@@ -301,7 +267,7 @@ func TestSetCountsAsOne(t *testing.T) {
 		}
 		acquire().ReleaseAsync()
 		cluster.Settle(t, r.Client)
-		require.Equal(t, context.Canceled, acquire().Release(ended))
+		require.Equal(t, context.Canceled, acquire().Release(ended(t)))
 		l = acquire()
 		r.Servers.Del("c")
 		require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))

@@ -42,7 +42,7 @@ func TestShutdown(t *testing.T) {
 		defer stop()
 		waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "own", ttl) })
 		time.Sleep(10 * time.Millisecond)
-		down := testkit.InBackground(func() (struct{}, error) { return struct{}{}, r.Shutdown(t.Context()) })
+		down := testkit.Start(func() error { return r.Shutdown(t.Context()) })
 		require.Equal(t, redlock.ErrClosed, testkit.Get(t, waiter).Err)
 		awaitDone(t, kept)
 		require.Equal(t, redlock.ErrClosed, context.Cause(kept))
@@ -53,7 +53,7 @@ func TestShutdown(t *testing.T) {
 			require.Equal(t, redlock.ErrClosed, submitRefused(r.Client, "new"))
 		}
 		require.NoError(t, own.Release(t.Context()), "while functions are waited for")
-		require.NoError(t, testkit.Get(t, down).Err)
+		require.NoError(t, testkit.Get(t, down))
 		all.Wait()
 		for _, s := range r.Servers {
 			require.Zero(t, s.Len())
@@ -74,22 +74,16 @@ func TestShutdownIsBounded(t *testing.T) {
 		} {
 			r := cluster.New(t, 3)
 			inside, leave := make(chan struct{}), make(chan struct{})
-			done := testkit.InBackground(func() (struct{}, error) {
-				return struct{}{}, r.Do(t.Context(), "k", ttl, func(context.Context) error {
-					close(inside)
-					<-leave
-					return nil
-				})
-			})
+			done := testkit.Start(func() error { return r.Do(t.Context(), "k", ttl, until(inside, leave)) })
 			<-inside
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			down := testkit.InBackground(func() (struct{}, error) { return struct{}{}, r.Shutdown(ctx) })
+			down := testkit.Start(func() error { return r.Shutdown(ctx) })
 			time.Sleep(time.Second)
 			require.Len(t, down, 0)
 			began := time.Now()
 			end(r, cancel)
-			err := testkit.Get(t, down).Err
+			err := testkit.Get(t, down)
 			require.LessOrEqual(t, time.Since(began), time.Second)
 			if name == "context" {
 				require.ErrorIs(t, err, context.Canceled)
@@ -99,29 +93,29 @@ func TestShutdownIsBounded(t *testing.T) {
 			require.Equal(t, 3, r.Holders("k"))
 			close(leave)
 			var lost *redlock.LostError
-			require.ErrorAs(t, testkit.Get(t, done).Err, &lost)
+			require.ErrorAs(t, testkit.Get(t, done), &lost)
 			require.Equal(t, redlock.ErrClosed, lost.Cause)
 		}
 	})
 }
 
-// TestShutdownAtOnce: several wait for one function.
+// TestShutdownAtOnce: several wait for one function. Not in virtual time: it stands still while
+// several wait for one sync.Once.
 func TestShutdownAtOnce(t *testing.T) {
 	r := cluster.New(t, 3)
 	inside, leave := make(chan struct{}), make(chan struct{})
-	done := testkit.InBackground(func() (struct{}, error) { return struct{}{}, r.Do(t.Context(), "k", ttl, until(inside, leave)) })
+	done := testkit.Start(func() error { return r.Do(t.Context(), "k", ttl, until(inside, leave)) })
 	<-inside
-	var downs []<-chan testkit.Result[struct{}]
+	var downs []<-chan error
 	for range 8 {
-		downs = append(downs, testkit.InBackground(func() (struct{}, error) { return struct{}{}, r.Shutdown(t.Context()) }))
+		downs = append(downs, testkit.Start(func() error { return r.Shutdown(t.Context()) }))
 	}
 	testkit.Await(t, "the refusal of new locks", func() bool {
 		return r.TryDo(t.Context(), "other", ttl, nothing) == redlock.ErrClosed
 	})
 	close(leave)
-	require.NoError(t, testkit.Get(t, done).Err)
-	for _, down := range downs {
-		require.NoError(t, testkit.Get(t, down).Err)
+	for _, ends := range append(downs, done) {
+		require.NoError(t, testkit.Get(t, ends))
 	}
 }
 
@@ -130,22 +124,22 @@ func TestShutdownAndLateCalls(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
 		inside, leave := make(chan struct{}), make(chan struct{})
-		done := testkit.InBackground(func() (struct{}, error) { return struct{}{}, r.Do(t.Context(), "k", ttl, until(inside, leave)) })
+		done := testkit.Start(func() error { return r.Do(t.Context(), "k", ttl, until(inside, leave)) })
 		<-inside
-		down := testkit.InBackground(func() (struct{}, error) { return struct{}{}, r.Shutdown(t.Context()) })
+		down := testkit.Start(func() error { return r.Shutdown(t.Context()) })
 		time.Sleep(time.Millisecond)
 		goOn := make(chan struct{})
 		slow := userContext{t.Context(), in("Err", func() { <-goOn })}
-		late := testkit.InBackground(func() (struct{}, error) { return struct{}{}, r.Do(slow, "late", ttl, nothing) })
+		late := testkit.Start(func() error { return r.Do(slow, "late", ttl, nothing) })
 		time.Sleep(time.Millisecond)
 		close(leave)
-		require.NoError(t, testkit.Get(t, done).Err)
+		require.NoError(t, testkit.Get(t, done))
 		time.Sleep(time.Second)
 		ended := len(down) > 0
 		close(goOn)
 		require.True(t, ended, "it waits for a call that has no lock")
-		require.NoError(t, testkit.Get(t, down).Err)
-		require.Equal(t, redlock.ErrClosed, testkit.Get(t, late).Err)
+		require.NoError(t, testkit.Get(t, down))
+		require.Equal(t, redlock.ErrClosed, testkit.Get(t, late))
 	})
 }
 

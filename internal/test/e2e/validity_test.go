@@ -32,8 +32,6 @@ func release(t *testing.T, l redlock.Lock, ctx context.Context) error {
 // known. From then on another client may hold the lock.
 func TestReleaseEndsValidity(t *testing.T) {
 	background := context.Background()
-	ended, cancel := context.WithCancel(background)
-	cancel()
 	each := func(f func(*fakeredis.Server)) func(fakeredis.Servers) {
 		return func(servers fakeredis.Servers) {
 			servers.Each(f)
@@ -51,7 +49,7 @@ func TestReleaseEndsValidity(t *testing.T) {
 		harm func(fakeredis.Servers)
 		want error
 	}{
-		"context ended before":        {ended, mute, context.Canceled},
+		"context ended before":        {ended(t), mute, context.Canceled},
 		"context ends":                {nil, mute, context.DeadlineExceeded},
 		"no quorum answers":           {background, func(s fakeredis.Servers) { refuse(s[:2]) }, redlock.ErrNoQuorum},
 		"reset after it was applied":  {background, reset(true), redlock.ErrNoQuorum},
@@ -83,7 +81,7 @@ func TestReleaseEndsValidity(t *testing.T) {
 		mute(r.Servers)
 		extended := testkit.Start(func() error { return l.Extend(background, 2*ttl) })
 		r.AwaitCalls(t, 1, "EVALSHA", "k")
-		require.Equal(t, context.Canceled, release(t, l, ended))
+		require.Equal(t, context.Canceled, release(t, l, ended(t)))
 		r.Heal(t)
 		_ = testkit.Outcome(t, "Extend", extended) // the nodes carried it out first
 		require.Zero(t, l.Remaining(), "the release came behind it")
