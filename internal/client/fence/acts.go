@@ -86,14 +86,14 @@ func (a Acts) look(ctx context.Context, name string, check func([]View) []fencin
 		return nil, err
 	}
 	for looks := 1; ; looks++ {
-		if engine.IsClosed(c.cfg.Ending) {
-			return nil, engine.ErrClosed
-		}
 		views, errs := make([]View, len(a.Groups)), make([]error, len(a.Groups))
 		for i, asked := range a.ask(fencing.ShowVerb, each()) {
 			views[i] = a.Groups[i].view(asked)
 			views[i].Patient = looks < patience
 			errs[i] = views[i].refusal(views[i].Fits())
+		}
+		if engine.IsClosed(c.cfg.Ending) { // and nodes were not heard out for that
+			return nil, engine.ErrClosed
 		}
 		if err := a.Join(errs); err != nil {
 			return nil, err
