@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"net"
 	"time"
@@ -93,7 +94,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.DialTimeout = cmp.Or(max(0, c.DialTimeout), defaultDialTimeout)
+	c.DialTimeout = min(cmp.Or(max(0, c.DialTimeout), defaultDialTimeout), math.MaxInt64-overrun)
 	c.StallTimeout = cmp.Or(max(0, c.StallTimeout), defaultStallTimeout)
 	c.MaxInFlight = cmp.Or(max(0, c.MaxInFlight), DefaultMaxInFlight)
 	c.MaxInFlightBytes = cmp.Or(c.MaxInFlightBytes, defaultMaxInFlightBytes)

@@ -52,12 +52,13 @@ func TestNodeTimeoutDefault(t *testing.T) {
 	})
 }
 
-// TestLongestNodeTimeout: the longest possible durations mean to wait.
-func TestLongestNodeTimeout(t *testing.T) {
+// TestLongestTimeouts: the longest possible durations mean to wait.
+func TestLongestTimeouts(t *testing.T) {
 	for _, timeout := range []time.Duration{math.MaxInt64, math.MaxInt64 / 2} {
 		cluster.Virtually(t, func(t *testing.T) {
-			r := cluster.New(t, 3, cluster.NodeTimeout(timeout))
-			r.Servers.Delay(30 * time.Millisecond)
+			servers := cluster.Start(t, 3)
+			servers.Delay(30 * time.Millisecond)
+			r := cluster.Of(t, servers, func(c *redlock.Config) { c.NodeTimeout, c.DialTimeout, c.StallTimeout = timeout, timeout, timeout })
 			live(t, r.Client, "k")
 		})
 	}
