@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -108,4 +110,197 @@ func TestCloseLeavesNothing(t *testing.T) {
 		}
 		testkit.Await(t, "no descriptors", func() bool { return testkit.Descriptors() <= open })
 	})
+}
+
+// TestShutdown: no lock of a function of Do is left at the nodes, and none is acquired any more.
+func TestShutdown(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		const locks = 1000
+		r := cluster.New(t, 3)
+		var all, inside sync.WaitGroup
+		inside.Add(locks)
+		for i := range locks {
+			all.Go(func() {
+				err := r.Do(t.Context(), fmt.Sprint(i), ttl, func(ctx context.Context) error {
+					inside.Done()
+					<-ctx.Done()
+					require.Equal(t, redlock.ErrClosed, context.Cause(ctx))
+					time.Sleep(time.Duration(i%10) * 10 * time.Millisecond) // its work is ended first
+					return nil
+				})
+				require.NoError(t, err)
+			})
+		}
+		inside.Wait()
+		own := cluster.MustAcquire(t, r.Client, "own", ttl)
+		kept, stop := own.KeepAlive(t.Context())
+		defer stop()
+		waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "own", ttl) })
+		time.Sleep(10 * time.Millisecond)
+		down := testkit.Start(func() error { return r.Shutdown(t.Context()) })
+		require.Equal(t, redlock.ErrClosed, testkit.Get(t, waiter).Err)
+		awaitDone(t, kept)
+		require.Equal(t, redlock.ErrClosed, context.Cause(kept))
+		for range 2 {
+			_, err := r.TryAcquire(t.Context(), "new", ttl)
+			require.Equal(t, redlock.ErrClosed, err)
+			require.Equal(t, redlock.ErrClosed, r.Do(t.Context(), "new", ttl, nothing))
+			require.Equal(t, redlock.ErrClosed, submitRefused(r.Client, "new"))
+		}
+		require.NoError(t, own.Release(t.Context()), "while functions are waited for")
+		require.NoError(t, testkit.Get(t, down))
+		all.Wait()
+		for _, s := range r.Servers {
+			require.Zero(t, s.Len())
+		}
+		require.NoError(t, r.Shutdown(t.Context()), "again")
+		require.NoError(t, r.Close())
+	})
+}
+
+func nothing(context.Context) error { return nil }
+
+// TestShutdownIsBounded by its context, and by Close. A function's lock then ends with its TTL.
+func TestShutdownIsBounded(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		for name, end := range map[string]func(r *cluster.Cluster, cancel func()){
+			"context": func(_ *cluster.Cluster, cancel func()) { cancel() },
+			"Close":   func(r *cluster.Cluster, _ func()) { require.NoError(t, r.Close()) },
+		} {
+			r := cluster.New(t, 3)
+			inside, leave := make(chan struct{}), make(chan struct{})
+			done := testkit.Start(func() error { return r.Do(t.Context(), "k", ttl, until(inside, leave)) })
+			<-inside
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			down := testkit.Start(func() error { return r.Shutdown(ctx) })
+			time.Sleep(time.Second)
+			require.Len(t, down, 0)
+			began := time.Now()
+			end(r, cancel)
+			err := testkit.Get(t, down)
+			require.LessOrEqual(t, time.Since(began), time.Second)
+			if name == "context" {
+				require.ErrorIs(t, err, context.Canceled)
+			} else {
+				require.NoError(t, err)
+			}
+			require.Equal(t, 3, r.Holders("k"))
+			close(leave)
+			var lost *redlock.LostError
+			require.ErrorAs(t, testkit.Get(t, done), &lost)
+			require.Equal(t, redlock.ErrClosed, lost.Cause)
+		}
+	})
+}
+
+// TestShutdownAtOnce: several wait for one function. Not in virtual time: it stands still while
+// several wait for one sync.Once.
+func TestShutdownAtOnce(t *testing.T) {
+	r := cluster.New(t, 3)
+	inside, leave := make(chan struct{}), make(chan struct{})
+	done := testkit.Start(func() error { return r.Do(t.Context(), "k", ttl, until(inside, leave)) })
+	<-inside
+	var downs []<-chan error
+	for range 8 {
+		downs = append(downs, testkit.Start(func() error { return r.Shutdown(t.Context()) }))
+	}
+	testkit.Await(t, "the refusal of new locks", func() bool {
+		return r.TryDo(t.Context(), "other", ttl, nothing) == redlock.ErrClosed
+	})
+	close(leave)
+	for _, ends := range append(downs, done) {
+		require.NoError(t, testkit.Get(t, ends))
+	}
+}
+
+// TestShutdownAndLateCalls: a call too late for a lock is not waited for.
+func TestShutdownAndLateCalls(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		inside, leave := make(chan struct{}), make(chan struct{})
+		done := testkit.Start(func() error { return r.Do(t.Context(), "k", ttl, until(inside, leave)) })
+		<-inside
+		down := testkit.Start(func() error { return r.Shutdown(t.Context()) })
+		time.Sleep(time.Millisecond)
+		goOn := make(chan struct{})
+		slow := userContext{t.Context(), in("Err", func() { <-goOn })}
+		late := testkit.Start(func() error { return r.Do(slow, "late", ttl, nothing) })
+		time.Sleep(time.Millisecond)
+		close(leave)
+		require.NoError(t, testkit.Get(t, done))
+		time.Sleep(time.Second)
+		ended := len(down) > 0
+		close(goOn)
+		require.True(t, ended, "it waits for a call that has no lock")
+		require.NoError(t, testkit.Get(t, down))
+		require.Equal(t, redlock.ErrClosed, testkit.Get(t, late))
+	})
+}
+
+// until is a function of Do: it reports its call, and returns when told to.
+func until(inside chan<- struct{}, leave <-chan struct{}) func(context.Context) error {
+	return func(context.Context) error {
+		close(inside)
+		<-leave
+		return nil
+	}
+}
+
+// TestSilence: the reason that keeps a client from working is logged once, and again when it
+// changes.
+func TestSilence(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 3)
+		servers.Down()
+		var log testkit.LogSink
+		before := slog.Default()
+		slog.SetDefault(log.Logger(slog.LevelDebug))
+		defer slog.SetDefault(before)
+		r := cluster.Of(t, servers, func(c *redlock.Config) { c.Logger = nil })
+		testkit.Await(t, "the warning", func() bool { return strings.Contains(log.String(), "no lock can be acquired yet") })
+		servers.Each(func(s *fakeredis.Server) {
+			require.Contains(t, lineOf(log.String(), "no lock can be acquired yet"), s.Addr()+" connection refused")
+		})
+		time.Sleep(10 * time.Second)
+		require.Equal(t, 4, strings.Count(log.String(), "\n"), "each node, and the client, once: %s", log.String())
+
+		require.NoError(t, servers[0].Heal())
+		cluster.AwaitNodesUp(t, r.Client, 1)
+		lines := func(part string) (n int) {
+			for line := range strings.Lines(log.String()) {
+				if strings.Contains(line, "redlock: node ") && strings.Contains(line, part) {
+					n++
+				}
+			}
+			return n
+		}
+		const rotated, protected, refused = "server refused the credentials", "in protected mode", "connection refused"
+		require.Equal(t, 3, lines(refused))
+		servers[0].RejectConns("WRONGPASS invalid username-password pair or user is disabled.")
+		servers[0].ResetConns()
+		time.Sleep(5 * time.Second)
+		require.Equal(t, 1, lines(rotated), log.String())
+		servers[0].RejectConns("DENIED Redis is running in protected mode because protected mode is enabled")
+		time.Sleep(5 * time.Second)
+		require.Equal(t, 1, lines(protected), log.String())
+		servers[0].Down()
+		time.Sleep(5 * time.Second)
+		require.Equal(t, 4, lines(refused), log.String())
+		require.NoError(t, servers[0].Heal())
+		servers[0].RejectConns("WRONGPASS invalid username-password pair or user is disabled.")
+		time.Sleep(5 * time.Second)
+		require.LessOrEqual(t, lines(rotated), 2, log.String())
+		require.NotContains(t, log.String(), "level=INFO")
+	})
+}
+
+// lineOf is the first line of text with a part.
+func lineOf(text, part string) string {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, part) {
+			return line
+		}
+	}
+	return ""
 }

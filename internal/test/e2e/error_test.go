@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -186,4 +191,178 @@ func TestRandFails(t *testing.T) {
 	} {
 		require.ErrorContains(t, f(), "randomness")
 	}
+}
+
+// sentinels are the errors by which callers distinguish results.
+var sentinels = []error{
+	redlock.ErrTaken, redlock.ErrSplit, redlock.ErrNoQuorum, redlock.ErrExpired, redlock.ErrNotHeld, redlock.ErrClosed, redlock.ErrBusy,
+	redlock.ErrConfig, redlock.ErrArgument, redlock.ErrStopped, context.Canceled, context.DeadlineExceeded, os.ErrDeadlineExceeded,
+}
+
+// requireOnly requires that an error is these of the sentinels and no other.
+func requireOnly(t *testing.T, err error, want ...error) {
+	t.Helper()
+	for _, s := range sentinels {
+		require.Equal(t, testkit.IsAny(s, want...), errors.Is(err, s), "%v in %v", s, err)
+	}
+}
+
+// nodeFailures are reasons for nodes without a vote. Each is done to all servers, before or after
+// the client has connected.
+var nodeFailures = map[string]struct {
+	change func(c *redlock.Config)
+	before func(s *fakeredis.Server)
+	after  func(s *fakeredis.Server)
+}{
+	"refused":            {before: (*fakeredis.Server).Down},
+	"handshake hangs":    {before: (*fakeredis.Server).Hang},
+	"loading":            {before: func(s *fakeredis.Server) { s.ErrorReply("INFO", "LOADING dataset", 0) }},
+	"crowded":            {before: func(s *fakeredis.Server) { s.RejectConns("ERR max number of clients reached") }},
+	"dies":               {after: (*fakeredis.Server).Down},
+	"silent":             {after: (*fakeredis.Server).Hang},
+	"silent and stalled": {after: (*fakeredis.Server).Hang, change: func(c *redlock.Config) { c.StallTimeout, c.NodeTimeout = 20*time.Millisecond, testkit.Patience }},
+	"reset":              {after: func(s *fakeredis.Server) { s.DropConn("SET", 0) }},
+	"cut":                {after: func(s *fakeredis.Server) { s.ResetMidReply("SET", 0) }},
+	"read only":          {after: func(s *fakeredis.Server) { s.ErrorReply("SET", "READONLY You can't write", 0) }},
+	"out of memory":      {after: func(s *fakeredis.Server) { s.ErrorReply("SET", "OOM command not allowed", 0) }},
+	"misfit":             {after: func(s *fakeredis.Server) { s.WrongReply("SET", ":7\r\n", 0) }},
+	"malformed":          {after: func(s *fakeredis.Server) { s.WrongReply("SET", "HTTP/1.1 200 OK\r\n", 0) }},
+	"in quarantine":      {change: func(c *redlock.Config) { c.MaxTTL = time.Hour }},
+	"black hole":         {change: func(c *redlock.Config) { c.Dialer = blackHole }},
+	"Dialer of another client": {change: func(c *redlock.Config) {
+		c.Dialer = func(context.Context, string, string) (net.Conn, error) {
+			return nil, errors.Join(sentinels...)
+		}
+	}},
+	"Credentials": {change: func(c *redlock.Config) {
+		c.Credentials = func(ctx context.Context, _ string) (string, string, error) {
+			<-ctx.Done()
+			return "", "", fmt.Errorf("vault: %w", context.Cause(ctx))
+		}
+	}},
+	"read times out": {change: dialing(func(_ string, c *userConn) { // once a lock was asked for
+		var writes atomic.Int64
+		c.write = func(b []byte) (int, error) {
+			if writes.Add(1) > 1 { // after the handshake
+				_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
+			}
+			return c.Conn.Write(b)
+		}
+		c.read = func(b []byte) (int, error) { // a reply may come before the deadline is noticed, on a busy machine
+			if n, err := c.Conn.Read(b); writes.Load() <= 1 {
+				return n, err
+			}
+			return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+		}
+	})},
+}
+
+// blackHole is a Dialer without an answer until it is given up.
+func blackHole(ctx context.Context, network, addr string) (net.Conn, error) {
+	<-ctx.Done()
+	return nil, &net.OpError{Op: "dial", Net: network, Err: ctx.Err()}
+}
+
+// TestErrorsAreDisjoint: an attempt failed by its nodes is ErrNoQuorum and nothing else, for every
+// failure. Neither do the nodes' own errors wrap the error of a context unknown to all callers.
+func TestErrorsAreDisjoint(t *testing.T) {
+	for name, f := range nodeFailures {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			servers := cluster.Start(t, 3)
+			do := func(f func(*fakeredis.Server)) {
+				for _, s := range servers {
+					if f != nil {
+						f(s)
+					}
+				}
+			}
+			do(f.before)
+			r := cluster.Of(t, servers, cluster.DefaultTimeouts, func(c *redlock.Config) {
+				c.DialTimeout = 50 * time.Millisecond
+				if f.change != nil {
+					f.change(c)
+				}
+			})
+			do(f.after)
+			for range 2 { // as it goes down, and when it is
+				_, err := r.TryAcquire(t.Context(), "k", ttl)
+				requireOnly(t, err, redlock.ErrNoQuorum)
+				var quorum *redlock.QuorumError
+				require.ErrorAs(t, err, &quorum)
+				for _, n := range quorum.Failed {
+					requireOnly(t, n)
+				}
+				for _, n := range r.Stats().Nodes {
+					requireOnly(t, n.Err)
+				}
+			}
+			if err := cluster.IsReady(r); err != nil {
+				requireOnly(t, err, redlock.ErrNoQuorum)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			before := r.Stats().Acquire.NoQuorum
+			given := testkit.Start(func() error { _, err := r.Acquire(ctx, "k", ttl); return err })
+			testkit.Await(t, "a whole attempt", func() bool { return r.Stats().Acquire.NoQuorum > before })
+			cancel()
+			requireOnly(t, testkit.Outcome(t, "Acquire", given), context.Canceled, redlock.ErrNoQuorum)
+			require.NoError(t, r.Close())
+			_, err := r.Acquire(t.Context(), "k", ttl)
+			requireOnly(t, err, redlock.ErrClosed)
+		})
+	}
+	cluster.Run(t, "others", func(t *testing.T) {
+		r := cluster.New(t, 3)
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		_, err := r.TryAcquire(t.Context(), "k", ttl)
+		requireOnly(t, err, redlock.ErrTaken)
+		_, err = r.TryAcquire(t.Context(), "", ttl)
+		requireOnly(t, err, redlock.ErrArgument)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		defer cancel()
+		_, err = r.Acquire(ctx, "k", ttl)
+		requireOnly(t, err, context.DeadlineExceeded, redlock.ErrTaken)
+		requireOnly(t, l.Extend(ctx, ttl), context.DeadlineExceeded)
+		ctx, cancel = context.WithTimeout(t.Context(), 30*time.Millisecond)
+		defer cancel()
+		_, err = r.AcquireAll(ctx, ttl, "free", "k")
+		requireOnly(t, err, context.DeadlineExceeded, redlock.ErrTaken)
+		require.NoError(t, l.Release(t.Context()))
+		requireOnly(t, l.Release(t.Context()), redlock.ErrNotHeld)
+		short := cluster.MustAcquire(t, r.Client, "short", 100*time.Millisecond)
+		testkit.Await(t, "expired", func() bool { return short.Remaining() == 0 })
+		requireOnly(t, short.Extend(t.Context(), ttl), redlock.ErrExpired)
+		_, err = redlock.New(redlock.Config{})
+		requireOnly(t, err, redlock.ErrConfig)
+	})
+}
+
+// TestErrorTexts: each has the event, with the figures needed by a person, and names a node once.
+func TestErrorTexts(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		text := func(err error) string { return fmt.Sprint(err) }
+		r := cluster.New(t, 3, cluster.NodeTimeout(50*time.Millisecond))
+		l := cluster.MustAcquire(t, r.Client, "held", ttl)
+		r.Servers[0].Hang()
+		r.Servers[2].ErrorReply("SET", "OOM command not allowed", 0)
+		_, err := r.TryAcquire(t.Context(), "k", ttl)
+		require.Equal(t, "redlock: no quorum (2 of 3 nodes failed: "+r.Servers[0].Addr()+" no answer within 50ms (NodeTimeout), "+
+			r.Servers[2].Addr()+" OOM command not allowed)", text(err))
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		_, err = r.Acquire(ctx, "orders:\n42", ttl)
+		require.Regexp(t, `^redlock: gave up on "orders:\\n42" after \d+ attempts? in \d+ms: no quorum \(2 of 3 nodes failed: .*\); context deadline exceeded$`, text(err))
+		r.Servers[2].Hang()
+		require.Contains(t, text(l.Release(t.Context())), "ErrNotHeld from another Release means done")
+
+		bounded := cluster.New(t, 1, func(c *redlock.Config) { c.MaxTTL = time.Hour })
+		_, err = bounded.TryAcquire(t.Context(), "k", ttl)
+		require.ErrorIs(t, err, conn.ErrQuarantined)
+		require.Regexp(t, `up for \d+s, MaxTTL is 1h0m0s: no vote for 1h0m\d+s`, text(err))
+		_, err = bounded.TryAcquire(t.Context(), "k", 2*time.Hour)
+		require.Equal(t, "redlock: ttl is 2h0m0s, from 10ms to 1h0m0s (MaxTTL) are allowed", text(err))
+
+		hole := cluster.New(t, 1, func(c *redlock.Config) { c.DialTimeout, c.Dialer = 30*time.Millisecond, blackHole })
+		require.Contains(t, text(cluster.IsReady(hole)), "no answer within 30ms (DialTimeout)")
+	})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -199,4 +201,185 @@ func awaitAllVote(t testing.TB, c *redlock.Client, admins []*cluster.Admin) {
 		}
 		return l.Release(context.Background()) == nil && votes == len(admins)
 	})
+}
+
+// realPassword must never be shown.
+const realPassword = "sesame-zzyzx"
+
+// faultyServer is a real server for a test to harm, and to heal.
+type faultyServer struct {
+	*realredis.Server
+	*cluster.Admin
+	Node string // its address for a client
+}
+
+// serverFault is a fault of a running server, with a cure.
+type serverFault struct {
+	options realredis.Options
+	login   string // of the clients: "user:password@"
+	inject  func(t *testing.T, p *faultyServer)
+	heal    func(t *testing.T, p *faultyServer)
+	// code is the code of the servers' answers to commands, where no error of a new connection may
+	// take their place.
+	code string
+	// The results of operations when a majority is faulty.
+	acquires, extends, releases outcome
+	// keeps means that a faulty server does not delete a key as told, and is not asked again.
+	keeps bool
+	// outside makes clients use another address of the machine than loopback's.
+	outside bool
+	// scripted makes them use scripts where servers have commands of their own.
+	scripted bool
+}
+
+// outcome is the results of operations.
+type outcome uint8
+
+const (
+	fails  outcome = iota
+	works          // the serverFault spares it
+	either         // it depends on whether the connections outlive other errors
+)
+
+const (
+	lockerLogin = "locker:" + realPassword + "@"
+	lockerUser  = "locker on >" + realPassword + " ~* +@all"
+)
+
+var serverFaults = map[string]serverFault{
+	"READONLY": {
+		inject: func(_ *testing.T, p *faultyServer) { p.Must("REPLICAOF 127.0.0.1 1") },
+		heal:   func(_ *testing.T, p *faultyServer) { p.Must("REPLICAOF NO ONE") },
+	},
+	"MISCONF": {
+		// A directory is where the dump should be.
+		inject: func(t *testing.T, p *faultyServer) {
+			require.NoError(t, os.Mkdir(filepath.Join(p.DataDir(), "dump.rdb"), 0o700))
+			require.Equal(t, "+OK", p.DoWords("CONFIG", "SET", "save", "3600 1000000"))
+			p.saveInBackground(t, "err")
+		},
+		heal: func(t *testing.T, p *faultyServer) {
+			require.NoError(t, os.Remove(filepath.Join(p.DataDir(), "dump.rdb")))
+			p.saveInBackground(t, "ok")
+		},
+		code: "MISCONF",
+	},
+	"OOM": {
+		inject:   func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET maxmemory 1") },
+		heal:     func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET maxmemory 0") },
+		code:     "OOM",
+		extends:  works,
+		releases: works,
+	},
+	"NOREPLICAS": {
+		inject: func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET min-replicas-to-write 1") },
+		heal:   func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET min-replicas-to-write 0") },
+		code:   "NOREPLICAS",
+	},
+	"BUSY": {
+		options: realredis.Options{Args: []string{"--lua-time-limit", "10"}},
+		inject: func(t *testing.T, p *faultyServer) {
+			cluster.NewAdmin(t, p.Server).Send(testkit.Encode("EVAL", "while true do end", "0"))
+			testkit.Await(t, "the script to run", func() bool { return strings.HasPrefix(p.Do("PING"), "-BUSY") })
+		},
+		heal: func(_ *testing.T, p *faultyServer) { p.Must("SCRIPT KILL") },
+		code: "BUSY",
+	},
+	"LOADING": {
+		options: realredis.Options{Persistent: true, Args: []string{
+			"--appendonly", "no", "--rdbcompression", "no", "--loading-process-events-interval-bytes", "1024"}},
+		inject: func(t *testing.T, p *faultyServer) {
+			p.Must("SELECT 9")
+			p.DoWords("EVAL", "for i = 1, 1000 do redis.call('SET', i, string.rep('v', 1024)) end", "0")
+			p.Must("SAVE")
+			require.NoError(t, p.Boot("--key-load-delay", "20000"))
+			p.Admin = cluster.NewAdmin(t, p.Server)
+			require.Contains(t, p.DoWords("GET", "k"), "-LOADING")
+		},
+		heal: func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET key-load-delay 0") },
+	},
+	"NOAUTH": {
+		// A new access list leaves connections alone, so they are closed.
+		inject: func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET requirepass another"); p.Cut() },
+		heal:   func(_ *testing.T, p *faultyServer) { p.DoWords("CONFIG", "SET", "requirepass", "") },
+	},
+	"WRONGPASS": {
+		options: realredis.Options{Password: realPassword},
+		login:   ":" + realPassword + "@",
+		inject:  func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET requirepass another"); p.Cut() },
+		heal:    func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET requirepass " + realPassword) },
+	},
+	"no such user": {
+		options: realredis.Options{Users: []string{lockerUser}},
+		login:   lockerLogin,
+		inject:  func(t *testing.T, p *faultyServer) { require.Equal(t, ":1", p.DoWords("ACL", "DELUSER", "locker")) },
+		heal:    func(_ *testing.T, p *faultyServer) { p.Must("ACL SETUSER " + lockerUser) },
+	},
+	"NOPERM, SET": {
+		options:  realredis.Options{Users: []string{lockerUser}},
+		login:    lockerLogin,
+		inject:   func(_ *testing.T, p *faultyServer) { p.Must("ACL SETUSER locker -set") },
+		heal:     func(_ *testing.T, p *faultyServer) { p.Must("ACL SETUSER locker +set") },
+		extends:  either,
+		releases: either,
+	},
+	"NOPERM, scripts": {
+		options:  realredis.Options{Users: []string{lockerUser}},
+		login:    lockerLogin,
+		inject:   func(_ *testing.T, p *faultyServer) { p.Must("ACL SETUSER locker -evalsha") },
+		heal:     func(_ *testing.T, p *faultyServer) { p.Must("ACL SETUSER locker +evalsha") },
+		acquires: either,
+		keeps:    true,
+		scripted: true,
+	},
+	"DENIED": {
+		// Protected mode ends where a password begins.
+		options: realredis.Options{Password: realPassword, Args: []string{"--protected-mode", "yes"}},
+		login:   ":" + realPassword + "@",
+		inject:  func(_ *testing.T, p *faultyServer) { p.DoWords("CONFIG", "SET", "requirepass", ""); p.Cut() },
+		heal:    func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET requirepass " + realPassword) },
+		outside: true,
+	},
+	"max number of clients": {
+		inject: func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET maxclients 1"); p.Cut() },
+		heal:   func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET maxclients 100") },
+	},
+}
+
+// saveInBackground does so, with the given result.
+func (p *faultyServer) saveInBackground(t *testing.T, result string) {
+	t.Helper()
+	require.Contains(t, p.Do("BGSAVE"), "+Background saving started")
+	testkit.Await(t, "a dump", func() bool {
+		info := p.Text("INFO persistence")
+		return strings.Contains(info, "rdb_bgsave_in_progress:0") && strings.Contains(info, "rdb_last_bgsave_status:"+result)
+	})
+}
+
+// TestRealKillsLoseNoLock: nodes that write to disk before they answer may be killed while a lock
+// is held, and a quorum still knows it.
+func TestRealKillsLoseNoLock(t *testing.T) {
+	t.Parallel()
+	servers := realredis.StartN(t, 5, realredis.Options{Persistent: true})
+	each := func(of []*realredis.Server, f func(*realredis.Server) error) {
+		for _, s := range of {
+			require.NoError(t, f(s))
+		}
+	}
+	ours, theirs := cluster.Connect(t, cluster.PersistentAddrs(servers)), cluster.Connect(t, cluster.PersistentAddrs(servers))
+	each(servers[3:], (*realredis.Server).Kill)
+	l := cluster.MustAcquire(t, ours, "k", ttl) // no node may forget it now
+	each(servers[3:], (*realredis.Server).Restart)
+	each(servers[:2], (*realredis.Server).Kill)
+	each(servers[:2], (*realredis.Server).Restart)
+	testkit.Await(t, "a refusal", func() bool {
+		_, err := theirs.TryAcquire(t.Context(), "k", ttl)
+		require.Error(t, err, "two hold it")
+		return err == redlock.ErrTaken
+	})
+	testkit.Await(t, "an extension", func() bool { return l.Extend(t.Context(), ttl) == nil })
+	require.NoError(t, l.Release(t.Context()))
+	again, err := theirs.Acquire(t.Context(), "k", ttl)
+	require.NoError(t, err)
+	require.NoError(t, again.Release(t.Context()))
 }

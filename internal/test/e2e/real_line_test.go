@@ -1,12 +1,15 @@
 package e2e
 
 import (
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/test/realredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
@@ -62,4 +65,144 @@ func TestRealRefusedForNow(t *testing.T) {
 	awaitRealTracked(t, admin)
 	require.NoError(t, held.Release(t.Context()))
 	testkit.AtOnce(t, func() { require.NoError(t, testkit.Get(t, next).Err) })
+}
+
+// The permissions beside the minimum for waking waiters, and for serving processes in order.
+var (
+	wakePrivileges  = []string{"+client|tracking", "+client|caching"}
+	queuePrivileges = []string{"+zadd", "+zrem", "+zrange", "+zcard", "+exists"}
+)
+
+// The logs of a client about a node without them.
+const (
+	notWoken   = "node does not report when a lock is freed"
+	notInOrder = "node refuses the script by which processes queue up"
+)
+
+// seldom has a client that is not woken fail the test.
+func seldom(c *redlock.Config) { c.Retry = redlock.Retry{Min: testkit.Patience, Max: testkit.Patience} }
+
+// frequently has a client that is not woken ask soon.
+func frequently(c *redlock.Config) {
+	c.Retry = redlock.Retry{Min: 5 * time.Millisecond, Max: 20 * time.Millisecond}
+}
+
+// rivals are two clients, each with its log sink.
+func rivals(t *testing.T, nodes []string, change func(*redlock.Config)) (clients []*redlock.Client, sinks []*testkit.LogSink) {
+	for range 2 {
+		sink := new(testkit.LogSink)
+		clients = append(clients, cluster.Connect(t, nodes, change, func(c *redlock.Config) { c.Logger = sink.Logger(slog.LevelWarn) }))
+		sinks = append(sinks, sink)
+	}
+	return clients, sinks
+}
+
+// alternate has two clients wait for each other, in turn, and returns how long the locks
+// lay idle, sorted.
+func alternate(t *testing.T, clients []*redlock.Client, turns int) (idle []time.Duration) {
+	held := cluster.MustAcquire(t, clients[0], "lock:1", ttl)
+	for turn := range turns {
+		next := clients[(turn+1)%2]
+		waiter := testkit.InBackground(func() (redlock.Lock, error) { return next.Acquire(t.Context(), "lock:1", ttl) })
+		testkit.Await(t, "in line", func() bool { return next.Stats().InLine == 1 })
+		testkit.Await(t, "refused", func() bool { return next.Stats().Acquire.Denied > 0 })
+		time.Sleep(10 * time.Millisecond) // the lock is held
+		start := time.Now()
+		require.NoError(t, held.Release(t.Context()))
+		got := testkit.Get(t, waiter)
+		require.NoError(t, got.Err)
+		idle, held = append(idle, time.Since(start)), got.Value
+	}
+	require.NoError(t, held.Release(t.Context()))
+	slices.Sort(idle)
+	return idle
+}
+
+// requireBrief checks that no lock lay idle until its waiter asked by itself.
+func requireBrief(t *testing.T, what string, idle []time.Duration) {
+	t.Log(what, "idle for", idle)
+	require.Less(t, idle[len(idle)-1], testkit.Patience/2, what)
+}
+
+// count is how often clients have logged a text, at most: each of them.
+func count(sinks []*testkit.LogSink, text string) (n int) {
+	for _, s := range sinks {
+		n = max(n, strings.Count(s.String(), text))
+	}
+	return n
+}
+
+// TestRealWokenPrivileges: the documented permissions are enough for waiters to be woken in order,
+// and each of them is needed: without one they ask again and again. The log has it once for a node.
+func TestRealWokenPrivileges(t *testing.T) {
+	t.Parallel()
+	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
+		servers := realredis.StartN(t, 3, realredis.Options{
+			Kind: kind, Users: []string{cluster.AdminUser, documented("all").user()}})
+		admins := cluster.NewAdmins(t, servers)
+		clients, sinks := rivals(t, lockers(servers), seldom)
+		for _, c := range clients { // a forbidden key shows nothing of others
+			_, err := c.TryAcquire(t.Context(), "another's", ttl)
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		}
+		requireBrief(t, "in order", alternate(t, clients, 4))
+		require.Zero(t, count(sinks, "WARN"), sinks)
+
+		without := func(privilege, text string, change func(*redlock.Config)) {
+			for _, a := range admins {
+				a.Must("FLUSHALL", "ACL SETUSER locker -"+privilege[1:])
+			}
+			clients, sinks := rivals(t, lockers(servers), change)
+			idle := alternate(t, clients, 3)
+			requireBrief(t, "without "+privilege, idle)
+			// A process that leaves does not wait for the refusal; the next one waits for its
+			// ticket to end.
+			isSlow := privilege == "+zrem" && idle[len(idle)-1] > 250*time.Millisecond
+			require.True(t, count(sinks, text) > 0 || isSlow, "%s is not needed", privilege)
+			require.LessOrEqual(t, count(sinks, text), 3, "%s: once for a node", privilege)
+			for _, s := range sinks {
+				require.LessOrEqual(t, strings.Count(s.String(), "WARN"), 3, "%s: %v", privilege, s)
+			}
+			for _, c := range clients {
+				require.NoError(t, c.Close())
+			}
+			for _, a := range admins {
+				a.Must("ACL SETUSER locker " + privilege)
+			}
+		}
+		for _, privilege := range wakePrivileges {
+			without(privilege, notWoken, frequently)
+		}
+		for _, privilege := range queuePrivileges {
+			without(privilege, notInOrder, frequently)
+		}
+	})
+}
+
+// TestRealWokenWithoutHello: a server without RESP3 pushes nothing. Waiters are served all the
+// same.
+func TestRealWokenWithoutHello(t *testing.T) {
+	t.Parallel()
+	servers := realredis.StartN(t, 3, realredis.Options{Args: []string{"--rename-command", "HELLO", ""}})
+	clients, _ := rivals(t, cluster.RealAddrs(servers), frequently)
+	requireBrief(t, "without HELLO", alternate(t, clients, 4))
+	for _, s := range servers {
+		calls := cluster.NewAdmin(t, s).Text("INFO commandstats")
+		require.NotContains(t, calls, "cmdstat_client|tracking")
+		require.Regexp(t, `cmdstat_set:calls=[1-9]`, calls)
+	}
+}
+
+// TestRealTrackingTableFull: nodes with room for one tracked key forget the others, with a push.
+// This costs waiters an attempt. None loses its turn.
+func TestRealTrackingTableFull(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"room": nil, "no room": {"--tracking-table-max-keys", "1"}} {
+		t.Run(name, func(t *testing.T) {
+			servers := realredis.StartN(t, 3, realredis.Options{Args: args})
+			clients, sinks := rivals(t, cluster.RealAddrs(servers), seldom)
+			requireBrief(t, name, alternate(t, clients, 4))
+			require.Zero(t, count(sinks, "WARN"), sinks)
+		})
+	}
 }

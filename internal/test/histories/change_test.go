@@ -72,7 +72,6 @@ func (c *changes) enter(client int) (now, next layout) {
 	}
 }
 
-// mayRun is the rule of a change: clients of steps 0 and 2 do not run together, and not
 // mayRun is the rule of a change: clients of steps 0 and 2 do not run together, and not while locks
 // of the others are held.
 func (c *changes) mayRun(step int) bool {

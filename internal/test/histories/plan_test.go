@@ -2,6 +2,7 @@ package histories
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -141,4 +142,17 @@ func (c clientPlan) String() string {
 	s := c.settings
 	return fmt.Sprintf("{%d callers, %d sessions, busy %v, vain %v, no pushes %v, hooks block %v, no hand-over %v, scripted %v, %+v, waiting %d, holder %q}",
 		c.callers, c.sessions, c.busy, c.vain, c.noPushes, c.blocks, s.NoHandOver, knobs.Of(&s).Scripted, s.Retry, s.MaxWaiting, s.Name)
+}
+
+// random is the randomness of one goroutine.
+type random struct{ *rand.Rand }
+
+func newRandom(seed, stream uint64) random { return random{rand.New(rand.NewPCG(seed, stream))} }
+
+// N is a random time below d.
+func (r random) N(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return time.Duration(r.Int64N(int64(d)))
 }

@@ -1,0 +1,332 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// Three of five nodes are away in these tests. Many goroutines try to acquire,
+// each its own key, without a pause.
+
+// lostConns counts the ended connections of each node.
+type lostConns [5]atomic.Int64
+
+func (l *lostConns) count(c *redlock.Config) {
+	c.Hooks.NodeDown = func(n redlock.Node) { l[n.Index].Add(1) }
+}
+
+// patientStall takes no slow node for dead: the machine may be busy.
+func patientStall(c *redlock.Config) { c.StallTimeout = testkit.Patience }
+
+// loadTime is how long the goroutines try.
+func loadTime() time.Duration {
+	if testkit.Long() {
+		return 2 * time.Second
+	}
+	return 300 * time.Millisecond
+}
+
+// load has goroutines try to acquire, and returns the number of attempts. The keys are long: the
+// hints for an absent node are bounded in bytes.
+func load(t *testing.T, c *redlock.Client, goroutines int, d time.Duration) (attempts int64) {
+	t.Helper()
+	var n atomic.Int64
+	var wg sync.WaitGroup
+	until := time.Now().Add(d)
+	for g := range goroutines {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for key := fmt.Sprintf("k%0100d", g); time.Now().Before(until); n.Add(1) {
+				l, err := c.TryAcquire(context.Background(), key, ttl)
+				if err == nil { // a node was late to go
+					_ = l.Release(context.Background())
+				} else if !testkit.IsAny(err, redlock.ErrNoQuorum, redlock.ErrTaken) {
+					t.Error(err)
+					return
+				}
+			}
+		}()
+	}
+	testkit.Join(t, &wg)
+	return n.Load()
+}
+
+// requireSpared requires that nodes 3 and 4 still have their first connection.
+func requireSpared(t *testing.T, c *redlock.Client, lost *lostConns) {
+	t.Helper()
+	for _, n := range cluster.Stats(t, c).Nodes[3:] {
+		require.Zero(t, lost[n.Index].Load(), "node %d was cut off", n.Index)
+		require.EqualValues(t, 1, n.Connects, "node %d was dialled again", n.Index)
+		require.True(t, n.Up)
+	}
+}
+
+// requireFewCleanups requires that most attempts were sent to no node.
+func requireFewCleanups(t *testing.T, c *redlock.Client, attempts int64) {
+	t.Helper()
+	require.Less(t, cluster.Stats(t, c).Cleanups, uint64(attempts/10))
+}
+
+// TestMinorityIsSpared: attempts without a quorum cost the healthy nodes neither their connections
+// nor many releases, and leave no key, neither during the outage nor after nodes come back under
+// load.
+func TestMinorityIsSpared(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		var lost lostConns
+		r := &cluster.Cluster{Servers: cluster.Start(t, 5)} // without recorders, for speed
+		r.Client = cluster.Connect(t, fakeredis.Addrs(r.Servers), cluster.DefaultTimeouts, patientStall, cluster.Portable(portable), lost.count)
+		t.Cleanup(func() { r.Heal(t) })
+		r.Servers[:3].Down()
+		cluster.AwaitNodesUp(t, r.Client, 2)
+		attempts := load(t, r.Client, 64, loadTime())
+		requireSpared(t, r.Client, &lost)
+		requireFewCleanups(t, r.Client, attempts)
+		r.AwaitEmpty(t)
+
+		healed := testkit.Start(func() error {
+			time.Sleep(loadTime() * 3 / 4) // the rest of the load comes after it
+			for _, s := range r.Servers {
+				if err := s.Heal(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		load(t, r.Client, 2048, loadTime())
+		require.NoError(t, testkit.Outcome(t, "Heal", healed))
+		cluster.AwaitNodesUp(t, r.Client, 5)
+		r.AwaitEmpty(t)
+		requireSpared(t, r.Client, &lost)
+	})
+}
+
+// TestBusy: an operation beyond MaxWaiting waiting ones is refused at once, and these are not
+// harmed.
+func TestBusy(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxWaiting = 4 })
+		held := cluster.MustAcquire(t, r.Client, "held", ttl)
+		r.Servers.Hang()
+		// A sent operation does not wait, and the number sent at a time is the client's business: a
+		// turn under way may take up waiting ones just after a refusal. So submit until it has
+		// refused for several of the watchdog's ticks.
+		done := make(chan error, 1000)
+		accepted := 0
+		for refused := time.Now(); time.Since(refused) < 200*time.Millisecond; {
+			op := &redlock.Op{Kind: redlock.OpAcquire, Key: fmt.Append(nil, accepted), TTL: ttl}
+			op.Done = func(op *redlock.Op) { done <- op.Err() }
+			if err := r.Submit(op); err != nil {
+				require.Equal(t, redlock.ErrBusy, err)
+				time.Sleep(time.Millisecond)
+				continue
+			}
+			accepted++
+			refused = time.Now()
+			require.Less(t, accepted, cap(done), "there is no bound")
+		}
+		require.GreaterOrEqual(t, accepted, 4)
+		left := held.Remaining()
+		testkit.AtOnce(t, func() {
+			_, err := r.TryAcquire(t.Context(), "k", ttl)
+			require.Equal(t, redlock.ErrBusy, err)
+			require.Equal(t, redlock.ErrBusy, held.Extend(t.Context(), 100*time.Millisecond))
+			require.Equal(t, redlock.ErrBusy, held.Release(t.Context()))
+		})
+		require.Greater(t, held.Remaining(), left-testkit.Patience, "an extension that was not sent shortens nothing")
+
+		ctx, cancel := context.WithCancel(t.Context())
+		waiting := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })
+		r.Heal(t)
+		for range accepted {
+			require.NoError(t, testkit.Get(t, done))
+		}
+		require.NoError(t, testkit.Get(t, waiting).Err, "Acquire tries again")
+		cancel()
+		require.NoError(t, held.Release(t.Context()))
+	})
+}
+
+// TestOpOfAnotherLockIsOwed: an Op acquires a lock never received by one node, and then releases
+// another. This is not taken for the release of the first.
+func TestOpOfAnotherLockIsOwed(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("held"), TTL: ttl}
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		held := op.Token
+		testkit.Await(t, "set everywhere", func() bool { return r.Holders("held") == 3 })
+		r.Servers[2].Down()
+		testkit.Await(t, "node 2 down", func() bool { return !r.Stats().Nodes[2].Up })
+		op.Key = []byte("unheard of")
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		op.Kind = redlock.OpRelease
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		op.Kind, op.Key = redlock.OpAcquire, []byte("unheard of")
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		last := op.Token
+		op.Kind, op.Key, op.Token = redlock.OpRelease, []byte("held"), held
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		op.Key, op.Token = []byte("unheard of"), last
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		require.NoError(t, r.Servers[2].Heal())
+		r.AwaitEmpty(t)
+	})
+}
+
+// TestBurstOnASlowNetwork: more operations than a node may owe replies wait in the queue. The
+// connection is not closed for too quick sending. There is one node, so none lags behind a quorum
+// of the others.
+func TestBurstOnASlowNetwork(t *testing.T) {
+	const limit, operations = 2048, 8192
+	for _, kind := range []redlock.OpKind{redlock.OpAcquire, redlock.OpRelease} {
+		cluster.Run(t, kind.String(), func(t *testing.T) {
+			r := cluster.New(t, 1, func(c *redlock.Config) { knobs.Of(c).MaxInFlight = limit })
+			for _, s := range r.Servers {
+				s.Delay(15 * time.Millisecond)
+				if kind == redlock.OpRelease {
+					allowLocks(s) // each release is repeated alone
+				}
+			}
+			for range 10 { // the client measures the round trip
+				live(t, r.Client, "lock:a")
+			}
+			done := make(chan struct{}, operations)
+			for i := range operations {
+				op := releaseOp(fmt.Sprint("evil:", i), func(*redlock.Op) { done <- struct{}{} })
+				if kind == redlock.OpAcquire {
+					op.Kind, op.Key, op.TTL = kind, fmt.Append(nil, "lock:", i), ttl
+				}
+				require.NoError(t, r.Submit(op))
+			}
+			for range operations {
+				testkit.Get(t, done)
+			}
+			for _, n := range cluster.Settle(t, r.Client).Nodes {
+				require.NoError(t, n.Err)
+				require.EqualValues(t, 1, n.Connects)
+			}
+		})
+	}
+}
+
+// TestManyForbiddenHints: a node refuses many of its missed releases, for their keys. Each is then
+// sent again by itself. The node gets the others, and its connection stays.
+func TestManyForbiddenHints(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		// A node may owe so many replies, fewer than there are hints.
+		const limit, hints = 2048, 5000
+		r := cluster.New(t, 3, func(c *redlock.Config) { knobs.Of(c).MaxInFlight = limit })
+		l := cluster.MustAcquire(t, r.Client, "lock:honest", ttl)
+		r.AwaitHolders(t, 3, l.Key())
+		var lastAlone atomic.Bool
+		allowLocks(r.Servers[0])
+		r.Servers[0].Down()
+		cluster.AwaitNodesUp(t, r.Client, 2)
+		done := make(chan struct{}, hints)
+		last := fmt.Sprint(forbidden, hints-1)
+		for i := range hints {
+			require.NoError(t, r.Submit(releaseOp(fmt.Sprint(forbidden, i), func(*redlock.Op) { done <- struct{}{} })))
+		}
+		for range hints {
+			testkit.Get(t, done)
+		}
+		require.NoError(t, l.Release(t.Context()))
+		r.Servers[0].OnCommand(func(_ int64, args []string) {
+			if args[0] == "EVALSHA" && args[2] == "1" && args[3] == last {
+				lastAlone.Store(true)
+			}
+		})
+		require.NoError(t, r.Servers[0].Heal())
+		testkit.Await(t, "the last hint by itself", lastAlone.Load)
+		awaitNoLock(t, r)
+		n := cluster.Settle(t, r.Client).Nodes[0]
+		require.True(t, n.Up)
+		require.EqualValues(t, 2, n.Connects)
+	})
+}
+
+// TestFatalAnswerToARelease: a node that answers a release, or its hint, by an error that ends the connection is given
+// it on the next one.
+func TestFatalAnswerToARelease(t *testing.T) {
+	for name, flavor := range map[string]fakeredis.Flavor{"by script": fakeredis.Redis7, "native": fakeredis.Valkey9} {
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: flavor}))
+			l := cluster.MustAcquire(t, r.Client, "lock:k", ttl)
+			r.AwaitHolders(t, 3, l.Key())
+			left := 2 // the release and its hint
+			r.Servers[0].OnCommand(func(_ int64, args []string) {
+				if release := args[0] == "EVALSHA" || args[0] == "DELIFEQ"; release && strings.Contains(strings.Join(args, " "), l.Key()) && left > 0 {
+					left--
+					r.Servers[0].ErrorReply(args[0], "READONLY You can't write against a read only replica.", 1)
+				}
+			})
+			require.NoError(t, l.Release(t.Context()))
+			awaitNoLock(t, r)
+			require.Zero(t, left)
+		})
+	}
+}
+
+// persist submits acquires again and again from Done until they are granted. The channel receives
+// once for each of them.
+func persist(t *testing.T, c *redlock.Client, operations int) (won <-chan error) {
+	var over atomic.Bool
+	t.Cleanup(func() { over.Store(true) }) // before Close is called
+	results := make(chan error, operations)
+	for i := range operations {
+		op := &redlock.Op{Kind: redlock.OpAcquire, Key: fmt.Append(nil, i), TTL: ttl}
+		op.Done = func(op *redlock.Op) {
+			if op.Err() == nil {
+				results <- nil
+			} else if !over.Load() {
+				if err := c.Submit(op); err != nil {
+					results <- err
+				}
+			}
+		}
+		require.NoError(t, testkit.Try(t, "Submit", func() error { return c.Submit(op) }))
+	}
+	return results
+}
+
+// TestOutageEnds: operations submitted again from Done, without a quorum, do not keep the client
+// from reaching the nodes again. Submit and Stats return promptly during the outage, and the
+// connection to the healthy node stays.
+func TestOutageEnds(t *testing.T) {
+	for away := 3; away >= 2; away-- {
+		t.Run(fmt.Sprint(away, " of 3 away"), func(t *testing.T) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+				r := cluster.New(t, 3, cluster.DefaultTimeouts, patientStall, cluster.Portable(portable))
+				r.Servers[3-away:].Down()
+				cluster.AwaitNodesUp(t, r.Client, 3-away)
+
+				const operations = 4
+				won := persist(t, r.Client, operations)
+				for began := time.Now(); time.Since(began) < 100*time.Millisecond; {
+					cluster.Stats(t, r.Client)
+				}
+				r.Heal(t)
+				for range operations {
+					require.NoError(t, testkit.Outcome(t, "an operation after the outage", won))
+				}
+				if away == 2 {
+					require.EqualValues(t, 1, cluster.Stats(t, r.Client).Nodes[0].Connects, "the healthy node was cut off")
+				}
+			})
+		})
+	}
+}
