@@ -18,9 +18,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// Three of five nodes are away in these tests. Many goroutines try to acquire,
-// each its own key, without a pause.
-
 // lostConns counts the ended connections of each node.
 type lostConns [5]atomic.Int64
 
@@ -81,7 +78,7 @@ func requireFewCleanups(t *testing.T, c *redlock.Client, attempts int64) {
 	require.Less(t, cluster.Stats(t, c).Cleanups, uint64(attempts/10))
 }
 
-// TestMinorityIsSpared: attempts without a quorum cost the healthy nodes neither their connections
+// TestMinorityIsSpared: three of five nodes are away. Attempts without a quorum cost the healthy nodes neither their connections
 // nor many releases, and leave no key, neither during the outage nor after nodes come back under
 // load.
 func TestMinorityIsSpared(t *testing.T) {
