@@ -168,23 +168,18 @@ func (c *Client) Up(node int, connection uint64, run string) {
 
 // NoVote notes that a node has no vote. The driver lock is held.
 func (c *Client) NoVote(node int, a fencing.Answer) {
-	if a.Code == fencing.Foreign { // for as long as this client has not the configurations named by it
+	news := false
+	switch a.Code {
+	case fencing.Foreign: // for as long as this client has not the configurations named by it
 		c.mu.Lock()
 		c.nodes[node].foreign = a.Text
 		c.mu.Unlock()
-		if c.forgotten.Add(node) {
-			c.cfg.Ring()
-		}
-		return
-	}
-	if a.Code != fencing.Amnesia {
-		return
-	}
-	news := c.forgotten.Add(node)
-	if a.Text == "" {
-		c.relapsed.Add(node)
-		if c.doubted.Add(node) {
-			news = true
+		news = c.forgotten.Add(node)
+	case fencing.Amnesia:
+		news = c.forgotten.Add(node)
+		if a.Text == "" {
+			c.relapsed.Add(node)
+			news = c.doubted.Add(node) || news
 		}
 	}
 	if news {

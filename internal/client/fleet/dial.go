@@ -243,26 +243,20 @@ func brokenOff(where string, v any) error {
 
 // open dials, and lays TLS over the connection where the node has it.
 func (d *dialer) open(ctx context.Context) (net.Conn, error) {
+	var secure *tls.Config
+	if d.addr.TLS {
+		secure = d.fleet.cfg.tlsFor(d.addr) // first: it may panic
+	}
 	nc, err := d.reach(ctx)
 	if err != nil {
 		return nil, err
 	}
-	opened := false
-	defer func() {
-		if !opened { // TLSFor may panic
-			hangUp(&d.fleet.dials, nc, false)
-		}
-	}()
 	if tcp, ok := nc.(*net.TCPConn); ok {
-		// This is the default of net. It is set here since the latency depends on it.
-		if err := tcp.SetNoDelay(true); err != nil {
-			return nil, err
-		}
+		_ = tcp.SetNoDelay(true) // the default of net; the latency depends on it
 	}
-	if d.addr.TLS {
-		nc = tls.Client(nc, d.fleet.cfg.tlsFor(d.addr))
+	if secure != nil {
+		nc = tls.Client(nc, secure)
 	}
-	opened = true
 	return nc, nil
 }
 

@@ -46,28 +46,32 @@ func detach(nc net.Conn) (int, error) {
 	return int(fd), nil
 }
 
-func (s *raw) send(b []byte) (int, error) {
-	if len(b) == 0 {
-		return 0, nil
-	}
+// call sends or receives, and does not wait.
+func (s *raw) call(trap uintptr, b []byte, flags uintptr) (int, syscall.Errno) {
 	for {
-		// MSG_NOSIGNAL: a reset socket answers EPIPE and raises no signal in
-		// a process that may watch for SIGPIPE.
-		n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(s.fd),
-			uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
-			syscall.MSG_DONTWAIT|syscall.MSG_NOSIGNAL, 0, 0)
+		n, _, errno := syscall.RawSyscall6(trap, uintptr(s.fd),
+			uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), syscall.MSG_DONTWAIT|flags, 0, 0)
 		switch errno {
 		case 0:
-			s.watchWrite(int(n) < len(b))
-			return int(n), nil
-		case syscall.EAGAIN:
-			s.watchWrite(true)
-			return 0, nil
+			return int(n), 0
 		case syscall.EINTR:
 		default:
 			return 0, errno
 		}
 	}
+}
+
+func (s *raw) send(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	// MSG_NOSIGNAL: a reset socket answers EPIPE and raises no signal in a process that may watch for SIGPIPE.
+	n, errno := s.call(syscall.SYS_SENDTO, b, syscall.MSG_NOSIGNAL)
+	if errno != 0 && errno != syscall.EAGAIN {
+		return 0, errno
+	}
+	s.watchWrite(n < len(b))
+	return n, nil
 }
 
 // watchWrite asks for a report when a full kernel buffer has room again.
@@ -84,23 +88,16 @@ func (s *raw) watchWrite(on bool) {
 }
 
 func (s *raw) recv(b []byte) (int, error) {
-	for {
-		n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(s.fd),
-			uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
-			syscall.MSG_DONTWAIT, 0, 0)
-		switch errno {
-		case 0:
-			if n == 0 {
-				return 0, io.EOF
-			}
-			return int(n), nil
-		case syscall.EAGAIN:
-			return 0, nil
-		case syscall.EINTR:
-		default:
-			return 0, errno
-		}
+	n, errno := s.call(syscall.SYS_RECVFROM, b, 0)
+	switch {
+	case errno == syscall.EAGAIN:
+		return 0, nil
+	case errno != 0:
+		return 0, errno
+	case n == 0:
+		return 0, io.EOF
 	}
+	return n, nil
 }
 
 func (s *raw) close(reset bool) {

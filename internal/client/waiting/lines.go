@@ -316,7 +316,7 @@ func (l *Lines) KeyChanged(nodes quorum.Set, key []byte, own bool) {
 			continue
 		}
 		l.changed(node, key, true)
-		if key, of := command.CutName(key, l.tracking.id); of != command.OfLock {
+		if key, isTicket := command.CutTicket(key, l.tracking.id); isTicket {
 			l.changed(node, key, false)
 		}
 	}

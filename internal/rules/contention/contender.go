@@ -297,6 +297,9 @@ const leastLease = 10 * time.Millisecond
 // Failed reports that an action at a node has failed. For a while the process uses the others.
 func (c *Contender) Failed(s *Surroundings, node int) {
 	c.Lost(quorum.Only(node))
+	if c.failed == nil {
+		c.failed = failing{}
+	}
 	c.failed.add(s.Now, node)
 }
 

@@ -1,7 +1,6 @@
 package contention
 
 import (
-	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
@@ -10,10 +9,9 @@ import (
 
 // failing is the nodes that have failed commands of one lock although they are up. Each is left out
 // for a while, and for longer after each further failure.
-type failing []failed
+type failing map[int]failed
 
 type failed struct {
-	node  int
 	until clock.Instant // when it is asked again
 	pause time.Duration // how long it was left out
 }
@@ -26,24 +24,20 @@ const (
 )
 
 // add notes that a node has failed.
-func (f *failing) add(now clock.Instant, node int) {
-	i := slices.IndexFunc(*f, func(one failed) bool { return one.node == node })
-	if i < 0 {
-		i, *f = len(*f), append(*f, failed{node: node})
+func (f failing) add(now clock.Instant, node int) {
+	pause := min(2*f[node].pause, failedMost)
+	if pause == 0 || now > f[node].until.Add(failedMost) { // it was well since
+		pause = failedFor
 	}
-	one := &(*f)[i]
-	if one.pause = min(2*one.pause, failedMost); one.pause == 0 || now > one.until.Add(failedMost) { // it was well since
-		one.pause = failedFor
-	}
-	one.until = now.Add(one.pause)
+	f[node] = failed{now.Add(pause), pause}
 }
 
 // at is the nodes left out at an instant, and when the first of them is asked again.
 func (f failing) at(now clock.Instant) (out quorum.Set, until clock.Instant) {
 	until = clock.Never
-	for _, one := range f {
+	for node, one := range f {
 		if now < one.until {
-			out.Add(one.node)
+			out.Add(node)
 			until = min(until, one.until)
 		}
 	}

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -72,21 +71,6 @@ func TestCloseOfARefusedConnection(t *testing.T) {
 			})
 		}
 	})
-}
-
-// TestTLSForThatPanicsLeavesNoConnection: the connection below is closed.
-func TestTLSForThatPanicsLeavesNoConnection(t *testing.T) {
-	nodes := fakeredis.Addrs(cluster.Start(t, 3))
-	bad, closed := nodes[0], make(chan struct{}, 100)
-	nodes[0] = "rediss://" + bad
-	cluster.Connect(t, nodes, cluster.DefaultTimeouts, dialing(func(addr string, c *userConn) {
-		if addr == bad {
-			c.close = func() error { closed <- struct{}{}; return c.Conn.Close() }
-		}
-	}), func(c *redlock.Config) { c.TLSFor = func(string) *tls.Config { panic("of TLSFor") } })
-	for range 3 {
-		testkit.Get(t, closed)
-	}
 }
 
 // badError is an error with methods that panic.

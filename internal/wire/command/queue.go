@@ -126,22 +126,14 @@ func AppendLoadQueue(dst []byte) (_ []byte, replies int) {
 	return appendLoad(dst, QueueScript), 1
 }
 
-// Name is the kind of a tracked key: a lock's own, or a ticket.
-type Name uint8
-
-const (
-	OfLock Name = iota
-	OfTicket
-)
-
-// CutName returns the key of the lock of a tracked name. A ticket counts only if it is that of id.
-func CutName(name []byte, id string) (key []byte, what Name) {
-	if n := len(name) - len(id); n > 0 && string(name[n:]) == id {
-		if key, ok := bytes.CutSuffix(name[:n], []byte(ticketSuffix)); ok {
-			return key, OfTicket
+// CutTicket returns the key of the lock whose ticket of id a tracked key is, or the tracked key.
+func CutTicket(name []byte, id string) (key []byte, is bool) {
+	if before, ok := bytes.CutSuffix(name, []byte(id)); ok {
+		if key, ok := bytes.CutSuffix(before, []byte(ticketSuffix)); ok {
+			return key, true
 		}
 	}
-	return name, OfLock
+	return name, false
 }
 
 func appendWatch(dst []byte, key, suffix, id string) []byte {
