@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"encoding/binary"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
@@ -20,9 +19,10 @@ import (
 // such hints would fill the bound.
 
 const (
-	// hintBytes bounds the hints for a node: as many releases as may be under way
-	// there, with keys of 30 bytes, and the first of them.
-	hintBytes = 1 << 20
+	// hintBytes bounds the memory of the hints for a node: as many releases as may be under way there, with keys of 30
+	// bytes. Each costs hintCost beside its key and its token.
+	hintBytes = 2 << 20
+	hintCost  = 64
 	// handoffOps is how many are handed off at a time. The next follow when they are answered: each may have to be
 	// sent again by itself.
 	handoffOps = 1024
@@ -37,61 +37,51 @@ type hints struct {
 	of    [quorum.MaxNodes]nodeHints
 }
 
-// nodeHints are those for one node. An entry is the lengths of the key and of the token
-// with its tail, in two bytes each, the key, and the token with its tail.
+// hint is a release that a node could not be given. The token has its tail behind it.
+type hint struct{ key, token string }
+
+func (x hint) size() int { return hintCost + len(x.key) + len(x.token) }
+
+// nodeHints are those for one node, each once: while a quorum is away callers repeat their releases.
 type nodeHints struct {
-	entries []byte
-	full    bool
-	met     bool          // the node had a connection once; without it there are no keys
-	out     bool          // some are on their way
-	loads   bool          // the next are sent after the script
-	apart   bool          // the next are sent a command each: a call of several was refused
-	retry   clock.Instant // not before
+	all   []hint // oldest first
+	known map[hint]bool
+	bytes int           // their sizes
+	met   bool          // the node had a connection once; without it there are no keys
+	out   bool          // some are on their way
+	loads bool          // the next are sent after the script
+	apart bool          // the next are sent a command each: a call of several was refused
+	retry clock.Instant // not before
 }
 
-func (h *nodeHints) add(key, token []byte) {
-	need := 4 + len(key) + len(token)
-	if len(h.entries)+need > hintBytes {
-		h.compact()
-	}
-	if h.full = h.full || len(h.entries)+need > hintBytes; h.full {
+func (h *nodeHints) add(x hint) {
+	if h.known[x] {
 		return
 	}
-	h.entries = binary.BigEndian.AppendUint16(h.entries, uint16(len(key)))
-	h.entries = binary.BigEndian.AppendUint16(h.entries, uint16(len(token)))
-	h.entries = append(h.entries, key...)
-	h.entries = append(h.entries, token...)
-}
-
-// compact leaves one of each entry: while a quorum is away releases fail, and callers try them again and again. If
-// this frees little, the hints count as full: otherwise each new entry would compact them again.
-func (h *nodeHints) compact() {
-	seen := make(map[string]bool)
-	kept := h.entries[:0]
-	for left := h.entries; len(left) > 0; {
-		_, rest := cutHint(left)
-		entry := left[:len(left)-len(rest)]
-		if !seen[string(entry)] {
-			seen[string(entry)] = true
-			kept = append(kept, entry...)
-		}
-		left = rest
+	if len(h.all) == 0 {
+		h.all, h.known = nil, make(map[hint]bool)
 	}
-	h.entries = kept
-	h.full = len(kept) > hintBytes/8*7
+	h.all = append(h.all, x)
+	h.known[x] = true
+	h.bytes += x.size()
 }
 
-// cutHint returns the first entry and the rest.
-func cutHint(entries []byte) (op command.Operand, rest []byte) {
-	key := 4 + int(binary.BigEndian.Uint16(entries))
-	end := key + int(binary.BigEndian.Uint16(entries[2:]))
-	return command.Operand{Key: entries[4:key], Token: entries[key:end]}, entries[end:]
+// take takes out the oldest, and returns their releases too.
+func (h *nodeHints) take(most int) (some []hint, releases []command.Operand) {
+	n := min(most, len(h.all))
+	some, h.all = h.all[:n], h.all[n:]
+	for _, x := range some {
+		releases = append(releases, command.Operand{Key: []byte(x.key), Token: []byte(x.token)})
+		h.bytes -= x.size()
+		delete(h.known, x)
+	}
+	return some, releases
 }
 
 // wanted reports whether a release that failed on a node is to be kept.
 func (l *hints) wanted(node int) bool {
 	h := &l.of[node]
-	return h.met && !h.full && !l.nodes.closing.Load()
+	return h.met && h.bytes < hintBytes && !l.nodes.closing.Load()
 }
 
 // up hands off the hints of a node with a new connection.
@@ -107,8 +97,8 @@ type handoff struct {
 	fleet.Batch
 	hints  *hints
 	node   int
-	left   []byte // entries without an answer
-	counts []int  // by reply to come: of how many entries
+	left   []hint // without an answer
+	counts []int  // by reply to come: of how many hints
 	loads  bool   // the first reply is to SCRIPT LOAD
 	later  bool   // some were refused for now
 }
@@ -116,7 +106,7 @@ type handoff struct {
 // handOff sends the first of a node's hints.
 func (l *hints) handOff(node int) {
 	h := &l.of[node]
-	if len(h.entries) == 0 || h.out {
+	if len(h.all) == 0 || h.out {
 		return
 	}
 	o := &handoff{hints: l, node: node}
@@ -129,20 +119,14 @@ func (l *hints) handOff(node int) {
 		o.Buf, o.counts = command.AppendLoad(nil, Release, form), []int{0}
 	}
 	var operands []command.Operand
-	left := h.entries
-	for len(left) > 0 && len(operands) < handoffOps {
-		var op command.Operand
-		op, left = cutHint(left)
-		operands = append(operands, op)
-	}
+	o.left, operands = h.take(handoffOps) // before they fail, if they fail at once
 	for len(operands) > 0 {
 		n := command.Merge(Release, form, operands, merge)
 		o.Buf, o.counts = command.Append(o.Buf, Release, form, operands[:n], nil), append(o.counts, n)
 		operands = operands[n:]
 	}
-	o.Replies, o.left = len(o.counts), h.entries[:len(h.entries)-len(left)]
-	h.entries = append([]byte(nil), left...) // before they fail, if they fail at once
-	h.full, h.out, h.loads, h.apart = false, true, false, false
+	o.Replies = len(o.counts)
+	h.out, h.loads, h.apart = true, false, false
 	l.nodes.sendTo(node, &o.Batch, maxTimeout)
 }
 
@@ -175,14 +159,15 @@ func (o *handoff) Reply(_, i int, v *resp.Value) error {
 	return nil
 }
 
-// cut ends the first n entries. It may keep them for the next handoff.
+// cut ends the first n hints. It may keep them for the next handoff.
 func (o *handoff) cut(n int, keep bool) {
-	for ; n > 0 && len(o.left) > 0; n-- {
-		var op command.Operand
-		if op, o.left = cutHint(o.left); keep && o.hints.wanted(o.node) {
-			o.hints.of[o.node].add(op.Key, op.Token)
+	n = min(n, len(o.left))
+	for _, x := range o.left[:n] {
+		if keep && o.hints.wanted(o.node) {
+			o.hints.of[o.node].add(x)
 		}
 	}
+	o.left = o.left[n:]
 }
 
 // Fail implements fleet.Owner.
@@ -207,7 +192,7 @@ func (o *handoff) Done() {
 func (l *hints) again(now clock.Instant) (more bool) {
 	for node := range l.nodes.n {
 		h := &l.of[node]
-		if len(h.entries) == 0 || h.out || l.nodes.Fault(node) != nil {
+		if len(h.all) == 0 || h.out || l.nodes.Fault(node) != nil {
 			continue
 		}
 		if more = true; now >= h.retry {

@@ -164,7 +164,7 @@ func (w *wire) hint(node int, s *span) {
 	}
 	for i, op := range b.batches.reader.Read(s.kind, w.Buf[s.from:s.to]) {
 		if !rounds[i].absent.Has(node) {
-			b.batches.hints.of[node].add(op.Key, op.Token)
+			b.batches.hints.of[node].add(hint{string(op.Key), string(op.Token)})
 		}
 	}
 }
