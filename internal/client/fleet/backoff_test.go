@@ -11,36 +11,20 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 )
 
-func TestBackoffIsJitterOverAnExponential(t *testing.T) {
-	const almost = 1 - 1e-9
-	for attempt := 1; attempt < 100; attempt++ {
-		ceiling := maxBackoff
-		if attempt < 8 {
-			ceiling = min(maxBackoff, minBackoff<<(attempt-1))
-		}
-		for _, rnd := range []float64{0, 0.25, 0.5, almost} {
-			f := &Fleet{cfg: Config{Rand: func() float64 { return rnd }}}
-			d := f.backoff(attempt)
-			assert.GreaterOrEqual(t, d, time.Millisecond)
-			assert.InDelta(t, float64(max(time.Millisecond, ceiling))*rnd, float64(d), float64(time.Millisecond), "attempt %d", attempt)
-			assert.LessOrEqual(t, d, maxBackoff)
-		}
-	}
-}
-
-// After a permanent error the pauses are long.
-func TestPauseAfterPermanentErrors(t *testing.T) {
-	const almost = 1 - 1e-9
-	for _, rnd := range []float64{0, 0.5, almost} {
+// TestPauses: they are random, within a bound that doubles. After a permanent error they are long.
+func TestPauses(t *testing.T) {
+	for _, rnd := range []float64{0, 0.25, 0.5, 1 - 1e-9} {
 		f := &Fleet{cfg: Config{Rand: func() float64 { return rnd }}.withDefaults()}
-		d := f.permanentBackoff()
-		assert.GreaterOrEqual(t, d, time.Second)
-		assert.LessOrEqual(t, d, 3*time.Second)
-		assert.InDelta(t, float64(time.Second)+rnd*float64(2*time.Second), float64(d), float64(time.Millisecond))
+		for attempt := 1; attempt < 100; attempt++ {
+			bound := min(maxBackoff, minBackoff<<min(attempt-1, 8))
+			assert.InDelta(t, rnd*float64(bound), f.backoff(attempt), float64(time.Millisecond), "attempt %d", attempt)
+			assert.GreaterOrEqual(t, f.backoff(attempt), time.Millisecond)
+		}
+		assert.InDelta(t, (1+2*rnd)*float64(time.Second), f.permanentBackoff(), float64(time.Millisecond))
 	}
 }
 
-// A refused node waits that long, and so does one whose connection a permanent
+// A refused node waits long, and so does one whose connection a permanent
 // error has ended. Others are dialed as always.
 func TestPermanentErrorsAreNotDialedInHaste(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {

@@ -133,7 +133,8 @@ func TestUnknownQuestions(t *testing.T) {
 		"HELLO": false, "CLIENT": false, "INFO": true, "INFO server": true, "INFO memory": false,
 		"DELIFEQ": false, "DELEX": false,
 	} {
-		for _, words := range []string{"-section (server) is not supported\r\n", "-" + marked + "\r\n", "-ERR " + marked + "\r\n", "-NOPERM no\r\n"} {
+		for _, words := range []string{"-section (server) is not supported\r\n", "-" + marked + "\r\n", "-ERR " + marked + "\r\n", "-NOPERM no\r\n",
+			"-NOPROTO unsupported protocol version\r\n", "!11\r\nERR unknown\r\n"} {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				var log testkit.LogSink
 				p := scripted.New(t, answers(question, words))
@@ -143,6 +144,9 @@ func TestUnknownQuestions(t *testing.T) {
 				for connects := range 2 {
 					r.up()
 					r.works()
+					if connects == 0 { // one that refuses HELLO is greeted in RESP2, on a connection of its own
+						assert.EqualValues(t, map[bool]int{false: 1, true: 2}[question == "HELLO"], p.Dialled.Load())
+					}
 					r.dials.Wait() // a warning comes after the connection
 					want := 0
 					if silent {

@@ -40,31 +40,6 @@ func TestHandshakeSkipsPushes(t *testing.T) {
 	})
 }
 
-// A server that refuses HELLO is greeted in RESP2, on a connection of its own.
-func TestOldServersAreGreetedInRESP2(t *testing.T) {
-	for name, answer := range map[string]string{
-		"unknown":       "-ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'me' '" + marked + "' \r\n",
-		"old unknown":   "-ERR unknown command `HELLO`, with args beginning with: `3`, \r\n",
-		"RESP2 only":    "-NOPROTO unsupported protocol version\r\n",
-		"wrong arity":   "-ERR wrong number of arguments for 'hello' command\r\n",
-		"syntax":        "-ERR Syntax error in HELLO option 'AUTH'\r\n",
-		"not permitted": "-NOPERM this user has no permissions to run the 'hello' command\r\n",
-		"in bulk":       "!11\r\nERR unknown\r\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-				for _, user := range []string{"", "me"} {
-					p := scripted.New(t, answers("HELLO", answer))
-					r := newTestFleet(t, portable, []*scripted.Server{p}, with(user, marked, 1))
-					r.up()
-					r.works()
-					assert.EqualValues(t, 2, p.Dialled.Load(), "once in vain")
-				}
-			})
-		})
-	}
-}
-
 // RESP2 is remembered while the server is there, and forgotten once it was away:
 // it may come back as another.
 func TestRESP2IsRememberedForAWhile(t *testing.T) {

@@ -44,27 +44,6 @@ func TestWaitEndsWithTheEndOfANode(t *testing.T) {
 	}
 }
 
-func TestCloseEndsWait(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		for _, armed := range []bool{false, true} {
-			for _, before := range []bool{false, true} {
-				r := newUpFleet(t, portable, 1)
-				if armed {
-					r.do(r.Arm)
-				}
-				if before {
-					r.do(r.Close)
-				}
-				woken := r.waiter()
-				if !before {
-					r.do(r.Close)
-				}
-				require.False(t, testkit.Get(t, woken))
-			}
-		}
-	})
-}
-
 func echoing(p *scripted.Server) { p.Serve = scripted.Echo }
 
 // newEchoFleet is a testFleet with n peers that answer by themselves.
