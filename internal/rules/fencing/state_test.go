@@ -29,7 +29,6 @@ const (
 // Phases of a client bringing a node back.
 const (
 	idle    = iota
-	sent    // timer from the send: NOTICE is on its way
 	waiting // in quarantine
 	reading
 )
