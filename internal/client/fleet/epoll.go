@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
+
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // rawSupported reports that this system has the raw path.
@@ -120,7 +122,7 @@ func (p *epoll) adopt(nc net.Conn, node int) (sock, error) {
 
 func (p *epoll) canBlock() bool { return true }
 
-func (p *epoll) poll(d time.Duration, nodes []int) []int {
+func (p *epoll) poll(d time.Duration) (nodes quorum.Set) {
 	var n uintptr
 	var errno syscall.Errno
 	if d <= 0 {
@@ -130,14 +132,14 @@ func (p *epoll) poll(d time.Duration, nodes []int) []int {
 		n, errno = p.block(d)
 	}
 	if errno != 0 {
-		return nodes // EINTR; nothing else can happen to a valid descriptor
+		return 0 // EINTR; nothing else can happen to a valid descriptor
 	}
 	for i := range p.events[:n] {
-		if p.events[i].Fd == wakeEvent {
+		if node := int(p.events[i].Fd); node == wakeEvent {
 			p.resetWaker()
-			continue
+		} else {
+			nodes.Add(node)
 		}
-		nodes = append(nodes, int(p.events[i].Fd))
 	}
 	return nodes
 }

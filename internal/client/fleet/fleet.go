@@ -16,7 +16,7 @@ type Fleet struct {
 	lock   sync.Locker
 	nodes  []*node
 	poller poller
-	ready  []int // the result of the last poll
+	ready  quorum.Set // the result of the last poll
 	closed bool
 	hidden []error // see causeOf
 
@@ -35,7 +35,7 @@ type Fleet struct {
 // the owner's; New does not take it, but the dialers do.
 func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 	cfg = cfg.withDefaults()
-	f := &Fleet{cfg: cfg, lock: lock, ready: make([]int, 0, len(cfg.Addresses))}
+	f := &Fleet{cfg: cfg, lock: lock}
 	f.hidden = append(slices.Clip(ofContexts), cfg.Hidden...)
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	if cfg.usesRaw() {
@@ -45,7 +45,7 @@ func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 		}
 		f.poller = poller
 	} else {
-		f.poller = newPumpPoller(len(cfg.Addresses))
+		f.poller = newPumpPoller()
 	}
 	for i, addr := range cfg.Addresses {
 		f.nodes = append(f.nodes, newNode(f, i, addr))
@@ -123,11 +123,11 @@ func (f *Fleet) Sweep(d time.Duration) {
 		return
 	}
 	f.reap() // nodes that SendTo found dead
-	f.ready = f.poller.poll(d, f.ready[:0])
-	if len(f.ready) == 0 {
+	f.ready = f.poller.poll(d)
+	if f.ready == 0 {
 		return
 	}
-	for _, i := range f.ready {
+	for i := range f.ready.All() {
 		if n := f.nodes[i]; n.sock != nil {
 			n.flush()
 			n.receive(f.cfg.Clock.Now()) // its own reading: round trips are compared

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // InMemory has the fleets of a test send to nodes that grant everything at once, in this process and
@@ -54,17 +56,17 @@ func (m *memory) adopt(nc net.Conn, node int) (sock, error) {
 	return m.nodes[node], nil
 }
 
-func (m *memory) poll(_ time.Duration, nodes []int) []int {
+func (m *memory) poll(time.Duration) (nodes quorum.Set) {
 	for _, n := range m.nodes {
 		if n != nil && len(n.in) > 0 && m.arrived.Load() {
-			nodes = append(nodes, n.index)
+			nodes.Add(n.index)
 		}
 	}
 	return nodes
 }
 
 func (m *memory) arm() {
-	if m.armed.Store(true); len(m.poll(0, nil)) > 0 {
+	if m.armed.Store(true); m.poll(0) != 0 {
 		m.wake()
 	}
 }

@@ -3,7 +3,10 @@ package fleet
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // pumpBuffer bounds what a pump holds in each direction before it applies
@@ -149,17 +152,13 @@ func (p *pump) writeLoop() {
 
 // pumpPoller collects the reports of the pumps.
 type pumpPoller struct {
-	mu       sync.Mutex
-	nodes    []int // reported and not yet polled
-	pending  []bool
-	closed   bool
+	reported quorum.SharedSet // and not yet polled
+	closed   atomic.Bool
 	readable chan struct{} // the readable notification; one is kept
 	pumps    sync.WaitGroup
 }
 
-func newPumpPoller(nodes int) *pumpPoller {
-	return &pumpPoller{pending: make([]bool, nodes), readable: make(chan struct{}, 1)}
-}
+func newPumpPoller() *pumpPoller { return &pumpPoller{readable: make(chan struct{}, 1)} }
 
 func (pp *pumpPoller) adopt(nc net.Conn, node int) (sock, error) {
 	p := &pump{nc: nc, node: node, poller: pp}
@@ -170,25 +169,11 @@ func (pp *pumpPoller) adopt(nc net.Conn, node int) (sock, error) {
 }
 
 func (pp *pumpPoller) report(node int) {
-	pp.mu.Lock()
-	if !pp.pending[node] {
-		pp.pending[node] = true
-		pp.nodes = append(pp.nodes, node)
-	}
-	pp.mu.Unlock()
+	pp.reported.Add(node)
 	pp.notify()
 }
 
-func (pp *pumpPoller) poll(_ time.Duration, nodes []int) []int {
-	pp.mu.Lock()
-	defer pp.mu.Unlock()
-	for _, node := range pp.nodes {
-		pp.pending[node] = false
-	}
-	nodes = append(nodes, pp.nodes...)
-	pp.nodes = pp.nodes[:0]
-	return nodes
-}
+func (pp *pumpPoller) poll(time.Duration) quorum.Set { return pp.reported.Swap(0) }
 
 func (pp *pumpPoller) canBlock() bool { return false }
 
@@ -200,12 +185,11 @@ func (pp *pumpPoller) arm() {}
 
 func (pp *pumpPoller) wait() bool {
 	<-pp.readable
-	pp.mu.Lock()
-	defer pp.mu.Unlock()
-	if pp.closed {
+	if pp.closed.Load() {
 		pp.notify() // for the next wait
+		return false
 	}
-	return !pp.closed
+	return true
 }
 
 func (pp *pumpPoller) notify() {
@@ -216,9 +200,7 @@ func (pp *pumpPoller) notify() {
 }
 
 func (pp *pumpPoller) close() {
-	pp.mu.Lock()
-	pp.closed = true
-	pp.mu.Unlock()
+	pp.closed.Store(true)
 	pp.notify()
 }
 

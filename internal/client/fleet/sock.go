@@ -3,6 +3,8 @@ package fleet
 import (
 	"net"
 	"time"
+
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // This file is the seam to the operating system. The code above it uses non-blocking sockets, and one poller for all
@@ -29,9 +31,9 @@ var newFastPoller = newRawPoller
 type poller interface {
 	// adopt takes over an established connection with nothing unread. It owns nc from then on, also when it fails.
 	adopt(nc net.Conn, node int) (sock, error)
-	// poll appends to nodes the index of each node whose sock has bytes to read, has room again, or has failed. Where
-	// there is none it blocks up to d, if it can; see canBlock.
-	poll(d time.Duration, nodes []int) []int
+	// poll returns the nodes whose socks have bytes to read, have room again, or have failed. Where there is none it
+	// blocks up to d, if it can; see canBlock.
+	poll(d time.Duration) quorum.Set
 	// canBlock reports whether poll can block: then a caller may wait there for its own reply without a switch of
 	// goroutines.
 	canBlock() bool

@@ -165,7 +165,7 @@ func TestWakeEndsASweep(t *testing.T) {
 	})
 	r.do(func() {
 		r.Sweep(0)
-		require.Empty(t, r.ready, "reported twice, or as a node")
+		require.Zero(t, r.ready, "reported twice, or as a node")
 	})
 	r.do(r.Close)
 	r.Wake()
@@ -178,7 +178,7 @@ func TestAQuietFleetReportsNothing(t *testing.T) {
 		r := newUpFleet(t, portable, 3, func(cfg *Config) { cfg.Rand = func() float64 { return 0.9 } })
 		quiet := func(when string) {
 			t.Helper()
-			r.until("for quiet after "+when, func() bool { return len(r.ready) == 0 }) // the nodes for Sweep
+			r.until("for quiet after "+when, func() bool { return r.ready == 0 }) // the nodes for Sweep
 		}
 		quiet("the start")
 		r.works()
