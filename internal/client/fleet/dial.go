@@ -111,10 +111,10 @@ func hangUp(all *sync.WaitGroup, nc net.Conn, reset bool) {
 	})
 }
 
-// transport is the socket below a TLS connection, or nc itself.
+// transport is the connection below a TLS connection, or nc itself: a Dialer's own is closed by its own Close.
 func transport(nc net.Conn) net.Conn {
-	if wrapped, ok := nc.(interface{ NetConn() net.Conn }); ok {
-		return wrapped.NetConn()
+	if secure, ok := nc.(*tls.Conn); ok {
+		return secure.NetConn()
 	}
 	return nc
 }

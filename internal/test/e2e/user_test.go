@@ -59,6 +59,9 @@ func (c *userConn) Close() error {
 	return c.Conn.Close()
 }
 
+// NetConn shows what is below, as a TLS connection does. It is not the client's to close.
+func (c *userConn) NetConn() net.Conn { return c.Conn }
+
 func (c *userConn) SetDeadline(t time.Time) error {
 	if c.deadline != nil {
 		return c.deadline(t)
