@@ -102,11 +102,11 @@ func (m *stepper) look(c, i int, f *Fleet) {
 		shown = showsBoth
 	case l.Others != 0:
 		shown = noticed
-	case l.Marked != 0, m.kind(c) == 'r' && l.Nonces[i] == "":
+	case l.Marked != 0, m.kind(c) == 'r' && l.Nonces[i] == "" && !m.anyNonce:
 		shown = marked
 	}
 	x := m.add(shows, c, i, int(shown))
-	if x.after.nodes[i].calls[c] = shown; l.Fits() != Acts {
+	if x.after.nodes[i].calls[c] = shown; l.Fits() != Acts && !m.anyGroup {
 		m.endAct(&x.after, c)
 	}
 	y := m.add(misses, c, i)
@@ -150,15 +150,22 @@ func (m *stepper) decide(c int) {
 	stage := Begun
 	if m.kind(c) == 'i' {
 		all = Inits(looks, func(at int) bool { return groups[at] > 0 && step == joint })
+		if m.anyGroup {
+			for at, l := range looks {
+				all[at] = Inits([]*Look{l}, func(int) bool { return true })[0]
+			}
+		}
 	} else {
 		for _, l := range looks {
 			all = append(all, l.Recovers())
-			stage = max(stage, l.Memory.Stage())
+			if !m.anyStage {
+				stage = max(stage, l.Memory.Stage())
+			}
 		}
 	}
 	gives := Known
 	for at, v := range all {
-		if looks[at].Fits() != Acts {
+		if looks[at].Fits() != Acts && !m.anyGroup {
 			v = Apart
 		}
 		switch {
@@ -192,7 +199,7 @@ func (m *stepper) decide(c int) {
 		if m.groups {
 			at = i
 		}
-		is := shown == marked && m.kind(c) == 'i' || shown == noticed || shown == blank
+		is := shown == marked && m.kind(c) == 'i' || shown == noticed || shown == blank || shown == silent && m.anyAnswer
 		if x.after.nodes[i].calls[c] = left; is && at < len(all) && all[at] == Acts {
 			x.after.nodes[i].calls[c] = forgotten
 		}
@@ -212,8 +219,10 @@ func (m *stepper) lookOf(c, i int, f Fleet) Look {
 		text := Marker{Phase: Provisional, Me: Me{Run: me.Run}, Nonce: f.Name() + "/n"}.String()
 		switch shown := m.s.nodes[j].calls[c]; shown {
 		case silent:
-			l.Silent.Add(j)
-			continue
+			if !m.anyAnswer {
+				l.Silent.Add(j)
+				continue
+			}
 		case showsNow, showsNext, showsBoth:
 			text = (&Marker{Phase: Voting, Me: Me{[...]string{f.Now.Name, f.Next.Name, f.Name()}[shown-showsNow], me.Run}}).String()
 		case marked:
@@ -222,7 +231,9 @@ func (m *stepper) lookOf(c, i int, f Fleet) Look {
 				text = ""
 			}
 		case noticed:
-			text = Marker{Phase: Provisional, Me: Me{Run: me.Run}, Nonce: "others/n"}.String()
+			if !m.anyNotice {
+				text = Marker{Phase: Provisional, Me: Me{Run: me.Run}, Nonce: "others/n"}.String()
+			}
 		}
 		token := Token(0)
 		if m.kind(c) == 'i' {
@@ -271,13 +282,36 @@ func (m *stepper) groupSteps(c int) {
 		case look == checked:
 		case !isCounted(g):
 			m.seal(c, g, me, look)
-		case ended(look):
+		case m.looksApart || ended(look):
 			x := m.add(looksAgain, c, g)
 			x.after.calls[c].stage += 1 << (2 * g)
-			x.after.nodes[g].calls[c] &^= counted
+			if x.after.nodes[g].calls[c] &^= counted; look == confirming && m.opensInTurn {
+				m.openGroup(x, c, g)
+			}
 		}
 	}
 	if k.stage == checked|checked<<2 { // two groups
-		m.open(m.add(opens, c, int(k.floor)), c)
+		x := m.add(opens, c, int(k.floor))
+		for g := range m.nodes {
+			m.openGroup(x, c, g)
+		}
+		x.after.calls[c] = call{phase: opened}
+		for g := range m.nodes {
+			x.after.nodes[g].calls[c] = 0
+		}
+	}
+}
+
+func (m *stepper) openGroup(x *step, c, g int) {
+	names, floor := namesNext, m.s.calls[c].floor
+	if m.kind(c) == 'b' {
+		names = namesNow
+	}
+	n := &x.after.nodes[g]
+	if m.ownFloor {
+		floor = max(n.f, n.floor)
+	}
+	if n.calls[c]&known != 0 {
+		n.fresh |= 1 << (int(floor) + names*(int(m.top())+1))
 	}
 }

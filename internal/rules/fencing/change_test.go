@@ -53,6 +53,9 @@ func (w *world) fleetOf(names int) string { return fleetNames[names] }
 
 // client is a client of a step, as seen by nodes.
 func (w *world) client(step uint8) Me {
+	if w.noCall && step == after || w.beside && step == before {
+		step = joint
+	}
 	return mes[step]
 }
 
@@ -60,6 +63,12 @@ func (w *world) client(step uint8) Me {
 func (m *stepper) names(k *client) int {
 	r := m.rejoin(k)
 	r.Next(1)
+	switch {
+	case k.step == joint && m.relabels:
+		return namesBoth
+	case k.step == joint && m.unsealed:
+		return namesNow
+	}
 	switch r.Fleet() {
 	case "now":
 		return namesNow
@@ -76,6 +85,9 @@ func (m *stepper) callFleet(c int) (f Fleet, me Me) {
 		step = goingBack
 	}
 	f = m.fleets[step]
+	if m.fewSealed {
+		f.Now.Quorum--
+	}
 	return f, mes[step]
 }
 
@@ -99,12 +111,19 @@ func (m *stepper) callSteps(c int) {
 	if nodes := m.countedBy(c); k.phase == looking && f.Now.IsQuorum(nodes) {
 		x := m.add(looksAgain, c)
 		x.after.calls[c].phase = confirming
+		if m.oneLook {
+			m.open(x, c, &f)
+			return
+		}
 		for i := range m.nodes {
 			x.after.nodes[i].calls[c] &^= counted
 		}
-	} else if k.phase == confirming && f.Now.IsQuorum(nodes) ||
-		m.acts != "" && f.Next.Knows(m.openedBy(c)) { // by an earlier call
-		m.open(m.add(opens, c, int(k.floor)), c)
+	} else if k.phase == confirming && f.Now.IsQuorum(nodes) {
+		x := m.add(opens, c, int(k.floor))
+		m.open(x, c, &f)
+	} else if m.acts != "" && f.Next.Knows(m.openedBy(c)) { // by an earlier call
+		x := m.add(opens, c, int(k.floor))
+		m.open(x, c, &f)
 	}
 }
 
@@ -121,6 +140,9 @@ func (m *stepper) seal(c, i int, me Me, phase uint8) {
 	a := v.Seal(me, "n", 0)
 	if a.Code != OK {
 		return
+	}
+	if m.sealsOpen {
+		v.Marker = Marker{Voting, me, nonceNow}
 	}
 	x := m.add(seals, c, i)
 	if _, next, _ := strings.Cut(me.Fleet, "+"); m.acts != "" && had.Me.Fleet == next && v.Marker.Me.Fleet != next {
@@ -140,7 +162,7 @@ func (m *stepper) seal(c, i int, me Me, phase uint8) {
 	default:
 		n.calls[c] = known | again
 	}
-	if phase == confirming || m.acts != "" {
+	if phase == confirming || m.oneLook || m.acts != "" {
 		k.floor = max(k.floor, uint8(a.Token))
 	}
 	m.settle(&x.after)
@@ -150,18 +172,18 @@ func (m *stepper) seal(c, i int, me Me, phase uint8) {
 }
 
 // open sends the next nodes their floor, and ends the call.
-func (m *stepper) open(x *step, c int) {
+func (m *stepper) open(x *step, c int, f *Fleet) {
 	names := namesNext
-	if m.kind(c) == 'b' {
+	if f.Next.Name == "now" {
 		names = namesNow
 	}
-	f, _ := m.callFleet(c)
 	for i := range m.nodes {
-		n := &x.after.nodes[i]
-		if (m.groups || f.Next.Nodes>>i&1 == 1) && n.calls[c]&known != 0 {
+		if n := &x.after.nodes[i]; f.Next.Nodes>>i&1 == 1 && n.calls[c]&known != 0 {
 			n.fresh |= 1 << (int(x.after.calls[c].floor) + names*(int(m.top())+1))
 		}
-		n.calls[c] = 0
 	}
 	x.after.calls[c] = call{phase: opened}
+	for i := range m.nodes {
+		x.after.nodes[i].calls[c] = 0
+	}
 }

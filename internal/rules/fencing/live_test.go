@@ -67,7 +67,12 @@ func (m *stepper) locks(s *state, set quorum.Set, now uint64, step uint8) bool {
 				continue
 			}
 			v := columns[i].node(m.tokens)
-			a := v.Acquire(mes[step], theKey, b, false)
+			a := v.Read(mes[step])
+			if !m.bounded || b.First <= max(a.Token, 1)+1 { // its TIME is 1
+				a = v.Acquire(mes[step], theKey, b, false)
+			} else {
+				a.Code = Stale
+			}
 			columns[i].keep(&v)
 			r.Add(i, a)
 			if a.Code == OK {
@@ -75,13 +80,16 @@ func (m *stepper) locks(s *state, set quorum.Set, now uint64, step uint8) bool {
 			}
 			if a.Code == Stale || a.Code == Low {
 				p.Learn(a)
+				if m.firstRefusal {
+					break
+				}
 			}
 		}
 		f := &m.fleets[step]
 		switch {
 		case f.IsQuorum(granted):
 			return true
-		case r.Advise(f, Memory{}) != Again:
+		case r.Advise(f, Memory{}) != Again && !m.firstRefusal:
 			return false
 		}
 	}

@@ -29,6 +29,7 @@ const (
 // Phases of a client bringing a node back.
 const (
 	idle    = iota
+	sent    // timer from the send: NOTICE is on its way
 	waiting // in quarantine
 	reading
 )

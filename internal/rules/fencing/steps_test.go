@@ -87,6 +87,11 @@ func (m *stepper) lose(i int) {
 	c := &x.after.nodes[i]
 	c.marker, c.f, c.floor, c.owner = absent, 0, 0, 0
 	m.outlive(&x.after, i)
+	if m.atOnce {
+		v := c.node(m.tokens)
+		v.Rejoin(me, v.Notice(me, "n", 0).Text, 0, me.Fleet)
+		c.keep(&v)
+	}
 	if n.owner != 0 { // the set alone is lost, not the lock key
 		after := x.after
 		m.add(loses, i).after = after
@@ -100,6 +105,9 @@ func (m *stepper) lose(i int) {
 			x = m.add(restarts, i, f, floor)
 			c = &x.after.nodes[i]
 			c.marker, c.f, c.floor = outdated, uint8(f), uint8(floor)
+			if m.unboundActive {
+				c.marker = active
+			}
 			m.outlive(&x.after, i)
 		}
 	}
@@ -110,7 +118,7 @@ func (m *stepper) outlive(s *state, i int) {
 	s.losses++
 	m.renounce(s, i)
 	for r := range m.clients {
-		if k := &s.clients[r]; k.phase != idle && int(k.node) == i {
+		if k := &s.clients[r]; k.phase != idle && k.phase != sent && int(k.node) == i {
 			k.stale = true
 		}
 	}
@@ -125,7 +133,7 @@ func (m *stepper) renounce(s *state, i int) {
 		switch m.kind(c) {
 		case 'i', 'r':
 			switch seen := &n.calls[c]; {
-			case m.kind(c) == 'i' && s.calls[c].phase == looking:
+			case m.anyNonce || m.kind(c) == 'i' && s.calls[c].phase == looking:
 			case s.calls[c].phase == looking && *seen == blank:
 				*seen = marked
 			case s.calls[c].phase == acting && (*seen == asked || *seen == forgotten):
@@ -159,7 +167,11 @@ func (m *stepper) collectSteps(i int) {
 	n := &m.s.nodes[i]
 	for t := 0; m.collect && t <= int(m.top()); t++ {
 		v := n.node(m.tokens)
-		v.Raise(me, Token(t))
+		if !m.lower {
+			v.Raise(me, Token(t))
+		} else if v.Floor = Token(t); len(v.Tokens) > 0 && int(v.Tokens[0].F) <= t {
+			v.Tokens = v.Tokens[:0]
+		}
 		after := *n
 		after.keep(&v)
 		if after != *n {
@@ -186,6 +198,10 @@ func (m *stepper) clientSteps(r int) {
 		return
 	}
 	m.add(stops, r).after.clients[r] = client{}
+	if k.phase == sent {
+		m.notice(r, int(k.node), k.wait, k.step, 0)
+		return
+	}
 	if k.phase == waiting && !m.lazy {
 		m.endQuarantine(r)
 	}
@@ -201,7 +217,7 @@ func (m *stepper) clientSteps(r int) {
 		}
 		return
 	}
-	if k.phase == reading {
+	if k.phase == reading || m.readsEarly {
 		for j := range m.nodes {
 			m.read(r, j)
 		}
@@ -210,9 +226,14 @@ func (m *stepper) clientSteps(r int) {
 
 // notice is NOTICE executed by node i, and its reply received.
 func (m *stepper) notice(r, i int, wait, step, by uint8) {
-	n := &m.s.nodes[i]
+	n, k := &m.s.nodes[i], &m.s.clients[r]
 	f := m.fleetOfNode(i, step)
 	if f.Nodes()>>i&1 == 0 {
+		return
+	}
+	if m.fromSend && k.phase == idle {
+		x := m.add(sends, r, i)
+		x.after.clients[r] = client{phase: sent, node: uint8(i), wait: wait, step: step}
 		return
 	}
 	v := n.node(m.tokens)
@@ -220,7 +241,7 @@ func (m *stepper) notice(r, i int, wait, step, by uint8) {
 		return
 	}
 	answer := v.Notice(mes[step], m.noticeOf(step), 0)
-	rejoin := BeginRejoin(m.fleetOfNode(i, step), i)
+	rejoin := BeginRejoin(m.readers(step, i), i)
 	rejoin.Noticed(answer, 0)
 	if rejoin.Next(0) != WaitUntil {
 		return
@@ -233,14 +254,17 @@ func (m *stepper) notice(r, i int, wait, step, by uint8) {
 		if x.after.nodes[i].calls[by-1] == forgotten {
 			x.after.nodes[i].calls[by-1] = asked
 		}
-		if f.IsOther(v.Marker.Nonce) {
+		if f.IsOther(v.Marker.Nonce) && !m.anyNotice {
 			m.endAct(&x.after, int(by)-1)
 			m.settle(&x.after)
 			return
 		}
 	}
+	if m.noQuarantine {
+		wait = 0
+	}
 	x.after.clients[r] = client{phase: waiting, node: uint8(i), wait: wait, step: step, by: by}
-	if m.calm {
+	if m.earlyWord || m.calm {
 		x.after.clients[r].floor = m.seen()
 	}
 	m.settle(&x.after)
@@ -268,7 +292,7 @@ func (m *stepper) endQuarantine(r int) {
 func (m *stepper) replace(s *state, i int) {
 	m.renounce(s, i)
 	for r := range m.clients {
-		if k := &s.clients[r]; k.phase != idle && int(k.node) == i {
+		if k := &s.clients[r]; k.phase != idle && k.phase != sent && int(k.node) == i {
 			k.stale = true
 		}
 	}
@@ -290,8 +314,19 @@ func (m *stepper) seen() (token uint8) {
 func (m *stepper) initialize(r int) {
 	k := m.s.clients[r]
 	word := m.seen()
-	if m.calm {
+	shown := uint8(0)
+	switch {
+	case m.noWord:
+		word = 0
+		for _, n := range m.s.nodes[:m.nodes] {
+			if n.marker == active {
+				shown = max(shown, n.f, n.floor)
+			}
+		}
+	case m.earlyWord, m.calm:
 		word = k.floor
+	case m.lowWord:
+		word = max(word, 1) - 1
 	}
 	f := m.fleetOfNode(int(k.node), k.step)
 	names := f.At(m.stage(k.step))
@@ -309,7 +344,7 @@ func (m *stepper) initialize(r int) {
 		m.settle(&x.after)
 		return
 	}
-	floor := uint8(min(InitFloor(Token(word), m.block-1, 0, 0), Token(m.top())))
+	floor := uint8(min(InitFloor(Token(word), m.block-1, Token(shown), 0), Token(m.top())))
 	x := m.add(initializes, r, int(floor))
 	m.send(&x.after, r, floor, slices.Index(fleetNames[:], rejoin.Fleet()))
 	m.settle(&x.after)
@@ -334,9 +369,15 @@ func (m *stepper) read(r, j int) {
 		return
 	}
 	v := m.s.nodes[j].node(m.tokens)
+	if m.readsInactive {
+		v.Marker = Marker{Phase: Voting, Me: me}
+	}
 	answer := v.Read(mes[k.step])
 	if answer.Code != OK {
 		return
+	}
+	if m.noFloor {
+		answer.Token = Token(m.s.nodes[j].f)
 	}
 	rejoin.Learned(k.nonce(), j, answer)
 	x := m.add(reads, r, j)
@@ -363,6 +404,10 @@ func (m *stepper) stage(step uint8) Stage {
 }
 
 func (w *world) enough(k *client) bool {
+	f := w.readers(k.step, int(k.node))
+	if w.oldReads && f.Now.Knows(k.memory().All()) {
+		return true
+	}
 	r := w.rejoin(k)
 	return r.Next(1) == SendRejoin
 }

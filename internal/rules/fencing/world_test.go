@@ -8,7 +8,8 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// world is the bounds of a search.
+// world is the bounds of a search, and a variant of the protocol. Its zero variant is the protocol
+// itself. Variants are made here, around the rules of the package.
 type world struct {
 	name                             string
 	nodes, attempts, clients, losses int
@@ -30,9 +31,45 @@ type world struct {
 	live                             bool       // wherever a majority votes, a free key is locked with the second attempt
 	keepStale                        bool       // requests and clients with an earlier nonce are kept: much larger, the same verdict
 	everyPath                        bool       // go on where nothing can break any more
+	distinct                         bool       // attempts propose different tokens
 	lazy                             bool       // attempts end, and REJOINs are sent, at any time
-	confirmed                        bool       // hand-over confirmed by a quorum of extends
 	limit                            int        // of states
+	slow                             bool       // it is for long runs
+
+	atOnce        bool // a node that has forgotten votes at once
+	noQuarantine  bool
+	noReads       bool
+	readsEarly    bool // before the quarantine's end
+	fewReads      bool // q-1 others
+	readsInactive bool // others without a vote, too
+	fromSend      bool // the timer starts when NOTICE is sent
+	unboundActive bool // an older state has a vote after a restart
+	noWord        bool // InitFencing without an operator's number: what nodes with a vote show, and a clock
+	earlyWord     bool // the operator's number is from before the quarantine
+	lowWord       bool // and one less than required
+	bounded       bool // nodes refuse tokens far above those they know
+	firstRefusal  bool // the refusal that rules out a quorum ends an attempt
+	lower         bool // collection sets the floor without max
+	noFloor       bool // READ ignores the floor
+	confirmed     bool // hand-over confirmed by a quorum of extends
+
+	noCall    bool // the next configuration is served without an operator's call
+	beside    bool // and the present one after it
+	fewSealed bool // the call seals one node less than a quorum
+	oneLook   bool // and does not look again
+	relabels  bool // each node coming back has both
+	unsealed  bool // or the present one alone, though others are sealed
+	oldReads  bool // or the memory of nodes of the present one
+
+	anyAnswer   bool // an act takes a silent node for a forgetful one
+	anyNotice   bool // an act begins beside a change
+	anyGroup    bool // an init looks at its own group alone
+	anyStage    bool // a recovery gives votes as before the change
+	anyNonce    bool // an act's number is used for a node that has forgotten again
+	sealsOpen   bool // a call seals nodes opened by another
+	opensInTurn bool // a group is opened before the other is sealed
+	ownFloor    bool // or with its own tokens alone
+	looksApart  bool // each group is looked at again for itself
 
 	fleets [4]Fleet
 	layout layout
@@ -72,6 +109,20 @@ func (w *world) fleetOfNode(i int, step uint8) Fleet {
 	return f
 }
 
+// readers is the fleet as believed by the clients of this variant.
+func (w *world) readers(step uint8, node int) Fleet {
+	f := w.fleetOfNode(node, step)
+	c := &f.Now
+	nodes := c.Nodes.Len()
+	switch {
+	case w.noReads:
+		c.Quorum = nodes + 1
+	case w.fewReads:
+		c.Quorum = nodes - c.Quorum + 2
+	}
+	return f
+}
+
 // role is the configurations of node i.
 func (w *world) role(i int) quorum.Set { return w.from>>i&1 | w.to>>i&1<<1 }
 
@@ -98,7 +149,7 @@ func (w *world) starts() (all []state) {
 	choose = func(k int) {
 		if k == w.attempts {
 			order := w.order(s)
-			if !seen[order] && (w.everyPath || w.open(&s)) {
+			if !seen[order] && (w.everyPath || w.open(&s)) && !(w.distinct && w.shares(s)) {
 				seen[order] = true
 				all = append(all, s)
 			}
@@ -115,6 +166,18 @@ func (w *world) starts() (all []state) {
 	}
 	choose(0)
 	return all
+}
+
+// shares reports whether two attempts propose the same token.
+func (w *world) shares(s state) bool {
+	for k, a := range s.attempts[:w.attempts] {
+		for _, b := range s.attempts[:k] {
+			if w.overlap(a, b) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // order is the class of orders of the proposed tokens. With single tokens only their
@@ -284,10 +347,10 @@ func (k *client) memory() Memory {
 // rejoin makes the value for the client's rules, at time 0: the quarantine ends at 1.
 func (w *world) rejoin(k *client) Rejoin {
 	step := SendReads
-	if k.phase == waiting {
+	if k.phase == waiting && !w.readsEarly {
 		step = WaitUntil
 	}
-	return RejoinAt(w.fleetOfNode(int(k.node), k.step), int(k.node), step, k.nonce(), 1, k.memory(), Token(k.floor))
+	return RejoinAt(w.readers(k.step, int(k.node)), int(k.node), step, k.nonce(), 1, k.memory(), Token(k.floor))
 }
 
 // An action is a step of the model, and what it is about.
@@ -301,6 +364,7 @@ const (
 	votes
 	loses
 	restarts
+	sends
 	notices
 	quarantineEnds
 	reads
@@ -327,6 +391,7 @@ var texts = [...]string{
 	votes:          "n%[2]d executes the acquire of a%[1]d: OK",
 	loses:          "n%d loses its data",
 	restarts:       "n%d restarts with an older state: F=%d floor=%d",
+	sends:          "c%d sends NOTICE to n%d",
 	notices:        "c%d has the reply to NOTICE of n%d, in step %d",
 	quarantineEnds: "c%d: the quarantine ends, and all attempts that it waits for",
 	reads:          "c%d reads n%d",
