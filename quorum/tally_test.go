@@ -27,3 +27,31 @@ func TestTallyResetForgets(t *testing.T) {
 		}
 	}
 }
+
+// TestTallyAllNodes runs the plain rounds for every possible n: the quorum-th
+// grant wins, the refusal after the last tolerated one loses, no vote earlier.
+func TestTallyAllNodes(t *testing.T) {
+	for n := 1; n <= quorum.MaxNodes; n++ {
+		var tally quorum.Tally
+		tally.Reset(first(n))
+		for node := range n {
+			want := quorum.Pending
+			if node+1 >= quorum.Size(n) {
+				want = quorum.Won
+			}
+			require.Equal(t, want, tally.Record(node, quorum.Granted), "grant %d of %d nodes", node+1, n)
+		}
+		require.Equal(t, n, tally.Count(quorum.Granted))
+
+		for _, outcome := range []quorum.Outcome{quorum.Denied, quorum.Failed} {
+			tally.Reset(first(n))
+			for node := n - 1; node >= 0; node-- {
+				want := quorum.Pending
+				if n-node > n-quorum.Size(n) {
+					want = quorum.Lost
+				}
+				require.Equal(t, want, tally.Record(node, outcome), "%v by %d of %d nodes", outcome, n-node, n)
+			}
+		}
+	}
+}
