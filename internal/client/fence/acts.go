@@ -116,10 +116,8 @@ func (a Acts) look(ctx context.Context, name string, check func([]View) []fencin
 
 // pause waits for d, or until there is an answer. If ctx ends before, the error says why nodes have no vote.
 func (a Acts) pause(ctx context.Context, d time.Duration, answers bell) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-answers:
 		return nil

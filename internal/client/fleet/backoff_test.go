@@ -17,10 +17,10 @@ func TestPauses(t *testing.T) {
 		f := &Fleet{cfg: Config{Rand: func() float64 { return rnd }}.withDefaults()}
 		for attempt := 1; attempt < 100; attempt++ {
 			bound := min(maxBackoff, minBackoff<<min(attempt-1, 8))
-			assert.InDelta(t, rnd*float64(bound), f.backoff(attempt), float64(time.Millisecond), "attempt %d", attempt)
-			assert.GreaterOrEqual(t, f.backoff(attempt), time.Millisecond)
+			assert.InDelta(t, rnd*float64(bound), f.backoff(attempt, nil), float64(time.Millisecond), "attempt %d", attempt)
+			assert.GreaterOrEqual(t, f.backoff(attempt, nil), time.Millisecond)
 		}
-		assert.InDelta(t, (1+2*rnd)*float64(time.Second), f.permanentBackoff(), float64(time.Millisecond))
+		assert.InDelta(t, (1+2*rnd)*float64(time.Second), f.backoff(1, conn.ErrAuth), float64(time.Millisecond))
 	}
 }
 

@@ -47,8 +47,7 @@ type Config struct {
 	Credentials               func(ctx context.Context, addr string) (user, password string, err error)
 	Dialer                    func(ctx context.Context, network, addr string) (net.Conn, error)
 	DialTimeout, StallTimeout time.Duration
-	// Name is not sent if servers refuse it, for a space for instance.
-	Name string
+	Name                      string // as servers take it
 
 	// MaxInFlight is how many replies one connection may owe before it is
 	// closed. A connection that owes none is sent a batch of any size.

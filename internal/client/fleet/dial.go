@@ -24,7 +24,7 @@ func (f *Fleet) dial(index, attempt int) {
 	var known classes
 	known.isNew(cause) // the owner knows it, and the one of attempt 0
 	for ; ; attempt++ {
-		if attempt > 0 && !f.pause(attempt, cause) {
+		if attempt > 0 && !f.pause(f.backoff(attempt, cause)) {
 			return
 		}
 		nc, id, err := d.connect()
@@ -142,28 +142,19 @@ func (f *Fleet) mayAdopt(n *node, id identity) error {
 }
 
 // backoff is the pause before an attempt, counted from 1: full jitter over an exponential, so the many clients of a
-// lost node do not return together.
-func (f *Fleet) backoff(attempt int) time.Duration {
+// lost node do not return together. cause is the error of the connection or the attempt before.
+func (f *Fleet) backoff(attempt int, cause error) time.Duration {
+	if permanent(cause) { // a shorter pause would fill the server's log
+		return f.cfg.permanentPause + time.Duration(f.cfg.Rand()*float64(2*f.cfg.permanentPause))
+	}
 	ceiling := min(minBackoff<<min(attempt-1, 10), maxBackoff)
 	return max(time.Duration(f.cfg.Rand()*float64(ceiling)), time.Millisecond)
 }
 
-// permanentBackoff is the pause after a permanent error. A shorter one would fill the server's log.
-func (f *Fleet) permanentBackoff() time.Duration {
-	return f.cfg.permanentPause + time.Duration(f.cfg.Rand()*float64(2*f.cfg.permanentPause))
-}
-
-// pause waits before an attempt. cause is the error of the connection or the attempt before. It returns false once
-// the fleet is closed.
-func (f *Fleet) pause(attempt int, cause error) bool {
-	d := f.backoff(attempt)
-	if permanent(cause) {
-		d = f.permanentBackoff()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+// pause waits for d. It returns false once the fleet is closed.
+func (f *Fleet) pause(d time.Duration) bool {
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-f.ctx.Done():
 		return false

@@ -80,11 +80,9 @@ func (f *Fleet) AwaitFirstDials() {
 		f.first.Wait()
 		close(ended)
 	}()
-	timer := time.NewTimer(f.cfg.DialTimeout + overrun)
-	defer timer.Stop()
 	select {
 	case <-ended:
-	case <-timer.C:
+	case <-time.After(f.cfg.DialTimeout + overrun):
 	}
 }
 

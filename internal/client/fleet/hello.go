@@ -16,8 +16,7 @@ var errNoHello = errors.New("server does not know HELLO")
 // defaultUser is the user of a connection without a name. A password without a user is its password.
 const defaultUser = "default"
 
-// introduction returns the commands for login and client name: one in RESP3, one for each in RESP2. A name unfit for
-// servers is left out: it cannot fail the handshake.
+// introduction returns the commands for login and client name: one in RESP3, one for each in RESP2.
 func (g *greeter) introduction() (gs []greeting) {
 	if !g.hello {
 		if g.secret() {
@@ -27,7 +26,7 @@ func (g *greeter) introduction() (gs []greeting) {
 			}
 			gs = append(gs, greeting{args, authenticated})
 		}
-		if isName(g.cfg.Name) {
+		if g.cfg.Name != "" {
 			gs = append(gs, greeting{[]string{"CLIENT", "SETNAME", g.cfg.Name}, bestEffort})
 		}
 		return gs
@@ -36,7 +35,7 @@ func (g *greeter) introduction() (gs []greeting) {
 	if g.secret() {
 		args = append(args, "AUTH", cmp.Or(g.user, defaultUser), g.password)
 	}
-	if isName(g.cfg.Name) {
+	if g.cfg.Name != "" {
 		args = append(args, "SETNAME", g.cfg.Name)
 	}
 	gs = append(gs, greeting{args, g.welcomed})
@@ -77,15 +76,4 @@ func authenticated(v *resp.Value) error {
 		return refusal.Redact(r.Err) // it may have hung up before it was asked
 	}
 	return conn.ErrAuth
-}
-
-// isName reports whether servers accept s as the name of a client: printable, and without
-// spaces.
-func isName(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return s != ""
 }

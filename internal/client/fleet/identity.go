@@ -33,69 +33,65 @@ var policies = []string{
 }
 
 // readHello reads the answer to HELLO, a map of names to values, some of them nested.
-// An error is the reason why the server must not be a node.
 func (id *identity) readHello(v *resp.Value) error {
-	var mode, role string
-	it := v.Elements()
-	for it.Next() {
+	for it := v.Elements(); it.Next(); {
 		name := string(it.Value().Bytes)
-		if !it.Next() {
-			break
-		}
-		value := it.Value().Bytes
-		switch name {
-		case "server":
-			id.product = word(string(value))
-		case "version":
-			id.version = word(string(value))
-		case "mode":
-			mode = string(value)
-		case "role":
-			role = string(value)
+		it.Next()
+		if err := id.note(name, string(it.Value().Bytes)); err != nil {
+			return err
 		}
 	}
-	return checkRole(mode, role)
+	return nil
 }
 
-// readInfo reads any section of INFO. An error is the reason why the server must not
-// be a node.
+// readInfo reads any section of INFO.
 func (id *identity) readInfo(info string) error {
-	var mode, role string
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		switch name {
-		case "run_id":
-			id.runID = word(value)
-		case "redis_version", "server_name", "valkey_version":
-			id.readVersion(name, word(value))
-		case "uptime_in_seconds":
-			if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {
-				id.uptime = time.Duration(seconds) * time.Second
-			}
-		case "maxmemory_policy":
-			if id.policy = "unknown"; slices.Contains(policies, value) {
-				id.policy = value
-			}
-		case "redis_mode", "server_mode":
-			mode = value
-		case "role":
-			role = value
+		if err := id.note(name, value); err != nil {
+			return err
 		}
 	}
-	return checkRole(mode, role)
+	return nil
 }
 
-// readVersion reads a field of INFO about product or version. In Valkey redis_version is the version of a compatible
-// Redis; its own fields come later.
-func (id *identity) readVersion(field, value string) {
-	switch {
-	case field == "server_name":
-		id.product = value
-	case field == "valkey_version":
-		id.product, id.version = "valkey", value
-	case id.product == "":
-		id.product, id.version = "redis", value
+// note takes in a field of HELLO or INFO. An error is the reason why the server must not be a node. A server without a
+// role in its answer is accepted; one with an unknown role is not.
+func (id *identity) note(name, value string) error {
+	switch name {
+	case "server", "server_name":
+		id.product = word(value)
+	case "version":
+		id.version = word(value)
+	case "run_id":
+		id.runID = word(value)
+	case "redis_version": // in Valkey that of a compatible Redis; its own fields come later
+		if id.product == "" {
+			id.product, id.version = "redis", word(value)
+		}
+	case "valkey_version":
+		id.product, id.version = "valkey", word(value)
+	case "uptime_in_seconds":
+		if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {
+			id.uptime = time.Duration(seconds) * time.Second
+		}
+	case "maxmemory_policy":
+		if id.policy = "unknown"; slices.Contains(policies, value) {
+			id.policy = value
+		}
+	case "mode", "redis_mode", "server_mode":
+		switch value {
+		case "sentinel":
+			return conn.ErrSentinel
+		case "cluster":
+			return conn.ErrCluster
+		}
+	case "role":
+		if value != "" && value != "master" && value != "primary" {
+			return conn.ErrNotMaster
+		}
 	}
+	return nil
 }
 
 // isBefore reports whether the server is, by its own report, a Redis of an earlier major version.
@@ -103,20 +99,6 @@ func (id *identity) isBefore(major int) bool {
 	number, _, _ := strings.Cut(id.version, ".")
 	n, err := strconv.Atoi(number)
 	return id.product == "redis" && err == nil && n < major
-}
-
-// checkRole refuses a role or mode other than a master's. A server without a role in its answer is accepted; one with
-// an unknown role is not.
-func checkRole(mode, role string) error {
-	switch {
-	case mode == "sentinel":
-		return conn.ErrSentinel
-	case mode == "cluster":
-		return conn.ErrCluster
-	case role != "" && role != "master" && role != "primary":
-		return conn.ErrNotMaster
-	}
-	return nil
 }
 
 // mayEvict reports whether the server says that it drops keys when its memory is short.

@@ -62,9 +62,6 @@ func (s *raw) call(trap uintptr, b []byte, flags uintptr) (int, syscall.Errno) {
 }
 
 func (s *raw) send(b []byte) (int, error) {
-	if len(b) == 0 {
-		return 0, nil
-	}
 	// MSG_NOSIGNAL: a reset socket answers EPIPE and raises no signal in a process that may watch for SIGPIPE.
 	n, errno := s.call(syscall.SYS_SENDTO, b, syscall.MSG_NOSIGNAL)
 	if errno != 0 && errno != syscall.EAGAIN {

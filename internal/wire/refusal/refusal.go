@@ -42,35 +42,34 @@ var (
 // Lacks is the refusal of an indispensable command.
 func Lacks(command string) error { return fmt.Errorf("%w: the command %s", ErrForbidden, command) }
 
-// refusals are the error replies about more than one command. Any other code is the failure of one
-// command: BUSY, LOADING, MISCONF, NOREPLICAS, NOSCRIPT, OOM, WRONGTYPE, and codes of later
-// servers.
-var refusals = []struct {
+// fatal are the error replies after which the connection is of no more use. Any other code is the
+// failure of one command: BUSY, LOADING, MISCONF, NOREPLICAS, NOSCRIPT, OOM, WRONGTYPE, and codes of
+// later servers.
+var fatal = []struct {
 	code   string
 	begins string // the text after the code; empty means anything
 	cause  error  // nil: it has no name here
-	fatal  bool   // the connection is of no more use
 }{
-	{"NOAUTH", "", ErrAuth, true},
-	{"WRONGPASS", "", ErrAuth, true},
-	{"ERR", "AUTH <password> called without any password", ErrImpostor, true},
-	{"ERR", "Client sent AUTH, but no password is set", ErrImpostor, true}, // up to Redis 5
-	{"ERR", "invalid password", ErrAuth, true},                             // up to Redis 5
+	{"NOAUTH", "", ErrAuth},
+	{"WRONGPASS", "", ErrAuth},
+	{"ERR", "AUTH <password> called without any password", ErrImpostor},
+	{"ERR", "Client sent AUTH, but no password is set", ErrImpostor}, // up to Redis 5
+	{"ERR", "invalid password", ErrAuth},                             // up to Redis 5
 
-	{"READONLY", "", ErrNotMaster, true},
-	{"MASTERDOWN", "", ErrNotMaster, true},
+	{"READONLY", "", ErrNotMaster},
+	{"MASTERDOWN", "", ErrNotMaster},
 
 	// Never followed: redirects would collapse the votes onto one master.
-	{"MOVED", "", ErrCluster, true},
-	{"ASK", "", ErrCluster, true},
-	{"CROSSSLOT", "", ErrCluster, true},
-	{"CLUSTERDOWN", "", ErrCluster, true},
-	{"TRYAGAIN", "", ErrCluster, true},
+	{"MOVED", "", ErrCluster},
+	{"ASK", "", ErrCluster},
+	{"CROSSSLOT", "", ErrCluster},
+	{"CLUSTERDOWN", "", ErrCluster},
+	{"TRYAGAIN", "", ErrCluster},
 
-	{"DENIED", "", ErrProtected, true},
-	{"ERR", "max number of clients reached", ErrCrowded, true},
-	{"ERR", "Protocol error", nil, true},
-	{"EXECABORT", "", nil, true},
+	{"DENIED", "", ErrProtected},
+	{"ERR", "max number of clients reached", ErrCrowded},
+	{"ERR", "Protocol error", nil},
+	{"EXECABORT", "", nil},
 }
 
 // Refusal is the meaning of an error reply. The zero value is that of any other reply.
@@ -110,9 +109,9 @@ func Read(v *resp.Value) (r Refusal) {
 			strings.Contains(lower, "scripting engine")
 	}
 	rest, _ := strings.CutPrefix(reply.Message, reply.Code+" ")
-	for _, row := range refusals {
+	for _, row := range fatal {
 		if row.code == reply.Code && strings.HasPrefix(rest, row.begins) {
-			if r.Fatal = row.fatal; row.cause != nil {
+			if r.Fatal = true; row.cause != nil {
 				r.Err = &caused{row.cause, reply}
 			}
 			break

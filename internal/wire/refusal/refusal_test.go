@@ -101,7 +101,7 @@ func TestRefusal(t *testing.T) {
 	for _, row := range plainReplies {
 		check(row.text, row.text, row.cause, row.fatal)
 	}
-	for _, row := range refusals {
+	for _, row := range fatal {
 		assert.True(t, covered[row.code], row.code)
 	}
 }
