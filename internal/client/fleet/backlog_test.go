@@ -2,8 +2,6 @@ package fleet
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,23 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/test/testkit"
-	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 )
-
-// networks are the kinds of socket, by what makes a peer listen on one.
-var networks = map[string]func(t *testing.T, p *scripted.Server){
-	"tcp": func(*testing.T, *scripted.Server) {},
-	"unix": func(t *testing.T, p *scripted.Server) {
-		dir, err := os.MkdirTemp("", "conn") // t.TempDir may be too long for a socket
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		p.Network, p.Addr = "unix", filepath.Join(dir, "s")
-	},
-}
-
-func newPeersOn(t *testing.T, network string, n int) []*scripted.Server {
-	return scripted.NewN(t, n, func(p *scripted.Server) { networks[network](t, p) })
-}
 
 // clog sends batches until more than limit bytes wait in a node's queue because
 // its other end does not read.
@@ -63,29 +45,24 @@ func (r *testFleet) waiting(node int) (n int) {
 // A server that stops reading delays neither the caller nor the
 // other nodes. When it reads again it finds everything, in order.
 func TestAServerThatStopsReading(t *testing.T) {
-	for network := range networks {
-		t.Run(network, func(t *testing.T) {
-			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-				r := newTestFleet(t, portable, newPeersOn(t, network, 3))
-				r.up()
-				for range 2 {
-					sent := r.clog(1, 1<<20)
-					r.wires[1].Hold(1 << 20)
-					r.meanwhile(func() {
-						for _, l := range sent {
-							r.answer(l, 1)
-						}
-					})
-					r.awaitDone(sent...)
-					r.do(func() { assert.Zero(t, r.waiting(1)) })
-					for _, l := range sent {
-						assert.NoError(t, l.errOf(1))
-					}
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := newUpFleet(t, portable, 3)
+		for range 2 {
+			sent := r.clog(1, 1<<20)
+			r.wires[1].Hold(1 << 20)
+			r.meanwhile(func() {
+				for _, l := range sent {
+					r.answer(l, 1)
 				}
-				r.works()
 			})
-		})
-	}
+			r.awaitDone(sent...)
+			r.do(func() { assert.Zero(t, r.waiting(1)) })
+			for _, l := range sent {
+				assert.NoError(t, l.errOf(1))
+			}
+		}
+		r.works()
+	})
 }
 
 // A clogged connection ends. Its batches fail: as "not sent" from

@@ -1,9 +1,6 @@
 package holding
 
 import (
-	"math/rand/v2"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -98,34 +95,6 @@ func TestAReleaseEndsValidity(t *testing.T) {
 	l.of(life).unreleased()
 	got, _ = until(&l, life)
 	require.EqualValues(t, 9, got)
-}
-
-// TestOneEndsIt: of many that end a life at once one is told so, and no life's
-// token is seen in another.
-func TestOneEndsIt(t *testing.T) {
-	var l lease
-	var ends atomic.Int64
-	for i := range 500 {
-		life := l.begin(&State{Key: "key", Token: tokenOf(byte(i)), Until: clock.Instant(i)}, 0)
-		var all sync.WaitGroup
-		for range 4 {
-			all.Add(1)
-			go func() {
-				defer all.Done()
-				if s, ok := l.of(life).State(); ok && s.Token != tokenOf(byte(i)) {
-					t.Error("another life's token")
-				}
-				if rand.IntN(2) == 0 {
-					l.of(life).releasing()
-				}
-				if l.of(life).end() {
-					ends.Add(1)
-				}
-			}()
-		}
-		all.Wait()
-	}
-	require.EqualValues(t, 500, ends.Load())
 }
 
 // TestPassedOnTTL: the lock is kept alive by what its next holder has asked for.
