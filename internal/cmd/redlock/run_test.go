@@ -27,6 +27,17 @@ func shell(text string, settings ...string) []string {
 	return append(append([]string{"run"}, settings...), "job", "--", "sh", "-c", text)
 }
 
+// process starts a process of redlock that runs a text of the shell.
+func process(t *testing.T, servers []*fakeredis.Server, job, text string, settings ...string) *exec.Cmd {
+	binary, err := os.Executable()
+	assert.NoError(t, err)
+	cmd := exec.Command(binary, shell(text, settings...)...)
+	cmd.Args[len(cmd.Args)-5] = job
+	cmd.Env = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers))
+	assert.NoError(t, cmd.Start())
+	return cmd
+}
+
 // TestRun: the program's environment, exit status and lock.
 func TestRun(t *testing.T) {
 	servers := cluster.Start(t, 3)
@@ -106,15 +117,11 @@ func isAlive(pid int) bool {
 func TestRunInterrupted(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
-	binary, err := os.Executable()
-	require.NoError(t, err)
 	lock := cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(servers)), "job", cluster.TTL)
 	testkit.Await(t, "all nodes have it", func() bool { return holders(servers, "job") == 3 })
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		asked := servers[0].Count("SET")
-		cmd := exec.Command(binary, shell("echo not run", flags(5, "-wait", "forever")...)...)
-		cmd.Env = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers))
-		require.NoError(t, cmd.Start())
+		cmd := process(t, servers, "job", "echo not run", flags(5, "-wait", "forever")...)
 		testkit.Await(t, "it asks for the lock", func() bool { return servers[0].Count("SET") > asked })
 		require.NoError(t, cmd.Process.Signal(s))
 		_ = cmd.Wait()
@@ -148,8 +155,6 @@ func TestRunIsBroken(t *testing.T) {
 func TestRunKilled(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
-	binary, err := os.Executable()
-	require.NoError(t, err)
 	times := 4
 	if testkit.Long() {
 		times = 200
@@ -162,12 +167,7 @@ func TestRunKilled(t *testing.T) {
 			defer func() { <-room }()
 			name := "killed" + strconv.Itoa(i)
 			file := filepath.Join(dir, name)
-			cmd := exec.Command(binary, shell(`trap "" TERM; (trap "" TERM HUP; while :; do sleep 0.05; done) & echo $! >`+file+`; wait`, flags(8, "-wait", "30s")...)...)
-			cmd.Args[len(cmd.Args)-5] = name
-			cmd.Env = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers))
-			if !assert.NoError(t, cmd.Start()) {
-				return
-			}
+			cmd := process(t, servers, name, `trap "" TERM; (trap "" TERM HUP; while :; do sleep 0.05; done) & echo $! >`+file+`; wait`, flags(8, "-wait", "30s")...)
 			testkit.Await(t, "the program runs", func() bool { b, _ := os.ReadFile(file); return len(b) > 1 })
 			time.Sleep(rand.N(500 * time.Millisecond))
 			assert.NoError(t, cmd.Process.Kill())
@@ -207,16 +207,11 @@ func TestRunChildren(t *testing.T) {
 func TestRunForwards(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
-	binary, err := os.Executable()
-	require.NoError(t, err)
 	dir := t.TempDir()
 	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM} {
 		number := strconv.Itoa(int(s))
 		ready := filepath.Join(dir, number)
-		cmd := exec.Command(binary, shell(`trap "exit 4`+number[len(number)-1:]+`" `+number+`; : >`+ready+`; while :; do sleep 0.02; done`, flags(5)...)...)
-		cmd.Args[len(cmd.Args)-5] = "job" + number
-		cmd.Env = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers))
-		require.NoError(t, cmd.Start())
+		cmd := process(t, servers, "job"+number, `trap "exit 4`+number[len(number)-1:]+`" `+number+`; : >`+ready+`; while :; do sleep 0.02; done`, flags(5)...)
 		testkit.Await(t, "the program runs", func() bool { _, err := os.Stat(ready); return err == nil })
 		require.NoError(t, cmd.Process.Signal(s))
 		_ = cmd.Wait()
