@@ -19,25 +19,19 @@ func TestGroups(t *testing.T) {
 	servers := cluster.Start(t, 9)
 	lists := nodesOf(servers[:3]) + ";" + nodesOf(servers[3:6])
 	client := cluster.Connect(t, fakeredis.Addrs(servers[:6]), cluster.InGroups(3))
-	on := func(args string) (int, string) {
-		t.Helper()
-		status, out, _ := redlockOn(t, nil, strings.Fields(args)...)
-		return status, out
-	}
+	on := func(args string) string { return expect(t, nil, exitOK, args) }
 	var keys []string
 	for i := range 8 {
 		keys = append(keys, fmt.Sprint("key-", i))
 		cluster.MustAcquire(t, client, keys[i], cluster.TTL)
 	}
-	status, out := on("held -nodes " + lists + " " + strings.Join(keys, " "))
-	require.Equal(t, exitOK, status, out)
+	on("held -nodes " + lists + " " + strings.Join(keys, " "))
 	for _, key := range keys {
-		status, out = on("break -yes -nodes " + lists + " " + key)
-		require.Equal(t, exitOK, status, out)
+		on("break -yes -nodes " + lists + " " + key)
 		testkit.Await(t, "released", func() bool { return holders(servers, key) == 0 })
 	}
 
-	_, out = on("nodes -json -nodes " + lists + " -next-nodes " + lists + ";" + nodesOf(servers[6:]))
+	out := on("nodes -json -nodes " + lists + " -next-nodes " + lists + ";" + nodesOf(servers[6:]))
 	var shown []node
 	require.NoError(t, json.Unmarshal([]byte(out), &shown))
 	for i, n := range shown {

@@ -49,6 +49,14 @@ func redlockOn(t *testing.T, servers []*fakeredis.Server, args ...string) (statu
 	return status, c.out.String(), c.err.String()
 }
 
+// expect runs the command for some nodes, requires a status, and returns its output.
+func expect(t *testing.T, servers []*fakeredis.Server, want int, args string) string {
+	t.Helper()
+	status, out, errs := redlockOn(t, servers, strings.Fields(args)...)
+	require.Equal(t, want, status, "%s: %s%s", args, out, errs)
+	return out
+}
+
 func holder(name string) func(*redlock.Config) {
 	return func(c *redlock.Config) { c.Name = name }
 }
@@ -63,46 +71,30 @@ func TestTools(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	client := cluster.Connect(t, fakeredis.Addrs(servers), holder("worker-7"))
 	lock := cluster.MustAcquire(t, client, "orders", cluster.TTL)
-	status, out, _ := redlockOn(t, servers, "inspect", "orders")
-	require.Equal(t, exitOK, status)
+	on := func(want int, args string) string { return expect(t, servers, want, args) }
+	out := on(exitOK, "inspect orders")
 	require.Contains(t, out, `"orders" is held by worker-7, token digest `)
 	require.NotContains(t, out, lock.Token()[:22])
-	status, out, _ = redlockOn(t, servers, "inspect", "-json", "free")
-	require.Equal(t, exitOK, status)
-	require.Contains(t, out, `"status": "free"`)
+	require.Contains(t, on(exitOK, "inspect -json free"), `"status": "free"`)
+	require.True(t, strings.HasPrefix(on(exitFailed, "held orders free"), "orders "))
 
-	status, out, _ = redlockOn(t, servers, "held", "orders", "free")
-	require.Equal(t, exitFailed, status)
-	require.True(t, strings.HasPrefix(out, "orders "), out)
-
-	status, out, _ = redlockOn(t, servers, "break", "orders")
-	require.Equal(t, exitFailed, status)
-	require.Contains(t, out, "release it? [y/N]")
+	require.Contains(t, on(exitFailed, "break orders"), "release it? [y/N]")
 	require.Equal(t, 3, holders(servers, "orders"))
-	status, out, _ = redlockOn(t, servers, "break", "-yes", "orders")
-	require.Equal(t, exitOK, status)
-	require.Contains(t, out, "released")
+	require.Contains(t, on(exitOK, "break -yes orders"), "released")
 	testkit.Await(t, "released", func() bool { return holders(servers, "orders") == 0 })
-
-	status, out, _ = redlockOn(t, servers, "nodes")
-	require.Equal(t, exitOK, status)
-	require.Equal(t, 3, strings.Count(out, "votes"), out)
+	require.Equal(t, 3, strings.Count(on(exitOK, "nodes"), "votes"))
 
 	for _, s := range servers {
 		s.Set("eternal", "v", 0)
 	}
-	status, _, err := redlockOn(t, servers, "break", "-yes", "eternal")
-	require.Equal(t, exitFailed, status)
-	require.Contains(t, err, "it has no TTL")
+	_, _, errs := redlockOn(t, servers, "break", "-yes", "eternal")
+	require.Contains(t, errs, "it has no TTL")
 	require.Equal(t, 3, holders(servers, "eternal"))
 
 	servers[0].Down()
 	servers[1].Down()
-	status, _, _ = redlockOn(t, servers, "inspect", "orders")
-	require.Equal(t, exitNoQuorum, status)
-	status, out, _ = redlockOn(t, servers, "nodes")
-	require.Equal(t, exitNoQuorum, status)
-	require.Equal(t, 2, strings.Count(out, "down"), out)
+	on(exitNoQuorum, "inspect orders")
+	require.Equal(t, 2, strings.Count(on(exitNoQuorum, "nodes"), "down"))
 }
 
 func holders(servers []*fakeredis.Server, key string) (n int) {
@@ -120,12 +112,7 @@ func holders(servers []*fakeredis.Server, key string) (n int) {
 func TestNodesStatus(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	young := " -nodes " + strings.Join(fakeredis.Addrs(servers), ",")
-	on := func(want int, args string) string {
-		t.Helper()
-		status, out, errs := redlockOn(t, servers, strings.Fields(args)...)
-		require.Equal(t, want, status, out+errs)
-		return out
-	}
+	on := func(want int, args string) string { return expect(t, servers, want, args) }
 	require.Equal(t, 3, strings.Count(on(exitOK, "nodes"+young), "no vote for "))
 	on(exitNoQuorum, "fence status -max-ttl 1s"+young)
 	servers[2].Down()
@@ -228,12 +215,9 @@ func TestBadInput(t *testing.T) {
 		require.NotContains(t, out+errs, "hunter2")
 		require.NotContains(t, out, "serves on", c.args)
 	}
-	status, out, _ := redlockOn(t, servers, "help")
-	require.Equal(t, exitOK, status)
-	require.Contains(t, out, "redlock serve")
+	require.Contains(t, expect(t, servers, exitOK, "help"), "redlock serve")
 	for _, sub := range subcommands {
-		status, out, _ = redlockOn(t, servers, "help", sub.name)
-		require.Equal(t, exitOK, status, sub.name)
+		out := expect(t, servers, exitOK, "help "+sub.name)
 		require.Contains(t, out, "\n  redlock "+sub.name, "an example")
 		require.LessOrEqual(t, strings.Count(out, "usage: "), 1)
 	}
@@ -243,8 +227,7 @@ func TestBadInput(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	servers := cluster.Start(t, 1)
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		status, script, _ := redlockOn(t, servers, "completion", shell)
-		require.Equal(t, exitOK, status)
+		script := expect(t, servers, exitOK, "completion "+shell)
 		for _, sub := range subcommands {
 			require.Contains(t, script, sub.name)
 		}
