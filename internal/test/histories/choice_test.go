@@ -17,20 +17,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// choose begins an AcquireAny. It has joined the line when choose returns.
-func (s *stage) choose(c *redlock.Client, keys ...string) *waiting {
-	w := &waiting{began: time.Now(), done: make(chan struct{})}
-	ctx, cancel := context.WithTimeout(s.ctx, longTTL)
-	go func() {
-		defer cancel()
-		w.lock, w.err = c.AcquireAny(ctx, longTTL, keys...)
-		w.ended = time.Now()
-		close(w.done)
-	}()
-	time.Sleep(100 * time.Millisecond)
-	return w
-}
-
 // mined is a context that panics when it is asked for its end, once it is armed.
 type mined struct {
 	context.Context
@@ -192,11 +178,6 @@ var choices = []scenario{
 	}},
 }
 
-// serveAny is serve for any of some keys.
-func serveAny(ctx context.Context, c *redlock.Client, section time.Duration, keys ...string) service {
-	return serveBy(ctx, section, func() (redlock.Lock, error) { return c.AcquireAny(ctx, longTTL, keys...) })
-}
-
 // TestSemaphore: callers of one process, and of two, share the permits.
 func TestSemaphore(t *testing.T) {
 	permits, section, d := 8, time.Millisecond, 2*time.Second
@@ -207,18 +188,10 @@ func TestSemaphore(t *testing.T) {
 		t.Run(fmt.Sprint(processes), func(t *testing.T) {
 			t.Parallel()
 			var sum service
-			virtual.Run(t, 5, func(w *virtual.World) {
-				ctx, cancel := context.WithTimeout(w.T.Context(), d)
-				defer cancel()
-				var all sync.WaitGroup
-				var mu sync.Mutex
+			gather(t, 5, d, func(c *crowd) {
 				for range processes {
-					c := w.Client()
-					for range 64 / processes {
-						all.Go(func() { sum.add(&mu, serveAny(ctx, c, section, redlock.Permits("s", permits)...)) })
-					}
+					c.join(64/processes, &sum, section, anyOf(c.Client(), redlock.Permits("s", permits)...))
 				}
-				all.Wait()
 			})
 			ideal := float64(permits) * float64(d/section)
 			mean := 64*d/time.Duration(sum.grants) - section
@@ -239,22 +212,13 @@ func TestReadersAndWriters(t *testing.T) {
 		t.Run(fmt.Sprintf("%d x %d readers, %d writers", of.processes, of.readers, of.writers), func(t *testing.T) {
 			t.Parallel()
 			var readers, writers service
-			virtual.Run(t, 5, func(w *virtual.World) {
-				ctx, cancel := context.WithTimeout(w.T.Context(), d)
-				defer cancel()
-				var all sync.WaitGroup
-				var mu sync.Mutex
+			gather(t, 5, d, func(c *crowd) {
 				keys := redlock.Permits("s", 8)
 				for range of.processes {
-					c := w.Client()
-					for range of.readers {
-						all.Go(func() { readers.add(&mu, serveAny(ctx, c, section, keys...)) })
-					}
-					for range of.writers {
-						all.Go(func() { writers.add(&mu, serve(ctx, c, section, keys...)) })
-					}
+					client := c.Client()
+					c.join(of.readers, &readers, section, anyOf(client, keys...))
+					c.join(of.writers, &writers, section, allOf(client, keys...))
 				}
-				all.Wait()
 			})
 			t.Logf("%v: readers %d grants, longest wait %v; writers %d, %v", of, readers.grants, readers.longest, writers.grants, writers.longest)
 			bound := 20 * section
@@ -289,16 +253,17 @@ func TestChoiceInGroups(t *testing.T) {
 		}
 		var mu sync.Mutex
 		holders, used := map[string]int{}, map[string]int{}
-		count := func(key string, n int) {
-			mu.Lock()
-			defer mu.Unlock()
-			if holders[key] += n; n > 0 {
-				used[key]++
-				assert.Equal(w.T, 1, holders[key], key)
-			}
-		}
 		serve := func() (got service) {
 			clear(used)
+			count := func(key string, n int, waited time.Duration) {
+				mu.Lock()
+				defer mu.Unlock()
+				if holders[key] += n; n > 0 {
+					used[key]++
+					assert.Equal(w.T, 1, holders[key], key)
+					got = service{got.grants + 1, max(got.longest, waited)}
+				}
+			}
 			ctx, cancel := context.WithTimeout(w.T.Context(), d)
 			defer cancel()
 			var all sync.WaitGroup
@@ -311,10 +276,9 @@ func TestChoiceInGroups(t *testing.T) {
 							if err != nil {
 								return
 							}
-							count(l.Key(), 1)
-							got.add(&mu, service{1, time.Since(began)})
+							count(l.Key(), 1, time.Since(began))
 							time.Sleep(5 * time.Millisecond)
-							count(l.Key(), -1)
+							count(l.Key(), -1, 0)
 							_ = l.Release(context.Background())
 						}
 					})

@@ -23,17 +23,14 @@ import (
 // hangs or is cut off, at any time; machines are suspended, and have any clock; operators' calls
 // end early and are made again, some by two at once.
 type changingHistory struct {
-	fencedHistory
+	*fencedHistory
 	lists   [4][2]layout // of each step, before and after the change; 3 is the way back
 	grouped bool         // there are several groups
 	step    atomic.Int64 // the present one
-	calls   atomic.Int64 // returned ones
-	won     [4]atomic.Int64
 
-	plan    int      // 1: it is taken back before the call; 2: after it; 3: there is none
-	apart   bool     // the lists have no node in common
-	hasty   bool     // operators change at a wrong time too
-	refused [2]int64 // acts at a wrong time with an error, and with nil
+	plan  int  // 1: it is taken back before the call; 2: after it; 3: there is none
+	apart bool // the lists have no node in common
+	hasty bool // operators change at a wrong time too
 }
 
 const changeFor = 25 * time.Second
@@ -85,26 +82,22 @@ func (h *changingHistory) lockOnce(c *redlock.Client, name string, rng random, s
 	ttl := 100*time.Millisecond + rng.N(maxTTL-100*time.Millisecond)
 	ctx, cancel := context.WithTimeout(h.T.Context(), rng.N(time.Second))
 	defer cancel()
-	began := h.begin()
-	var l redlock.Lock
-	var err error
-	switch rng.IntN(3) {
-	case 0:
-		l, err = c.TryAcquire(ctx, key, ttl)
-	case 1:
-		l, err = c.Acquire(ctx, key, ttl)
-	case 2:
-		l, err = c.TryAcquireAll(ctx, ttl, key, "and "+key)
-	}
+	l, err := h.acquire(ctx, c, name, key, ttl, rng.IntN(3))
 	if err != nil {
 		return
 	}
-	h.granted(name, key, l.Fence(), began)
-	h.won[step].Add(1)
+	h.count(fmt.Sprint("locks in step ", step))
 	if rng.IntN(5) > 0 {
 		time.Sleep(rng.N(50 * time.Millisecond))
 		_ = l.Release(ctx)
 	}
+}
+
+// count counts an event.
+func (h *changingHistory) count(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.counts[name]++
 }
 
 // direct takes the clients through the change: to its end; taken back and begun again; to its end
@@ -133,7 +126,7 @@ func (h *changingHistory) direct() {
 				})
 			}
 			if both.Wait(); returned {
-				h.calls.Add(1)
+				h.count("calls")
 				return
 			}
 			time.Sleep(100 * time.Millisecond)
@@ -205,9 +198,9 @@ func (h *changingHistory) meddle() {
 		cancel()
 		_ = c.Close()
 		if err != nil {
-			h.refused[0]++
+			h.count("refused")
 		} else {
-			h.refused[1]++
+			h.count("done at a wrong time")
 		}
 	}
 }
@@ -233,8 +226,8 @@ func (h *changingHistory) trouble() {
 			}
 			h.mu.Lock()
 			h.lost = time.Now()
+			h.counts["losses"]++
 			h.mu.Unlock()
-			h.counts.Losses++
 		case 3, 4:
 			s.Down()
 			time.Sleep(rng.N(time.Second))
@@ -256,15 +249,7 @@ func (h *changingHistory) trouble() {
 	}
 }
 
-// changingCounts is the counts: grants by step, returned calls, losses, and histories that end with
-// a lock for a client in the step of then.
-type changingCounts struct {
-	Won                              [4]int
-	InOrder, Calls, Losses, AtTheEnd int
-	Refused, Done                    int // acts at a wrong time
-}
-
-func runChangingHistory(t *testing.T, seed uint64) (counts changingCounts) {
+func runChangingHistory(t *testing.T, seed uint64) (happened counts) {
 	synctest.Test(t, func(t *testing.T) {
 		plan := newRandom(seed, 0)
 		change := [][2]layout{
@@ -280,7 +265,7 @@ func runChangingHistory(t *testing.T, seed uint64) (counts changingCounts) {
 		}
 		w := virtual.New(t, seed, nodes)
 		defer w.Close()
-		h := &changingHistory{fencedHistory: fencedHistory{World: w, seed: seed, grants: map[string][]fencedGrant{}, end: time.Now().Add(changeFor)}, grouped: grouped}
+		h := &changingHistory{fencedHistory: newFencedHistory(w, seed, changeFor), grouped: grouped}
 		old, next := change[0], change[1]
 		h.apart, h.hasty = old[0][0] != next[0][0] && !slices.Contains(old[0], next[0][0]), plan.IntN(4) == 0
 		h.plan = plan.IntN(4)
@@ -311,20 +296,16 @@ func runChangingHistory(t *testing.T, seed uint64) (counts changingCounts) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*maxTTL)
 		defer cancel()
 		if l, err := last.Acquire(ctx, "k0", maxTTL); err == nil || h.hasty { // a change at a wrong time ends the service of a step
-			counts.AtTheEnd++
+			h.counts["at the end"]++
 			for _, g := range h.grants["k0"] {
 				require.True(t, err != nil || l.Fence() > g.token, "seed %d: %s", seed, g.who)
 			}
 		} else if os.Getenv("REDLOCK_SEED") != "" {
 			t.Logf("no lock at the end, in step %d: %v", h.step.Load(), err)
 		}
-		counts.InOrder, counts.Losses, counts.Calls = h.counts.InOrder, h.counts.Losses, int(h.calls.Load())
-		counts.Refused, counts.Done = int(h.refused[0]), int(h.refused[1])
-		for i := range h.won {
-			counts.Won[i] = int(h.won[i].Load())
-		}
+		happened = h.counts
 	})
-	return counts
+	return happened
 }
 
 // TestChangingHistories: tokens grow through a change of nodes, in each order of steps.
@@ -335,24 +316,13 @@ func TestChangingHistories(t *testing.T) {
 		some = seeds()
 	}
 	first, n := from(some)
-	var sum changingCounts
+	sum := counts{}
 	for seed := first; seed < first+n && !t.Failed(); seed++ {
-		c := runChangingHistory(t, seed)
-		for i := range c.Won {
-			sum.Won[i] += c.Won[i]
-		}
-		sum.InOrder += c.InOrder
-		sum.Calls += c.Calls
-		sum.Losses += c.Losses
-		sum.AtTheEnd += c.AtTheEnd
-		sum.Refused += c.Refused
-		sum.Done += c.Done
+		sum.add(runChangingHistory(t, seed))
 	}
-	t.Logf("%d histories: %+v", n, sum)
+	t.Logf("%d histories: %v", n, sum)
 	if n >= 40 && !t.Failed() {
-		for _, rare := range append(sum.Won[:], sum.Calls, sum.Losses, sum.Refused, sum.Done) {
-			require.Greater(t, rare, int(n)/10, "something hardly ever happened")
-		}
-		require.Greater(t, sum.AtTheEnd, int(n)*8/10, "no lock at the end")
+		sum.requireEach(t, n/10, "locks in step 0", "locks in step 1", "locks in step 2", "locks in step 3", "calls", "losses", "refused", "done at a wrong time")
+		require.Greater(t, sum["at the end"], int(n)*8/10, "no lock at the end")
 	}
 }

@@ -35,7 +35,24 @@ type fencedHistory struct {
 	read   time.Time // the last number read by an operator
 	closed bool      // a client has learned so since an operator has come
 	errors []string
-	counts fencedCounts
+	counts counts
+}
+
+// counts are how often something happened, in a history or in many.
+type counts map[string]int
+
+func (c counts) add(more counts) {
+	for name, n := range more {
+		c[name] += n
+	}
+}
+
+// requireEach requires that each of these happened more often than least.
+func (c counts) requireEach(t *testing.T, least uint64, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		require.Greater(t, c[name], int(least), "%s hardly ever happened", name)
+	}
 }
 
 type fencedGrant struct {
@@ -43,11 +60,6 @@ type fencedGrant struct {
 	succeeded int // turn
 	who       string
 }
-
-type fencedCounts struct{ Granted, InOrder, Forgotten, Initialized, Losses, Total int }
-
-// fencedKinds are the ways to acquire.
-const fencedKinds = 4
 
 // use has one goroutine of a client lock keys again and again.
 func (h *fencedHistory) use(client, user int) {
@@ -57,32 +69,11 @@ func (h *fencedHistory) use(client, user int) {
 		key := fmt.Sprint("k", rng.IntN(2))
 		ttl := 100*time.Millisecond + time.Duration(rng.Int64N(int64(maxTTL-100*time.Millisecond)))
 		ctx, cancel := context.WithTimeout(h.T.Context(), time.Duration(rng.IntN(1000))*time.Millisecond)
-		began := h.begin()
-		var l redlock.Lock
-		var err error
-		token := uint64(0)
-		switch rng.IntN(fencedKinds) {
-		case 0:
-			l, err = c.TryAcquire(ctx, key, ttl)
-		case 1:
-			l, err = c.Acquire(ctx, key, ttl)
-		case 2:
-			l, err = c.TryAcquireAll(ctx, ttl, key, "and "+key)
-		case 3:
-			done := make(chan struct{})
-			op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl, Done: func(*redlock.Op) { close(done) }}
-			if err = c.Submit(op); err == nil {
-				<-done
-				err, token = op.Err(), op.Fence()
-			}
-		}
-		if token = max(token, l.Fence()); err == nil {
-			h.granted(name, key, token, began)
-		}
+		l, err := h.acquire(ctx, c, name, key, ttl, rng.IntN(4))
 		h.mu.Lock()
 		if errors.Is(err, redlock.ErrForgotten) {
 			h.closed = true
-			h.counts.Forgotten++
+			h.counts["forgotten"]++
 		}
 		h.mu.Unlock()
 		time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond)
@@ -94,12 +85,32 @@ func (h *fencedHistory) use(client, user int) {
 	}
 }
 
-// begin returns the turn at the beginning of an acquire.
-func (h *fencedHistory) begin() int {
+// acquire locks a key in one of four ways, and notes its token.
+func (h *fencedHistory) acquire(ctx context.Context, c *redlock.Client, who, key string, ttl time.Duration, kind int) (l redlock.Lock, err error) {
+	token := uint64(0)
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.turn++
-	return h.turn
+	began := h.turn
+	h.mu.Unlock()
+	switch kind {
+	case 0:
+		l, err = c.TryAcquire(ctx, key, ttl)
+	case 1:
+		l, err = c.Acquire(ctx, key, ttl)
+	case 2:
+		l, err = c.TryAcquireAll(ctx, ttl, key, "and "+key)
+	case 3:
+		done := make(chan struct{})
+		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl, Done: func(*redlock.Op) { close(done) }}
+		if err = c.Submit(op); err == nil {
+			<-done
+			err, token = op.Err(), op.Fence()
+		}
+	}
+	if token = max(token, l.Fence()); err == nil {
+		h.granted(who, key, token, began)
+	}
+	return l, err
 }
 
 // granted checks and notes a token.
@@ -114,12 +125,12 @@ func (h *fencedHistory) granted(who, key string, token uint64, began int) {
 		case g.succeeded < began && g.token > token:
 			h.errors = append(h.errors, fmt.Sprintf("%s has the token %d of %s, and %s had %d before (by %d us)", who, token, key, g.who, g.token, g.token-token))
 		case g.succeeded < began:
-			h.counts.InOrder++
+			h.counts["in order"]++
 		}
 	}
 	h.grants[key] = append(h.grants[key], fencedGrant{token, h.turn, who})
 	h.seen = max(h.seen, token)
-	h.counts.Granted++
+	h.counts["granted"]++
 }
 
 func (h *fencedHistory) trouble() {
@@ -131,7 +142,7 @@ func (h *fencedHistory) trouble() {
 		loses := func() {
 			h.mu.Lock()
 			h.lost = time.Now()
-			h.counts.Losses++
+			h.counts["losses"]++
 			h.mu.Unlock()
 		}
 		what := rng.IntN(10)
@@ -161,7 +172,7 @@ func (h *fencedHistory) trouble() {
 				h.Servers.Flush()
 				loses()
 				h.mu.Lock()
-				h.counts.Total++
+				h.counts["total losses"]++
 				h.mu.Unlock()
 			}
 		case 5:
@@ -206,18 +217,22 @@ func (h *fencedHistory) operate(number uint64) {
 		h.mu.Lock()
 		if err == nil {
 			h.closed = false
-			h.counts.Initialized++
+			h.counts["recovered"]++
 		}
 		h.mu.Unlock()
 	}
 }
 
-func runFencedHistory(t *testing.T, seed uint64) (counts fencedCounts) {
+func newFencedHistory(w *virtual.World, seed uint64, d time.Duration) *fencedHistory {
+	return &fencedHistory{World: w, seed: seed, grants: map[string][]fencedGrant{}, counts: counts{}, end: time.Now().Add(d)}
+}
+
+func runFencedHistory(t *testing.T, seed uint64) (happened counts) {
 	synctest.Test(t, func(t *testing.T) {
 		plan := newRandom(seed, 0)
 		w := virtual.New(t, seed, 3+2*plan.IntN(2))
 		defer w.Close()
-		h := &fencedHistory{World: w, seed: seed, grants: map[string][]fencedGrant{}, end: time.Now().Add(20 * time.Second)}
+		h := newFencedHistory(w, seed, 20*time.Second)
 		for range 2 + plan.IntN(2) {
 			off := new(atomic.Int64)
 			c, m := w.ClientOn(w.Machine(), fencedAt(off), func(c *redlock.Config) { c.NoHandOver = true })
@@ -236,29 +251,22 @@ func runFencedHistory(t *testing.T, seed uint64) (counts fencedCounts) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		require.Empty(t, h.errors, "seed %d", seed)
-		counts = h.counts
+		happened = h.counts
 	})
-	return counts
+	return happened
 }
 
 // TestFencedHistories: tokens grow. There are as many seeds as in TestHistories.
 func TestFencedHistories(t *testing.T) {
 	t.Parallel()
 	first, n := from(seeds())
-	var sum fencedCounts
+	sum := counts{}
 	for seed := first; seed < first+n && !t.Failed(); seed++ {
-		c := runFencedHistory(t, seed)
-		sum.Granted += c.Granted
-		sum.InOrder += c.InOrder
-		sum.Forgotten += c.Forgotten
-		sum.Initialized += c.Initialized
-		sum.Losses += c.Losses
-		sum.Total += c.Total
+		sum.add(runFencedHistory(t, seed))
 	}
-	t.Logf("%d histories: %+v", n, sum)
+	t.Logf("%d histories: %v", n, sum)
 	if n >= 60 && !t.Failed() {
-		for _, rare := range []int{sum.Granted / 20, sum.Forgotten, sum.Initialized, sum.Losses, sum.Total} {
-			require.Greater(t, rare, int(n)/10, "something hardly ever happened")
-		}
+		require.Greater(t, sum["granted"]/20, int(n)/10)
+		sum.requireEach(t, n/10, "forgotten", "recovered", "losses", "total losses")
 	}
 }

@@ -67,13 +67,11 @@ var orders = []scenario{
 	{"processes have their turns", 3, func(s *stage) {
 		ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
 		defer cancel()
-		var many, few atomic.Int64
-		all := s.busy(ctx, &many, 8, 2*time.Millisecond, s.Client())
-		<-s.busy(ctx, &few, 1, 2*time.Millisecond, s.Client())
-		<-all
-		s.T.Log(few.Load(), many.Load())
-		require.Greater(s.T, few.Load(), many.Load()/16)
-		require.Greater(s.T, many.Load(), few.Load())
+		all, one := s.busy(ctx, 8, 2*time.Millisecond, s.Client()), s.busy(ctx, 1, 2*time.Millisecond, s.Client())
+		many, few := <-all, <-one
+		s.T.Log(few, many)
+		require.Greater(s.T, few, many/16)
+		require.Greater(s.T, many, few)
 	}},
 	// A set waiting for its second key leaves the first to others.
 	{"set that waits", 3, func(s *stage) {
@@ -165,14 +163,7 @@ var orders = []scenario{
 		defer cancel()
 		c, d := s.Client(), s.Client()
 		for range 4 {
-			go func() {
-				for ctx.Err() == nil {
-					if l, err := c.AcquireAll(ctx, longTTL, "a", "b"); err == nil {
-						time.Sleep(section)
-						_ = l.Release(context.Background())
-					}
-				}
-			}()
+			go serve(ctx, section, allOf(c, "a", "b"))
 		}
 		for ctx.Err() == nil {
 			l := s.granted(s.begin(s.ctx, d, "a", longTTL)) // soon
@@ -193,16 +184,4 @@ var orders = []scenario{
 			s.inTurn(10*promptly, there, back)
 		}
 	}},
-}
-
-// waitForSet is wait for several keys.
-func (s *stage) waitForSet(c *redlock.Client, keys ...string) *waiting {
-	w := &waiting{began: time.Now(), done: make(chan struct{})}
-	go func() {
-		w.lock, w.err = c.AcquireAll(s.ctx, longTTL, keys...)
-		w.ended = time.Now()
-		close(w.done)
-	}()
-	time.Sleep(100 * time.Millisecond)
-	return w
 }

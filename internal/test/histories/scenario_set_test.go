@@ -22,24 +22,26 @@ type service struct {
 	longest time.Duration
 }
 
-// add adds another caller's share.
-func (s *service) add(mu *sync.Mutex, got service) {
-	mu.Lock()
-	defer mu.Unlock()
-	s.grants += got.grants
-	s.longest = max(s.longest, got.longest)
+// locking is a way to lock.
+type locking func(context.Context) (redlock.Lock, error)
+
+func oneOf(c *redlock.Client, key string) locking {
+	return func(ctx context.Context) (redlock.Lock, error) { return c.Acquire(ctx, key, longTTL) }
 }
 
-// serve has one caller lock keys again and again until ctx ends, and returns its share.
-func serve(ctx context.Context, c *redlock.Client, section time.Duration, keys ...string) service {
-	return serveBy(ctx, section, func() (redlock.Lock, error) { return c.AcquireAll(ctx, longTTL, keys...) })
+func allOf(c *redlock.Client, keys ...string) locking {
+	return func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAll(ctx, longTTL, keys...) }
 }
 
-// serveBy is serve with a way to lock.
-func serveBy(ctx context.Context, section time.Duration, acquire func() (redlock.Lock, error)) (s service) {
+func anyOf(c *redlock.Client, keys ...string) locking {
+	return func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAny(ctx, longTTL, keys...) }
+}
+
+// serve has one caller lock again and again until ctx ends, and returns its share.
+func serve(ctx context.Context, section time.Duration, lock locking) (s service) {
 	for ctx.Err() == nil {
 		began := time.Now()
-		l, err := acquire()
+		l, err := lock(ctx)
 		s.longest = max(s.longest, time.Since(began))
 		if err != nil {
 			return s
@@ -49,6 +51,45 @@ func serveBy(ctx context.Context, section time.Duration, acquire func() (redlock
 		_ = l.Release(context.Background())
 	}
 	return s
+}
+
+// crowd is callers in a world for some time.
+type crowd struct {
+	*virtual.World
+	ctx context.Context
+	all sync.WaitGroup
+	mu  sync.Mutex // of all shares
+}
+
+// gather makes a crowd, and returns when its time is over.
+func gather(t *testing.T, nodes int, d time.Duration, begin func(c *crowd)) {
+	virtual.Run(t, nodes, func(w *virtual.World) {
+		ctx, cancel := context.WithTimeout(w.T.Context(), d)
+		defer cancel()
+		c := &crowd{World: w, ctx: ctx}
+		begin(c)
+		c.all.Wait()
+	})
+}
+
+// join has so many callers serve, and adds their shares.
+func (c *crowd) join(callers int, share *service, section time.Duration, lock locking) {
+	for range callers {
+		c.all.Go(func() {
+			got := serve(c.ctx, section, lock)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			share.grants += got.grants
+			share.longest = max(share.longest, got.longest)
+		})
+	}
+}
+
+// ready makes a client that is ready.
+func (c *crowd) ready(change ...func(*redlock.Config)) *redlock.Client {
+	client := c.Client(change...)
+	require.NoError(c.T, client.Ready(c.ctx))
+	return client
 }
 
 // TestSetsBesideHotKeys: a set gets its turn beside keys in constant demand, and these get theirs.
@@ -72,26 +113,16 @@ func TestSetsBesideHotKeys(t *testing.T) {
 				var set, one service   // of the set, and of a caller of one key beside it
 				var callers [2]service // of single keys: without the set, and beside it
 				for beside := range 2 {
-					virtual.Run(t, 3, func(w *virtual.World) {
-						ctx, cancel := context.WithTimeout(w.T.Context(), d)
-						defer cancel()
-						var all sync.WaitGroup
-						var mu sync.Mutex
+					gather(t, 3, d, func(c *crowd) {
 						for range processes {
-							c := w.Client()
-							require.NoError(w.T, c.Ready(ctx))
-							for i := range 2 * n {
-								all.Go(func() {
-									callers[beside].add(&mu, serve(ctx, c, section, keys[i/2]))
-								})
+							client := c.ready()
+							for _, key := range keys {
+								c.join(2, &callers[beside], section, allOf(client, key))
 							}
 						}
 						if beside == 1 {
-							c := w.Client()
-							require.NoError(w.T, c.Ready(ctx))
-							all.Go(func() { set = serve(ctx, c, section, keys...) })
+							c.join(1, &set, section, allOf(c.ready(), keys...))
 						}
-						all.Wait()
 					})
 				}
 				one = service{callers[1].grants / (2 * processes * n), callers[1].longest}
@@ -122,24 +153,15 @@ func TestSetBesideHeldKey(t *testing.T) {
 			t.Parallel()
 			var callers [2]service // without the set, and beside it
 			for beside := range 2 {
-				virtual.Run(t, 3, func(w *virtual.World) {
-					ctx, cancel := context.WithTimeout(w.T.Context(), 20*time.Second)
-					defer cancel()
-					_, err := w.Client().Acquire(ctx, "held", time.Minute)
-					require.NoError(w.T, err)
-					var all sync.WaitGroup
-					var mu sync.Mutex
+				gather(t, 3, 20*time.Second, func(c *crowd) {
+					_, err := c.Client().Acquire(c.ctx, "held", time.Minute)
+					require.NoError(c.T, err)
 					for range 4 {
-						c := w.Client()
-						for range 2 {
-							all.Go(func() { callers[beside].add(&mu, serve(ctx, c, section, "free")) })
-						}
+						c.join(2, &callers[beside], section, allOf(c.Client(), "free"))
 					}
 					if beside == 1 {
-						c := w.Client()
-						all.Go(func() { serve(ctx, c, section, "free", "held") })
+						c.join(1, new(service), section, allOf(c.Client(), "free", "held"))
 					}
-					all.Wait()
 				})
 			}
 			t.Log(section, callers)
@@ -171,27 +193,20 @@ func TestOverlappingSets(t *testing.T) {
 // longest waits.
 func overlap(t *testing.T, n int) (mean time.Duration) {
 	shares := make([]service, 20)
-	virtual.Run(t, 3, func(w *virtual.World) {
-		ctx, cancel := context.WithTimeout(w.T.Context(), 10*time.Second)
-		defer cancel()
-		var all sync.WaitGroup
+	gather(t, 3, 10*time.Second, func(c *crowd) {
 		for p := range len(shares) / 2 {
-			c := w.Client()
-			require.NoError(w.T, c.Ready(ctx))
+			client := c.ready()
 			for i := range 2 {
 				random := rand.New(rand.NewPCG(uint64(p), uint64(i)))
-				all.Go(func() {
-					shares[2*p+i] = serveBy(ctx, 10*time.Millisecond, func() (redlock.Lock, error) {
-						var some []string
-						for _, k := range random.Perm(10)[:n] {
-							some = append(some, fmt.Sprint("k", k))
-						}
-						return c.AcquireAll(ctx, longTTL, some...)
-					})
+				c.join(1, &shares[2*p+i], 10*time.Millisecond, func(ctx context.Context) (redlock.Lock, error) {
+					var some []string
+					for _, k := range random.Perm(10)[:n] {
+						some = append(some, fmt.Sprint("k", k))
+					}
+					return client.AcquireAll(ctx, longTTL, some...)
 				})
 			}
 		}
-		all.Wait()
 	})
 	longest := time.Duration(0)
 	for _, s := range shares {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
@@ -66,11 +67,27 @@ func (s *stage) waitWith(ctx context.Context, c *redlock.Client, key string, ttl
 }
 
 func (s *stage) begin(ctx context.Context, c *redlock.Client, key string, ttl time.Duration) *waiting {
+	return s.call(ctx, func(ctx context.Context) (redlock.Lock, error) { return c.Acquire(ctx, key, ttl) })
+}
+
+// waitForSet is wait for several keys, and choose for any of several.
+func (s *stage) waitForSet(c *redlock.Client, keys ...string) *waiting {
+	defer time.Sleep(100 * time.Millisecond)
+	return s.call(s.ctx, func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAll(ctx, longTTL, keys...) })
+}
+
+func (s *stage) choose(c *redlock.Client, keys ...string) *waiting {
+	defer time.Sleep(100 * time.Millisecond)
+	return s.call(s.ctx, func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAny(ctx, longTTL, keys...) })
+}
+
+// call begins any call.
+func (s *stage) call(ctx context.Context, acquire func(context.Context) (redlock.Lock, error)) *waiting {
 	w := &waiting{began: time.Now(), done: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(ctx, longTTL)
 	go func() {
 		defer cancel()
-		w.lock, w.err = c.Acquire(ctx, key, ttl)
+		w.lock, w.err = acquire(ctx)
 		w.ended = time.Now()
 		close(w.done)
 	}()
@@ -78,14 +95,7 @@ func (s *stage) begin(ctx context.Context, c *redlock.Client, key string, ttl ti
 }
 
 // waits reports whether a call has not returned.
-func (w *waiting) waits() bool {
-	select {
-	case <-w.done:
-		return false
-	default:
-		return true
-	}
-}
+func (w *waiting) waits() bool { return !testkit.IsClosed(w.done) }
 
 // inTurn requires that calls have the lock one after the other, each within a bound of the end of
 // the last. Each releases it at once.

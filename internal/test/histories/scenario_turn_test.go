@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -120,7 +119,7 @@ func (s *stage) outsideOf(try func(ctx context.Context, turn int) bool, hold tim
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(s.ctx, turn+time.Second)
 	defer cancel()
-	busy := s.busy(ctx, new(atomic.Int64), 4, hold, clients...)
+	busy := s.busy(ctx, 4, hold, clients...)
 	last, longest := time.Now(), time.Duration(0)
 	for n := 0; ctx.Err() == nil; n++ {
 		won := try(ctx, n)
@@ -134,29 +133,20 @@ func (s *stage) outsideOf(try func(ctx context.Context, turn int) bool, hold tim
 	require.LessOrEqual(s.T, longest, turn)
 }
 
-// busy has so many goroutines of each client take a key, hold it for a while, and again until
-// ctx ends. It counts their locks.
-func (s *stage) busy(ctx context.Context, n *atomic.Int64, callers int, hold time.Duration, clients ...*redlock.Client) (done chan struct{}) {
-	var all sync.WaitGroup
+// busy has so many callers of each client lock a key until ctx ends, and then sends the number of their
+// locks.
+func (s *stage) busy(ctx context.Context, callers int, hold time.Duration, clients ...*redlock.Client) <-chan int {
+	locks := make(chan int, 1)
+	crowd := &crowd{World: s.World, ctx: ctx}
+	var all service
 	for _, c := range clients {
-		for range callers {
-			all.Go(func() {
-				for ctx.Err() == nil {
-					if l, err := c.Acquire(ctx, "k", longTTL); err == nil {
-						n.Add(1)
-						time.Sleep(hold)
-						_ = l.Release(context.Background())
-					}
-				}
-			})
-		}
+		crowd.join(callers, &all, hold, oneOf(c, "k"))
 	}
-	done = make(chan struct{})
 	go func() {
-		defer close(done)
-		all.Wait()
+		crowd.all.Wait()
+		locks <- all.grants
 	}()
-	return done
+	return locks
 }
 
 // gaps are scenarios of when a lock is left free for clients outside the queue, and when not.
@@ -212,7 +202,7 @@ func (s *stage) leavesGaps(hold time.Duration, clients ...*redlock.Client) {
 	const long = 12 * time.Second
 	ctx, cancel := context.WithTimeout(s.ctx, long)
 	defer cancel()
-	busy := s.busy(ctx, new(atomic.Int64), 4, hold, clients...)
+	busy := s.busy(ctx, 4, hold, clients...)
 	var free, longest time.Duration // in gaps, and between two
 	last, began := time.Now(), time.Now()
 	for ctx.Err() == nil {

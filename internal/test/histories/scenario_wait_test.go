@@ -127,10 +127,8 @@ func (s *stage) releaseBy(c *redlock.Client, l redlock.Lock) {
 }
 
 // grants is the number of locks on one key for two clients of two goroutines each.
-func (s *stage) grants(long time.Duration) int64 {
+func (s *stage) grants(long time.Duration) int {
 	ctx, cancel := context.WithTimeout(s.ctx, long)
 	defer cancel()
-	var n atomic.Int64
-	<-s.busy(ctx, &n, 2, 2*time.Millisecond, s.Client(), s.Client())
-	return n.Load()
+	return <-s.busy(ctx, 2, 2*time.Millisecond, s.Client(), s.Client())
 }
