@@ -23,109 +23,126 @@ import (
 
 // onOtherProcesses runs a test against masters whose allocations are not ours: fake ones in a child
 // process, and real ones where there are any.
-func onOtherProcesses(t *testing.T, test func(t *testing.T, c *redlock.Client)) {
+func onOtherProcesses(t *testing.T, change func(*redlock.Config), test func(t *testing.T, c *redlock.Client)) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		t.Run("fake", func(t *testing.T) {
-			test(t, cluster.Connect(t, cluster.Masters(t), cluster.Portable(portable)))
+			test(t, cluster.Connect(t, cluster.Masters(t), cluster.Portable(portable), change))
 		})
 		t.Run("real", func(t *testing.T) {
-			var nodes []string
-			for _, s := range realredis.StartN(t, 3) {
-				nodes = append(nodes, s.Addr())
-			}
-			test(t, cluster.Connect(t, nodes, cluster.Portable(portable)))
+			test(t, cluster.Connect(t, cluster.RealAddrs(realredis.StartN(t, 3)), cluster.Portable(portable), change))
 		})
 	})
 }
 
-// TestAllocations: none, for each usual end of an operation.
+// TestAllocations: none, for each usual end of an operation. Stats makes its list, and a hook gets
+// texts of keys.
 func TestAllocations(t *testing.T) {
+	var attempts, votes, lost atomic.Int64
+	for name, hooks := range map[string]redlock.Hooks{"plain": {}, "hooks": {
+		Attempt:  func(redlock.Attempt) { attempts.Add(1) },
+		Vote:     func(redlock.Vote) { votes.Add(1) },
+		LockLost: func(string, error) { lost.Add(1) },
+	}} {
+		t.Run(name, func(t *testing.T) {
+			onOtherProcesses(t, func(c *redlock.Config) { c.Hooks = hooks }, func(t *testing.T, c *redlock.Client) {
+				testAllocations(t, c, name == "hooks")
+			})
+		})
+	}
+	require.Positive(t, attempts.Load())
+	require.Positive(t, votes.Load())
+	require.Zero(t, lost.Load())
+}
+
+func testAllocations(t *testing.T, c *redlock.Client, hooked bool) {
 	ctx, cancel := context.WithCancel(context.Background()) // with a Done to wait for
 	defer cancel()
-	onOtherProcesses(t, func(t *testing.T, c *redlock.Client) {
-		keys := make([]string, 64)
-		for i := range keys {
-			keys[i] = fmt.Sprint("key ", i)
+	keys := make([]string, 64)
+	for i := range keys {
+		keys[i] = fmt.Sprint("key ", i)
+	}
+	n := 0
+	held := cluster.MustAcquire(t, c, "held", ttl)
+	done := make(chan struct{}, 1)
+	op := &redlock.Op{Key: []byte("op"), TTL: ttl, Done: func(*redlock.Op) { done <- struct{}{} }}
+	submit := func(kind redlock.OpKind) error {
+		op.Kind = kind
+		if err := c.Submit(op); err != nil {
+			return err
 		}
-		n := 0
-		held := cluster.MustAcquire(t, c, "held", ttl)
-		done := make(chan struct{}, 1)
-		op := &redlock.Op{Key: []byte("op"), TTL: ttl, Done: func(*redlock.Op) { done <- struct{}{} }}
-		submit := func(kind redlock.OpKind) error {
-			op.Kind = kind
-			if err := c.Submit(op); err != nil {
-				return err
-			}
-			<-done
-			return op.Err()
+		<-done
+		return op.Err()
+	}
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
 		}
-		must := func(err error) {
-			if err != nil {
+	}
+	for name, call := range map[string]struct {
+		texts float64 // of keys, for a hook: those of Ops, and one that its lease did not have before
+		most  float64
+		f     func()
+	}{
+		"Acquire, Release": {texts: 1, f: func() {
+			n++
+			l, err := c.Acquire(ctx, keys[n%len(keys)], ttl)
+			must(err)
+			must(l.Release(ctx))
+		}},
+		"TryAcquire, Release, without an end": {f: func() {
+			l, err := c.TryAcquire(context.Background(), "k", ttl)
+			must(err)
+			must(l.Release(context.Background()))
+		}},
+		"TryAcquire, ReleaseAsync": {f: func() {
+			l, err := c.TryAcquire(ctx, "async", ttl)
+			must(err)
+			l.ReleaseAsync()
+		}},
+		"refused TryAcquire": {f: func() {
+			if _, err := c.TryAcquire(ctx, "held", ttl); err != redlock.ErrTaken {
 				t.Fatal(err)
 			}
-		}
-		for name, f := range map[string]func(){
-			"Acquire, Release": func() {
-				n++
-				l, err := c.Acquire(ctx, keys[n%len(keys)], ttl)
-				must(err)
-				must(l.Release(ctx))
-			},
-			"TryAcquire, Release, without an end": func() {
-				l, err := c.TryAcquire(context.Background(), "k", ttl)
-				must(err)
-				must(l.Release(context.Background()))
-			},
-			"TryAcquire, ReleaseAsync": func() {
-				l, err := c.TryAcquire(ctx, "async", ttl)
-				must(err)
-				l.ReleaseAsync()
-			},
-			"refused TryAcquire": func() {
-				if _, err := c.TryAcquire(ctx, "held", ttl); err != redlock.ErrTaken {
-					t.Fatal(err)
-				}
-			},
-			"Extend":    func() { must(held.Extend(ctx, ttl)) },
-			"Remaining": func() { _ = held.Remaining() },
-			"Submit": func() {
-				must(submit(redlock.OpAcquire))
-				must(submit(redlock.OpExtend))
+		}},
+		"Extend":    {f: func() { must(held.Extend(ctx, ttl)) }},
+		"Remaining": {f: func() { _ = held.Remaining() }},
+		"Stats":     {most: 1, f: func() { _ = c.Stats() }},
+		"Submit": {texts: 3, f: func() {
+			must(submit(redlock.OpAcquire))
+			must(submit(redlock.OpExtend))
+			must(submit(redlock.OpRelease))
+		}},
+		"Cancel": {texts: 2, f: func() {
+			op.Kind = redlock.OpAcquire
+			must(c.Submit(op))
+			if !c.Cancel(op) { // it has ended already
+				<-done
 				must(submit(redlock.OpRelease))
-			},
-			"Cancel": func() {
-				op.Kind = redlock.OpAcquire
-				must(c.Submit(op))
-				if !c.Cancel(op) { // it has ended already
-					<-done
-					must(submit(redlock.OpRelease))
-				}
-			},
-			"refused Submit": func() {
-				if err := submit(redlock.OpRelease); err != redlock.ErrNotHeld {
-					t.Fatal(err)
-				}
-			},
-		} {
-			requireBest(t, name, 0, func() float64 {
-				return testing.AllocsPerRun(500, f)
-			})
+			}
+		}},
+		"refused Submit": {texts: 1, f: func() {
+			if err := submit(redlock.OpRelease); err != redlock.ErrNotHeld {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		if hooked {
+			call.most += call.texts
 		}
-		must(held.Release(ctx))
-	})
+		requireBest(t, name, call.most, func() float64 { return testing.AllocsPerRun(500, call.f) })
+	}
+	must(held.Release(ctx))
 }
 
 // TestAllocationsUnderLoad: with 64 goroutines it is less than one for ten pairs, on every
 // goroutine.
 func TestAllocationsUnderLoad(t *testing.T) {
 	const goroutines, pairs = 64, 500
-	onOtherProcesses(t, func(t *testing.T, c *redlock.Client) {
+	onOtherProcesses(t, func(*redlock.Config) {}, func(t *testing.T, c *redlock.Client) {
 		run := func(pairs int) {
 			var wg sync.WaitGroup
 			for g := range goroutines {
-				wg.Add(1)
-				go func() {
-					defer wg.Done()
+				wg.Go(func() {
 					key := fmt.Sprint("load ", g)
 					for range pairs {
 						l, err := c.TryAcquire(context.Background(), key, ttl)
@@ -137,7 +154,7 @@ func TestAllocationsUnderLoad(t *testing.T) {
 							return
 						}
 					}
-				}()
+				})
 			}
 			wg.Wait()
 		}
@@ -196,54 +213,5 @@ func TestAllocationsFenced(t *testing.T) {
 				return testing.AllocsPerRun(500, func() { pair(c, key) })
 			})
 		}
-	})
-}
-
-// TestAllocationsOfHooks: none but for the key of an Op. Stats makes its list.
-func TestAllocationsOfHooks(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		var attempts, votes, lost atomic.Int64
-		c := cluster.Connect(t, cluster.Masters(t), cluster.Portable(portable), func(c *redlock.Config) {
-			c.Hooks.Attempt = func(redlock.Attempt) { attempts.Add(1) }
-			c.Hooks.Vote = func(redlock.Vote) { votes.Add(1) }
-			c.Hooks.LockLost = func(string, error) { lost.Add(1) }
-		})
-		ctx := context.Background()
-		held := cluster.MustAcquire(t, c, "held", ttl)
-		done := make(chan struct{}, 1)
-		op := &redlock.Op{Kind: redlock.OpExtend, Key: []byte("held"), TTL: ttl, Done: func(*redlock.Op) { done <- struct{}{} }}
-		copy(op.Token[:], held.Token())
-		for name, f := range map[string]struct {
-			most float64
-			run  func() error
-		}{
-			"Acquire, Extend, Release": {0, func() error {
-				l, err := c.Acquire(ctx, "k", ttl)
-				return errors.Join(err, l.Extend(ctx, ttl), l.Release(ctx))
-			}},
-			"TryAcquire": {0, func() error {
-				if _, err := c.TryAcquire(ctx, "held", ttl); err != redlock.ErrTaken {
-					return errors.New("not taken")
-				}
-				return nil
-			}},
-			"Submit": {1, func() error {
-				err := c.Submit(op)
-				<-done
-				return errors.Join(err, op.Err())
-			}},
-			"Stats": {1, func() error { _ = c.Stats(); return nil }},
-		} {
-			requireBest(t, name, f.most, func() float64 {
-				return testing.AllocsPerRun(300, func() {
-					if err := f.run(); err != nil {
-						t.Fatal(name, err)
-					}
-				})
-			})
-		}
-		require.Positive(t, attempts.Load())
-		require.Positive(t, votes.Load())
-		require.Zero(t, lost.Load())
 	})
 }

@@ -46,7 +46,7 @@ func TestEarlyClientsChangeNothing(t *testing.T) {
 		{"all replaced", three, []int{3, 4, 5}, -1},
 	} {
 		cluster.Run(t, x.name, func(t *testing.T) {
-			c := &changing{t, cluster.Start(t, 6), map[string]uint64{}}
+			c := startChanging(t, 6)
 			old := c.client(x.now, nil, 0)
 			require.NoError(t, old.InitFencing(t.Context()))
 			early := c.client(x.next, nil, 0) // its notice comes first
@@ -65,17 +65,14 @@ func TestEarlyClientsChangeNothing(t *testing.T) {
 		})
 	}
 	cluster.Run(t, "groups", func(t *testing.T) {
-		c := &changing{t, cluster.Start(t, 9), map[string]uint64{}}
-		client := func(now int) *redlock.Client {
-			return cluster.Connect(t, nil, groupsFromTo(c.servers, now, 0), fenced(0), cluster.NodeTimeout(100*time.Millisecond))
-		}
-		old := client(2)
+		c := startChanging(t, 9)
+		old := c.ofGroups(2, 0, 0)
 		require.NoError(t, old.InitFencing(t.Context()))
 		const keys = 300
 		for i := range keys {
 			cluster.MustAcquire(t, old, fmt.Sprint("key", i), fenceTTL)
 		}
-		require.Zero(t, c.early(client(3), keys))
+		require.Zero(t, c.early(c.ofGroups(3, 0, 0), keys))
 		for _, s := range c.servers[6:] {
 			n, _ := s.Fence(fenceSet)
 			require.Zero(t, n.Floor)
@@ -91,15 +88,14 @@ func TestInitBesideASilentNode(t *testing.T) {
 		"silent": func(s *fakeredis.Server) { s.Delay(time.Hour) },
 	} {
 		cluster.Run(t, name, func(t *testing.T) {
-			c := &changing{t, cluster.Start(t, 3), map[string]uint64{}}
+			c := startChanging(t, 3)
 			client := c.client(three, nil, 0)
 			fall(c.servers[1])
 			err := client.InitFencing(t.Context())
 			require.ErrorIs(t, err, redlock.ErrConfig)
 			require.ErrorContains(t, err, c.servers[1].Addr())
 			for _, i := range []int{0, 2} {
-				n, _ := c.servers[i].Fence(fenceSet)
-				require.NotEqual(t, fencing.Voting, n.Marker.Phase)
+				require.NotEqual(t, fencing.Voting, c.marker(i).Phase)
 			}
 		})
 	}
@@ -114,7 +110,7 @@ func TestInitBesideAChange(t *testing.T) {
 	next := []int{3, 4, 5}
 	for _, at := range []float64{0, 0.5, 0.9, 1} {
 		cluster.Run(t, fmt.Sprint("after ", at), func(t *testing.T) {
-			c := &changing{t, cluster.Start(t, 6), map[string]uint64{}}
+			c := startChanging(t, 6)
 			old := c.client(three, nil, 0)
 			require.NoError(t, old.InitFencing(t.Context()))
 			c.grows(old, "k")
@@ -180,8 +176,7 @@ func TestChangeBesideALoss(t *testing.T) {
 		defer cancel()
 		require.Error(c, both.ChangeFencing(ctx))
 		for _, i := range []int{2, 3} {
-			n, _ := c.servers[i].Fence(fenceSet)
-			require.Empty(c, n.Marker.Nonce, "no node is written before")
+			require.Empty(c, c.marker(i).Nonce, "no node is written before")
 		}
 		require.NoError(c, c.servers[1].Heal())
 		require.NoError(c, both.ChangeFencing(c.Context()))
@@ -195,7 +190,7 @@ func TestMajorityLostInAChange(t *testing.T) {
 	for name, to := range map[string][]int{"replaced": replaced, "all others": {3, 4, 5}, "to one": {0}, "to five": {0, 1, 2, 3, 4}} {
 		for _, changed := range []bool{false, true} {
 			cluster.Run(t, fmt.Sprint(name, ", after the call: ", changed), func(t *testing.T) {
-				c := &changing{t, cluster.Start(t, 6), map[string]uint64{}}
+				c := startChanging(t, 6)
 				require.NoError(t, c.client(three, nil, 0).InitFencing(t.Context()))
 				both := c.client(three, to, 0)
 				require.NoError(t, both.ReadyAll(t.Context()))
@@ -244,13 +239,11 @@ func TestActsBesideASickNode(t *testing.T) {
 	}
 	for name, fall := range sick {
 		cluster.Run(t, name, func(t *testing.T) {
-			c := &changing{t, cluster.Start(t, 4), map[string]uint64{}}
+			c := startChanging(t, 4)
 			const longest = 2 * time.Second
 			log := &testkit.LogSink{}
 			client := func(to []int) *redlock.Client {
-				return cluster.Connect(t, nil, fromTo(c.servers, three, to), fenced(0), cluster.NodeTimeout(100*time.Millisecond), func(c *redlock.Config) {
-					c.MaxTTL, c.Logger = longest, log.Logger(slog.LevelWarn)
-				})
+				return c.connect(fromTo(c.servers, three, to), fenced(0), func(c *redlock.Config) { c.MaxTTL, c.Logger = longest, log.Logger(slog.LevelWarn) })
 			}
 			old := client(nil)
 			shows := name == "no ZADD" || name == "300 ms late"
@@ -298,7 +291,7 @@ func TestActsBesideASickNode(t *testing.T) {
 func TestTwoActsAtOnce(t *testing.T) {
 	for _, later := range []time.Duration{0, fenceTTL / 4, fenceTTL / 2, fenceTTL * 9 / 10, fenceTTL * 11 / 10, 2 * fenceTTL} {
 		cluster.Run(t, later.String(), func(t *testing.T) {
-			c := &changing{t, cluster.Start(t, 4), map[string]uint64{}}
+			c := startChanging(t, 4)
 			first, second := c.client(three, nil, 0), c.client(three, nil, 0)
 			two := func(one, other func() error, use func()) {
 				t.Helper()
@@ -311,12 +304,8 @@ func TestTwoActsAtOnce(t *testing.T) {
 				}
 				require.NoError(t, testkit.Outcome(t, "the later", b))
 			}
-			two(func() error { return first.InitFencing(t.Context()) }, func() error {
-				if err := second.InitFencing(t.Context()); err != nil {
-					return err
-				}
-				return nil
-			}, func() { c.grows(first, "k") })
+			two(func() error { return first.InitFencing(t.Context()) }, func() error { return second.InitFencing(t.Context()) },
+				func() { c.grows(first, "k") })
 			one, other, next := c.client(three, replaced, 0), c.client(three, replaced, 0), c.client(replaced, nil, 0)
 			require.NoError(t, one.ReadyAll(t.Context()))
 			two(func() error { return one.ChangeFencing(t.Context()) }, func() error { return other.ChangeFencing(t.Context()) },

@@ -27,8 +27,27 @@ type changing struct {
 
 var replaced = []int{0, 1, 3}
 
+func startChanging(t *testing.T, servers int) *changing {
+	return &changing{t, cluster.Start(t, servers), map[string]uint64{}}
+}
+
 func (c *changing) client(from, to []int, off time.Duration) *redlock.Client {
-	return cluster.Connect(c.T, nil, fromTo(c.servers, from, to), fenced(off), cluster.NodeTimeout(100*time.Millisecond))
+	return c.connect(fromTo(c.servers, from, to), fenced(off))
+}
+
+// ofGroups is a client that changes from so many groups to so many; see groupsFromTo.
+func (c *changing) ofGroups(now, next int, off time.Duration) *redlock.Client {
+	return c.connect(groupsFromTo(c.servers, now, next), fenced(off))
+}
+
+func (c *changing) connect(change ...func(*redlock.Config)) *redlock.Client {
+	return cluster.Connect(c.T, nil, append(change, cluster.NodeTimeout(100*time.Millisecond))...)
+}
+
+// marker is that of a server.
+func (c *changing) marker(server int) fencing.Marker {
+	n, _ := c.servers[server].Fence(fenceSet)
+	return n.Marker
 }
 
 // grows locks a key: its token is larger than the one before.
@@ -46,8 +65,7 @@ func (c *changing) awaitVote(server int, do func()) {
 	c.Helper()
 	testkit.Await(c.T, "its vote", func() bool {
 		do()
-		n, _ := c.servers[server].Fence("redlock:fence")
-		return n.Marker.Phase == fencing.Voting
+		return c.marker(server).Phase == fencing.Voting
 	})
 }
 
@@ -72,7 +90,7 @@ func (c *changing) serves(client *redlock.Client, want ...string) {
 
 func changes(t *testing.T, f func(c *changing)) {
 	cluster.Virtually(t, func(t *testing.T) {
-		c := &changing{t, cluster.Start(t, 4), map[string]uint64{}}
+		c := startChanging(t, 4)
 		require.NoError(t, c.client(three, nil, 0).InitFencing(t.Context()))
 		f(c)
 	})
@@ -146,9 +164,9 @@ func TestFencedMarkerIsKnown(t *testing.T) {
 		require.NoError(c, l.Release(c.Context()))
 		for _, s := range c.servers {
 			s.Allow()
-			n, _ := s.Fence("redlock:fence")
+			n, _ := s.Fence(fenceSet)
 			n.Marker.Me.Fleet = "another"
-			s.SetFence("redlock:fence", n)
+			s.SetFence(fenceSet, n)
 		}
 		c.refused(both, "configured otherwise")
 		c.serves(both, "another", "another", "another", "another")
@@ -162,11 +180,9 @@ func TestFencedMarkerIsKnown(t *testing.T) {
 func TestFencedMaxTTLChanges(t *testing.T) {
 	for name, ttls := range map[string][2]time.Duration{"longer": {fenceTTL, 3 * fenceTTL}, "shorter": {3 * fenceTTL, fenceTTL}} {
 		cluster.Run(t, name, func(t *testing.T) {
-			c := &changing{t, cluster.Start(t, 3), map[string]uint64{}}
+			c := startChanging(t, 3)
 			client := func(now, next, off time.Duration) *redlock.Client {
-				return cluster.Connect(t, fakeredis.Addrs(c.servers), fenced(off), cluster.NodeTimeout(100*time.Millisecond), func(c *redlock.Config) {
-					c.MaxTTL, c.NextMaxTTL = now, next
-				})
+				return c.connect(fromTo(c.servers, three, nil), fenced(off), func(c *redlock.Config) { c.MaxTTL, c.NextMaxTTL = now, next })
 			}
 			old := client(ttls[0], 0, time.Hour)
 			require.NoError(t, old.InitFencing(t.Context()))
@@ -212,21 +228,18 @@ func TestFencedMaxTTLChanges(t *testing.T) {
 func TestFencedNextGroups(t *testing.T) {
 	for name, lists := range map[string][2]int{"more": {2, 3}, "fewer": {3, 2}, "from one": {1, 3}, "to one": {3, 1}} {
 		cluster.Run(t, name, func(t *testing.T) {
-			c := &changing{t, cluster.Start(t, 9), map[string]uint64{}}
-			connect := func(now, next int, off time.Duration) *redlock.Client {
-				return cluster.Connect(t, nil, groupsFromTo(c.servers, now, next), fenced(off), cluster.NodeTimeout(100*time.Millisecond))
-			}
+			c := startChanging(t, 9)
 			keys := make([]string, 3) // one of each group
 			for i := 0; slices.Contains(keys, ""); i++ {
 				keys[client.Number(fmt.Sprint("key", i), 3)] = fmt.Sprint("key", i)
 			}
-			old, ahead := connect(lists[0], 0, 0), connect(lists[0], 0, time.Hour)
+			old, ahead := c.ofGroups(lists[0], 0, 0), c.ofGroups(lists[0], 0, time.Hour)
 			require.NoError(t, old.InitFencing(t.Context()))
 			for _, key := range keys {
 				c.grows(old, key)
 				c.grows(ahead, "idle "+key)
 			}
-			both, next := connect(lists[0], lists[1], 0), connect(lists[1], 0, 0)
+			both, next := c.ofGroups(lists[0], lists[1], 0), c.ofGroups(lists[1], 0, 0)
 			refused := func(client *redlock.Client, text string) {
 				t.Helper()
 				for _, key := range keys {
@@ -264,7 +277,7 @@ func TestFencedNextGroups(t *testing.T) {
 			require.NoError(t, both.ChangeFencing(t.Context()), "once more")
 			require.Less(t, time.Since(began), fenceTTL, "there is nothing to do")
 
-			back := connect(lists[1], lists[0], 0)
+			back := c.ofGroups(lists[1], lists[0], 0)
 			for _, key := range keys {
 				c.grows(back, key)
 			}
@@ -282,22 +295,16 @@ func TestFencedNextGroups(t *testing.T) {
 // those of the present ones, and all learn when one cannot come so far.
 func TestFencedGroupsChangeTogether(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		c := &changing{t, cluster.Start(t, 9), map[string]uint64{}}
-		client := func(now, next int) *redlock.Client {
-			return cluster.Connect(t, nil, groupsFromTo(c.servers, now, next), fenced(0), cluster.NodeTimeout(100*time.Millisecond))
-		}
-		old := client(2, 0)
+		c := startChanging(t, 9)
+		old := c.ofGroups(2, 0, 0)
 		require.NoError(t, old.InitFencing(t.Context()))
-		both, next := client(2, 3), client(3, 0)
+		both, next := c.ofGroups(2, 3, 0), c.ofGroups(3, 0, 0)
 		require.NoError(t, both.InitFencing(t.Context()))
 		moves := movingKey(t, 0, 2)
-		c.grows(cluster.Connect(t, nil, groupsFromTo(c.servers, 2, 0), fenced(time.Hour)), moves)
+		c.grows(c.ofGroups(2, 0, time.Hour), moves)
 		call := testkit.Start(func() error { return both.ChangeFencing(t.Context()) })
 		awaitSealed := func(server int) {
-			testkit.Await(t, "sealed", func() bool {
-				n, _ := c.servers[server].Fence("redlock:fence")
-				return n.Marker.Nonce != ""
-			})
+			testkit.Await(t, "sealed", func() bool { return c.marker(server).Nonce != "" })
 		}
 		awaitSealed(8)
 		c.servers[:2].Down()
@@ -309,24 +316,24 @@ func TestFencedGroupsChangeTogether(t *testing.T) {
 		require.NoError(t, c.servers[:2].Heal())
 		var sealed []fencenode.Node // of the new group
 		for _, s := range c.servers[6:] {
-			n, _ := s.Fence("redlock:fence")
+			n, _ := s.Fence(fenceSet)
 			sealed = append(sealed, n)
 		}
 		require.NoError(t, testkit.Outcome(t, "ChangeFencing", call))
 		for i, s := range c.servers[6:] { // as if the call had not come to it
-			s.SetFence("redlock:fence", sealed[i])
+			s.SetFence(fenceSet, sealed[i])
 		}
 		_, err := next.TryAcquire(t.Context(), moves, fenceTTL)
 		require.ErrorIs(t, err, redlock.ErrConfig)
 		require.NoError(t, both.ChangeFencing(t.Context()))
 		c.grows(next, moves)
 
-		back := client(3, 2)
+		back := c.ofGroups(3, 2, 0)
 		call = testkit.Start(func() error { return back.ChangeFencing(t.Context()) })
 		awaitSealed(8)
-		n, _ := c.servers[0].Fence("redlock:fence")
+		n, _ := c.servers[0].Fence(fenceSet)
 		n.Marker.Me.Fleet = "another"
-		c.servers[0].SetFence("redlock:fence", n)
+		c.servers[0].SetFence(fenceSet, n)
 		err = testkit.Outcome(t, "ChangeFencing", call)
 		require.ErrorIs(t, err, redlock.ErrConfig)
 		require.ErrorContains(t, err, "Groups[0]: nodes hold")
@@ -338,15 +345,10 @@ func TestFencedGroupsChangeTogether(t *testing.T) {
 // again, since clients of step 0 are served again.
 func TestFencedGroupsForgetInAChange(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		c := &changing{t, cluster.Start(t, 2), map[string]uint64{}}
+		c := startChanging(t, 2)
 		client := func(now, next int) *redlock.Client {
-			list := func(n int) (groups [][]string) {
-				for _, s := range c.servers[:n] {
-					groups = append(groups, []string{s.Addr()})
-				}
-				return groups
-			}
-			return cluster.Connect(t, nil, func(c *redlock.Config) { c.Nodes, c.Groups, c.NextGroups = nil, list(now), list(next) }, fenced(0), cluster.NodeTimeout(100*time.Millisecond))
+			groups := slices.Collect(slices.Chunk(fakeredis.Addrs(c.servers), 1))
+			return c.connect(func(c *redlock.Config) { c.Nodes, c.Groups, c.NextGroups = nil, groups[:now], groups[:next] }, fenced(0))
 		}
 		old := client(1, 0)
 		require.NoError(t, old.InitFencing(t.Context()))
@@ -356,10 +358,7 @@ func TestFencedGroupsForgetInAChange(t *testing.T) {
 		moves := movingKey(t, 1, 1) // in the second of two
 		c.grows(old, moves)
 		sealed := func(server int) {
-			testkit.Await(t, "sealed", func() bool {
-				n, _ := c.servers[server].Fence(fenceSet)
-				return n.Marker.Nonce != "" && n.Marker.Phase == fencing.Voting
-			})
+			testkit.Await(t, "sealed", func() bool { m := c.marker(server); return m.Nonce != "" && m.Phase == fencing.Voting })
 		}
 		call := testkit.Start(func() error { return both.ChangeFencing(t.Context()) })
 		sealed(0)
