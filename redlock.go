@@ -596,8 +596,9 @@ func (c *Client) Submit(op *Op) error {
 	return c.client.Submit(in, &op.Token)
 }
 
-// Cancel takes op back. It returns false if it is too late, because Done was called or is about to be, or if op was
-// not submitted to this client. An acquire already sent is released in the background.
+// Cancel takes op back. It returns false if it is too late, because Done was called or will be, or if op was not
+// submitted to this client. Done may be a round trip away then, where op goes on to the second group of its key, or to
+// its next attempt. An acquire already sent is released in the background.
 func (c *Client) Cancel(op *Op) bool { return op != nil && c.client.Cancel(&op.op) }
 
 // Err returns the error, as TryAcquire, Extend or Release would return it. It is valid from Done on.

@@ -173,15 +173,17 @@ func (q *Query) finish() {
 	}
 }
 
-// ask sends the pushed queries, as far as the bound of each node allows.
+// ask sends the pushed queries, as far as the bound of each node allows, and that of a turn: a node that is down ends
+// them at once.
 func (l *queries) ask() {
 	if l.size.Load() == 0 && l.behind == 0 {
 		return
 	}
 	now := l.nodes.clock.Now()
 	l.takeAll(now)
+	left := scanWaiting
 	for node := range l.nodes.n {
-		for b := &l.backlog[node]; len(*b) > 0 && (l.owed[node] == 0 || l.owed[node]+(*b)[0].Replies <= l.limit); {
+		for b := &l.backlog[node]; left > 0 && len(*b) > 0 && (l.owed[node] == 0 || l.owed[node]+(*b)[0].Replies <= l.limit); left-- {
 			q := l.pop(node)
 			if q.Connection != 0 && q.Connection != l.nodes.Node(node).Connection {
 				q.end(errReconnected)

@@ -67,3 +67,22 @@ func TestQueriesBehindASilentNode(t *testing.T) {
 	require.Zero(t, p.engine.queries.owed[1]+p.engine.queries.behind)
 	p.idle()
 }
+
+// TestQueriesOfANodeThatIsDown: they end at once, a bounded number in each turn.
+func TestQueriesOfANodeThatIsDown(t *testing.T) {
+	p := newScripted(t, 1)
+	p.down = 1
+	p.engine.lock.Lock() // so they are left to the next turn
+	for range 3 * scanWaiting {
+		q := p.engine.Query(0, time.Hour)
+		p.engine.Ask(q)
+		defer q.Free()
+	}
+	p.engine.flush()
+	require.Equal(t, 2*scanWaiting, p.engine.queries.behind)
+	p.engine.lock.Unlock()
+	p.tick(0)
+	p.tick(0)
+	require.Zero(t, p.engine.queries.behind)
+	p.idle()
+}
