@@ -3,7 +3,6 @@ package frontend
 import (
 	"context"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -117,10 +116,10 @@ func (c *conn) ownerless(name, key string) {
 // readExpire reads the TTL of EXPIRE and PEXPIRE. A TTL of 0 or less deletes.
 func readExpire(args []string) (ttl grants.TTL, err error) {
 	scale := scaleOf(args[0])
-	n, err := strconv.ParseInt(args[2], 10, 64)
+	n, err := integer(args[2])
 	switch {
 	case err != nil:
-		return ttl, errNotInteger
+		return ttl, err
 	case n > math.MaxInt64/int64(scale) || n < -math.MaxInt64/int64(scale):
 		return ttl, refusal("invalid expire time in '" + strings.ToLower(args[0]) + "' command")
 	case len(args) == 4:

@@ -125,6 +125,7 @@ func TestLocks(t *testing.T) {
 		SET k v NX PX => -ERR syntax error
 		SET k v NX PX 0 => -ERR invalid expire time in 'set' command
 		SET k v NX PX x => -ERR value is not an integer or out of range
+		SET k v NX PX 007 => -ERR value is not an integer or out of range
 		SET k v NX => -ERR lock "k": asks for no expiry
 		SETNX k v => -ERR lock "k": asks for no expiry
 		PSETEX k 1000 v => -ERR this server only holds locks: use SET with NX

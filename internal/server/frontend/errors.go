@@ -23,6 +23,15 @@ const (
 	errStopping   = refusal("the connection ends: its client is gone, or the server stops")
 )
 
+// integer reads a number as servers do: +7 and 007 are none.
+func integer(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || strconv.FormatInt(n, 10) != text {
+		return 0, errNotInteger
+	}
+	return n, nil
+}
+
 // fail answers an error. The client of a single Redis knows two kinds: its request is wrong, or the
 // server cannot do it now.
 func (c *conn) fail(r *session.Reply, key string, err error) {

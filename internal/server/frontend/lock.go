@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -66,9 +65,9 @@ func readSet(options []string) (s setting, err error) {
 // readTTL reads a time to live: EX in seconds, PX in milliseconds, the others as times of day.
 // These include the difference between the client's clock and this one.
 func readTTL(unit, number, command string) (time.Duration, error) {
-	n, err := strconv.ParseInt(number, 10, 64)
+	n, err := integer(number)
 	if err != nil {
-		return 0, errNotInteger
+		return 0, err
 	}
 	scale := scaleOf(unit)
 	if n <= 0 || n > math.MaxInt64/int64(scale) {

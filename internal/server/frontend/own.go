@@ -53,7 +53,7 @@ func readLock(args []string) (q request, err error) {
 }
 
 func readMilliseconds(text string) (time.Duration, error) {
-	n, err := strconv.ParseInt(text, 10, 64)
+	n, err := integer(text)
 	if err != nil || n < 0 || n > math.MaxInt64/int64(time.Millisecond) {
 		return 0, errNotInteger
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -52,13 +51,12 @@ func (c *conn) refused(err error, text string) {
 // eval is EVAL and EVALSHA. Run classifies a known script: this takes a deep stack, and the stack
 // of Plan belongs to the connection, even while idle.
 func (c *conn) eval(args []string, r *session.Reply) session.Plan {
-	n, err := strconv.Atoi(args[2])
+	n, err := integer(args[2])
 	switch {
 	case err != nil:
-		err = errNotInteger
 	case n < 0:
 		err = refusal("Number of keys can't be negative")
-	case n > len(args)-3:
+	case n > int64(len(args)-3):
 		err = refusal("Number of keys can't be greater than number of args")
 	case n == 0:
 		err = refusal("a lock script needs its key in KEYS")
@@ -81,7 +79,7 @@ func (c *conn) eval(args []string, r *session.Reply) session.Plan {
 	l := &call{conn: c, db: c.db, prefix: c.prefix}
 	keys := args[3 : 3+n]
 	return session.Plan{Key: keys[0], More: keys[1:], Run: func(ctx context.Context, r *session.Reply) (undo func()) {
-		err := l.classify(script, args[3:], n)
+		err := l.classify(script, args[3:], int(n))
 		if err == nil {
 			undo, err = l.run(ctx, r)
 		}
