@@ -20,8 +20,7 @@ type question struct {
 	ring   func()
 	query  *engine.Query // nil: the node is down
 	loads  bool          // the script is loaded first
-	skip   int           // replies before the answer
-	shows  int           // replies behind it, with the marker
+	shows  bool          // the last reply, behind the answer, has the marker
 
 	answer fencing.Answer // once it was taken
 	err    error          // why there is none
@@ -46,21 +45,22 @@ func (c *Client) ask(node int, ring func(), verb fencing.Verb, args ...string) *
 func (x *question) send() {
 	c := x.client
 	q := c.engine.Query(x.node, c.asks)
-	q.Connection, q.Ring = x.life.connection, x.ring
-	x.skip = 0
+	q.Connection, q.Ring, q.Replies = x.life.connection, x.ring, 0
+	ask := func(verb fencing.Verb, args ...string) {
+		q.Buf = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(verb), args...)
+		q.Replies++
+	}
 	if x.loads {
-		q.Buf, x.skip = command.AppendLoadMember(q.Buf)
+		q.Buf = command.AppendLoadMember(q.Buf)
+		q.Replies++
 	}
-	n := 0
 	if x.verb == fencing.NoticeVerb && c.cfg.Persistent.Has(x.node) {
-		q.Buf, n = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(fencing.ResumeVerb))
-		x.skip += n
+		ask(fencing.ResumeVerb)
 	}
-	q.Buf, n = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(x.verb), x.args...)
-	if x.shows = 0; x.verb != fencing.NoticeVerb || !c.isProvisional(x.node) { // or it is asked twice as often while it waits
-		q.Buf, x.shows = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(fencing.ShowVerb))
+	ask(x.verb, x.args...)
+	if x.shows = x.verb != fencing.NoticeVerb || !c.isProvisional(x.node); x.shows { // or it is asked twice as often while it waits
+		ask(fencing.ShowVerb)
 	}
-	q.Replies = x.skip + n + x.shows
 	x.query = q
 	c.engine.Ask(q)
 }
@@ -85,10 +85,12 @@ func (x *question) take() bool {
 		return false
 	}
 	var said, marker command.Said
-	err := x.query.Err
+	all, err := x.query.Said, x.query.Err
 	if err == nil {
-		if said = x.query.Said[x.skip]; x.shows > 0 {
-			marker = x.query.Said[x.skip+1]
+		if last := len(all) - 1; x.shows {
+			said, marker = all[last-1], all[last]
+		} else {
+			said = all[last]
 		}
 	}
 	x.query.Free()
@@ -117,7 +119,7 @@ func (x *question) noted(err error, marker string) {
 	x.err = err
 	c.mu.Lock()
 	if n.connection == x.life.connection {
-		if x.shows > 0 || a.Code != fencing.Amnesia {
+		if x.shows || a.Code != fencing.Amnesia {
 			c.memory = c.memory.Without(quorum.Only(x.node))
 			if m := fencing.ParseMarker(marker); m.Serves(fencing.Me{Fleet: c.fleet.Name(), Run: x.life.run}) {
 				c.memory.Add(&c.fleet, x.node, m)

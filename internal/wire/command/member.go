@@ -7,7 +7,7 @@ import (
 
 // AppendMember writes a call of the member script of package fencing: a verb and its arguments. me
 // is the fleet and the node's present life.
-func AppendMember(dst []byte, set string, me []byte, verb string, args ...string) (_ []byte, replies int) {
+func AppendMember(dst []byte, set string, me []byte, verb string, args ...string) []byte {
 	dst = resp.AppendArray(dst, 6+len(args))
 	dst = append(dst, "$7\r\nEVALSHA\r\n$40\r\n"+fencing.MemberSHA1+"\r\n$1\r\n1\r\n"...)
 	dst = resp.AppendBulkString(dst, set)
@@ -16,10 +16,8 @@ func AppendMember(dst []byte, set string, me []byte, verb string, args ...string
 	for _, a := range args {
 		dst = resp.AppendBulkString(dst, a)
 	}
-	return dst, 1
+	return dst
 }
 
 // AppendLoadMember writes the SCRIPT LOAD of the member script.
-func AppendLoadMember(dst []byte) (_ []byte, replies int) {
-	return appendLoad(dst, fencing.MemberScript), 1
-}
+func AppendLoadMember(dst []byte) []byte { return appendLoad(dst, fencing.MemberScript) }

@@ -12,23 +12,17 @@ import (
 
 // The causes of refusals, for errors.Is. An error of this package wraps at most one.
 var (
-	// ErrAuth is a refusal of the credentials, or of having none. It hides the server's text:
-	// servers may repeat what they were sent.
-	ErrAuth = errors.New("server refused the credentials")
+	// These five are documented in package conn. ErrAuth hides the server's text: servers may repeat
+	// what they were sent.
+	ErrAuth       = errors.New("server refused the credentials")
+	ErrNotMaster  = errors.New("conn: node is a replica: name the master in its place")
+	ErrCluster    = errors.New("conn: node is part of a cluster: name masters that are independent of each other")
+	ErrForbidden  = errors.New("conn: forbidden by the server's access list")
+	ErrUnscripted = errors.New("conn: node cannot run scripts")
+
 	// ErrImpostor and ErrNoLogin are kinds of ErrAuth.
 	ErrImpostor = fmt.Errorf("%w: it wants none, and so may not be the server that is meant", ErrAuth)
 	ErrNoLogin  = fmt.Errorf("%w: it wants some, and none are configured (NOAUTH)", ErrAuth)
-	// ErrNotMaster refuses a replica, or a node that became one while connected: it would lose the
-	// keys set there.
-	ErrNotMaster = errors.New("conn: node is a replica: name the master in its place")
-	// ErrCluster refuses a node of a cluster: it redirects most keys to others, so votes would not
-	// be independent.
-	ErrCluster = errors.New("conn: node is part of a cluster: name masters that are independent of each other")
-	// ErrForbidden is a command, or a key, not allowed by the server's access list.
-	ErrForbidden = errors.New("conn: forbidden by the server's access list")
-
-	// ErrUnscripted is a server without scripts, where there is no other way.
-	ErrUnscripted = errors.New("conn: node cannot run scripts")
 
 	// ErrProtected and ErrCrowded come before any command was read; then the server closes the
 	// connection.

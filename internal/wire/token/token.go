@@ -13,7 +13,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"sync"
 )
 
 // Size is the length of a token in bytes: 16 random bytes (128 bits) in raw URL-safe base64. All
@@ -32,7 +31,7 @@ const entropy = 16
 type Token [Size]byte
 
 // Fill makes t a fresh token from r, or from the operating system's random source (crypto/rand)
-// when r is nil or is crypto/rand.Reader. It does not allocate, wherever t lives.
+// when r is nil or is crypto/rand.Reader. Then it does not allocate, wherever t lives.
 //
 // Each token is read from crypto/rand. A pool of random bytes would be cheaper, but the copy of a
 // process (a cloned or restored virtual machine) would hold the same pool, and the two would
@@ -46,30 +45,15 @@ func (t *Token) Fill(r io.Reader) error {
 	if r == nil || r == rand.Reader {
 		var raw [entropy]byte
 		rand.Read(raw[:])
-		t.encode(&raw)
+		base64.RawURLEncoding.Encode(t[:], raw[:])
 		return nil
 	}
-	return t.fillFrom(r)
-}
-
-// scratch holds buffers for readers of tests. A reader might keep its buffer, so this cannot be on
-// the stack; with t itself as the buffer, every token would have to be on the heap.
-var scratch = sync.Pool{New: func() any { return new([entropy]byte) }}
-
-// fillFrom is Fill for an injected reader.
-func (t *Token) fillFrom(r io.Reader) error {
-	raw := scratch.Get().(*[entropy]byte)
-	defer scratch.Put(raw)
-	if _, err := io.ReadFull(r, raw[:]); err != nil {
+	raw := make([]byte, entropy) // a reader might keep it
+	if _, err := io.ReadFull(r, raw); err != nil {
 		return fmt.Errorf("token: reading randomness: %w", err)
 	}
-	t.encode(raw)
+	base64.RawURLEncoding.Encode(t[:], raw)
 	return nil
-}
-
-// encode sets t to the base64 form of raw.
-func (t *Token) encode(raw *[entropy]byte) {
-	base64.RawURLEncoding.Encode(t[:], raw[:])
 }
 
 // String returns the token as text. It allocates; the hot path sends t[:].
