@@ -1,7 +1,9 @@
 package fleet
 
 import (
+	"context"
 	"errors"
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -123,6 +125,18 @@ func TestTheEndOfAClog(t *testing.T) {
 	}
 }
 
+// layer is a Dialer's connection over a socket.
+type layer struct{ net.Conn }
+
+func (l layer) NetConn() net.Conn { return l.Conn }
+
+func layered(cfg *Config) {
+	cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		nc, err := new(net.Dialer).DialContext(ctx, network, addr)
+		return layer{nc}, err
+	}
+}
+
 // How a connection that owes something is closed: by reset, so that nothing
 // which is not sent yet is delivered late.
 func TestCloseResetsWhatIsOwed(t *testing.T) {
@@ -137,23 +151,25 @@ func TestCloseResetsWhatIsOwed(t *testing.T) {
 				assert.Zero(t, n)
 			}
 		})
-		t.Run("a reply", func(t *testing.T) {
-			r := newUpFleet(t, portable, 2)
-			l := r.send("x")
-			for _, w := range r.wires {
-				w.Expect(string(l.Buf))
-			}
-			r.wires[0].Send(echoes("x"))
-			r.until("for the first", func() bool { return l.nodes[0].ended })
-			r.do(r.Close)
-			assert.NoError(t, l.errOf(0))
-			assert.ErrorIs(t, l.errOf(1), conn.ErrClosed)
-			assert.NotErrorIs(t, l.errOf(1), conn.ErrNotSent)
-			_, err := r.wires[0].Rest()
-			assert.NoError(t, err)
-			_, err = r.wires[1].Rest()
-			assert.Error(t, err, "it must learn that the connection is gone")
-		})
+		for name, dialer := range map[string]func(*Config){"a reply": func(*Config) {}, "a reply, over a layer": layered} {
+			t.Run(name, func(t *testing.T) {
+				r := newUpFleet(t, portable, 2, dialer)
+				l := r.send("x")
+				for _, w := range r.wires {
+					w.Expect(string(l.Buf))
+				}
+				r.wires[0].Send(echoes("x"))
+				r.until("for the first", func() bool { return l.nodes[0].ended })
+				r.do(r.Close)
+				assert.NoError(t, l.errOf(0))
+				assert.ErrorIs(t, l.errOf(1), conn.ErrClosed)
+				assert.NotErrorIs(t, l.errOf(1), conn.ErrNotSent)
+				_, err := r.wires[0].Rest()
+				assert.NoError(t, err)
+				_, err = r.wires[1].Rest()
+				assert.Error(t, err, "it must learn that the connection is gone")
+			})
+		}
 		t.Run("megabytes", func(t *testing.T) {
 			r := newUpFleet(t, portable, 2)
 			total := 0

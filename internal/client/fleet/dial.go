@@ -98,23 +98,26 @@ func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
 }
 
 // hangUp closes a connection, in a goroutine of all: to close a Dialer's own is user code, and may block or panic,
-// while the caller may hold the lock. The socket below TLS is closed: Close of the TLS connection writes, and may
-// block. With reset set the kernel drops the unsent bytes and resets the connection, if that is a TCP socket.
+// while the caller may hold the lock. Of a TLS connection what is below is closed: its Close writes, and may block. With
+// reset set the kernel drops the unsent bytes and resets the connection, if there is a TCP socket below.
 func hangUp(all *sync.WaitGroup, nc net.Conn, reset bool) {
 	all.Go(func() {
 		defer func() { _ = recover() }()
-		nc := transport(nc)
-		if tcp, ok := nc.(*net.TCPConn); ok && reset {
+		below := transport(nc)
+		if tcp, ok := below.(*net.TCPConn); ok && reset {
 			_ = tcp.SetLinger(0) // best effort: the socket may be gone already
+		}
+		if _, secure := nc.(*tls.Conn); secure {
+			nc = below
 		}
 		_ = nc.Close()
 	})
 }
 
-// transport is the connection below a TLS connection, or nc itself: a Dialer's own is closed by its own Close.
+// transport is the connection below nc, or nc itself.
 func transport(nc net.Conn) net.Conn {
-	if secure, ok := nc.(*tls.Conn); ok {
-		return secure.NetConn()
+	if wrapped, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		return wrapped.NetConn()
 	}
 	return nc
 }
