@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
 // TestLateVotesDoNotReachTheNextUse: a batch that still knows an Op which was
@@ -27,7 +29,8 @@ func TestLateVotesDoNotReachTheNextUse(t *testing.T) {
 	p.idle()
 }
 
-// TestASecondSubmit is refused while the first is under way, be it sent or not.
+// TestASecondSubmit is refused while the first is under way, be it sent or not. An operation that
+// is refused otherwise says so, and has no validity.
 func TestASecondSubmit(t *testing.T) {
 	p := newScripted(t, 1)
 	ops := []*countedOp{p.submit(Release, "sent"), p.submit(Release, "waits")}
@@ -42,4 +45,9 @@ func TestASecondSubmit(t *testing.T) {
 	}
 	p.idle()
 	require.NoError(t, p.engine.Submit(&ops[0].Op))
+
+	refused := p.op(Acquire, "")
+	require.Error(t, p.engine.Submit(&refused.Op))
+	require.Error(t, refused.Err)
+	require.Equal(t, clock.Never, refused.Until)
 }
