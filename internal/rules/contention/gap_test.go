@@ -70,26 +70,6 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// TestNoGap: a lock free for long, for want of a caller, costs later ones no gap. A lock free for a
-// moment does.
-func TestNoGap(t *testing.T) {
-	for _, idle := range []time.Duration{contention.GapLength, time.Millisecond} {
-		c, s := contend()
-		q := queue{c: c, s: s}
-		gaps := 0
-		for range 5000 {
-			for began := s.Now; q.next().Action != contention.Attempt; began = s.Now {
-				if s.Now.Sub(began) >= 250*time.Millisecond {
-					gaps++
-				}
-			}
-			c.Unwanted(s.Now)
-			s.Now = s.Now.Add(idle)
-		}
-		require.Equal(t, idle == time.Millisecond, gaps > 0)
-	}
-}
-
 // TestAsks: against all its beliefs, a process asks the nodes about once a second.
 func TestAsks(t *testing.T) {
 	for name, prepare := range map[string]func(c *contention.Contender, s *contention.Surroundings){
@@ -158,14 +138,4 @@ func TestGoesHome(t *testing.T) {
 	both := quorum.Only(home) | quorum.Only(other.Node) // the home has kept the earlier ticket
 	require.Equal(t, contention.Step{Action: contention.Leave, Leave: both}, c.Next(s))
 	require.Equal(t, contention.Step{Action: contention.Enter, Node: home}, c.Next(s))
-}
-
-// TestLeavesSlowNode: a process leaves the queue of a slow node at once.
-func TestLeavesSlowNode(t *testing.T) {
-	c, s := contend()
-	home := c.Next(s).Node
-	c.Entered(s, home, contention.Entry{First: true, Lease: time.Hour})
-	s.Slow = 1 << uint(home)
-	require.Equal(t, contention.Step{Action: contention.Leave, Leave: quorum.Only(home)}, c.Next(s))
-	require.NotEqual(t, home, c.Next(s).Node)
 }
