@@ -14,7 +14,7 @@ import (
 func TestPermanentAndMisconfigured(t *testing.T) {
 	for err, want := range map[error][2]bool{
 		conn.ErrSameServer: {true, true}, conn.ErrNotMaster: {true, true}, conn.ErrCluster: {true, true}, conn.ErrSentinel: {true, true},
-		conn.ErrNotRESP: {true, false}, conn.ErrNotTLS: {true, false}, conn.ErrRefused: {true, false}, conn.ErrUntrusted: {true, false}, refusal.ErrProtected: {true, false},
+		conn.ErrNotRESP: {true, false}, conn.ErrNotTLS: {true, false}, conn.ErrRefused: {true, false}, conn.ErrUntrusted: {true, false}, conn.ErrTooOld: {true, false}, refusal.ErrProtected: {true, false},
 		conn.ErrAuth: {true, false}, refusal.ErrImpostor: {true, false}, conn.ErrForbidden: {true, false}, refusal.Lacks("set"): {true, false},
 		refusal.ErrCrowded: {}, conn.ErrDown: {}, conn.ErrOversized: {}, refusal.ErrUnfit: {},
 	} {

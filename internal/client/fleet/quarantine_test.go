@@ -99,21 +99,6 @@ func TestPersistentNodesAreTrusted(t *testing.T) {
 	require.Zero(t, r.quarantinedNow())
 }
 
-// TestNoRunID: without a run_id a restart cannot be seen. Where that is demanded, the
-// node is refused.
-func TestNoRunID(t *testing.T) {
-	silent := func(p *scripted.Server) { p.Answers = map[string]string{"INFO": "-NOPERM no\r\n"} }
-	r := newTestFleet(t, true, scripted.NewN(t, 3, silent)) // they may be three
-	r.up()
-	r = newTestFleet(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Quarantine = time.Minute })
-	r.AwaitFirstDials()
-	r.do(func() {
-		require.ErrorIs(t, r.Fault(0), conn.ErrNoRunID)
-		require.ErrorIs(t, r.Fault(0), conn.ErrForbidden)
-		require.ErrorContains(t, r.Fault(0), "command info")
-	})
-}
-
 // TestRunIDThatComesAndGoes: a server that ceases to show it may be another, and so
 // may one that begins to.
 func TestRunIDThatComesAndGoes(t *testing.T) {
@@ -133,35 +118,44 @@ func TestRunIDThatComesAndGoes(t *testing.T) {
 	}
 }
 
-// TestTrustNeedsNoRunID: where a restart makes no difference, it need not be known.
-func TestTrustNeedsNoRunID(t *testing.T) {
-	silent := func(p *scripted.Server) { p.Answers = map[string]string{"INFO": "-NOPERM no\r\n"} }
-	for _, trust := range []func(*Config){
-		func(c *Config) { c.Addresses[0].Persistent = true },
-		func(c *Config) { c.TrustRestarts = true },
+// TestWhatANodeMustShow: a run_id where a restart must be seen, and a version from Redis 5 on where acquires are
+// fenced. Without a run_id several nodes are not compared.
+func TestWhatANodeMustShow(t *testing.T) {
+	silent := map[string]string{"INFO": "-NOPERM no\r\n"}
+	old := map[string]string{"HELLO": "-ERR unknown command\r\n", "INFO server": scripted.InfoOf("redis_version:4.0.14\r\nrun_id:x\r\n")}
+	for name, c := range map[string]struct {
+		answers    map[string]string
+		nodes      int
+		cfg        Config
+		persistent bool
+		want       error
+		text       string
+	}{
+		"no run_id":                     {answers: silent, nodes: 3},
+		"no run_id, a quarantine":       {answers: silent, nodes: 1, cfg: Config{Quarantine: time.Minute}, want: conn.ErrNoRunID, text: "command info"},
+		"no run_id, trusted":            {answers: silent, nodes: 1, cfg: Config{TrustRestarts: true, Quarantine: time.Minute}},
+		"no run_id, persistent":         {answers: silent, nodes: 1, cfg: Config{Quarantine: time.Minute}, persistent: true},
+		"no run_id, trusted, fenced":    {answers: silent, nodes: 1, cfg: Config{TrustRestarts: true, Fenced: true}, want: conn.ErrNoRunID},
+		"no run_id, persistent, fenced": {answers: silent, nodes: 1, cfg: Config{Fenced: true}, persistent: true, want: conn.ErrNoRunID},
+		"Redis 4":                       {answers: old, nodes: 1},
+		"Redis 4, fenced":               {answers: old, nodes: 1, cfg: Config{Fenced: true}, want: conn.ErrTooOld, text: "redis 4.0.14"},
 	} {
-		r := newTestFleet(t, true, scripted.NewN(t, 1, silent), func(c *Config) { c.Quarantine = time.Minute }, trust)
-		r.up()
-		require.Zero(t, r.quarantinedNow())
-		r = newTestFleet(t, true, scripted.NewN(t, 1, silent), trust, func(c *Config) { c.Fenced = true })
-		r.AwaitFirstDials()
-		r.do(func() { require.ErrorIs(t, r.Fault(0), conn.ErrNoRunID) })
+		t.Run(name, func(t *testing.T) {
+			peers := scripted.NewN(t, c.nodes, func(p *scripted.Server) { p.Answers = c.answers })
+			r := newTestFleet(t, true, peers, func(cfg *Config) {
+				cfg.TrustRestarts, cfg.Quarantine, cfg.Fenced = c.cfg.TrustRestarts, c.cfg.Quarantine, c.cfg.Fenced
+				cfg.Addresses[0].Persistent = c.persistent
+			})
+			if c.want == nil {
+				r.up()
+				require.Zero(t, r.quarantinedNow())
+				return
+			}
+			r.AwaitFirstDials()
+			r.do(func() {
+				require.ErrorIs(t, r.Fault(0), c.want)
+				require.ErrorContains(t, r.Fault(0), c.text)
+			})
+		})
 	}
-}
-
-// TestTooOldForFencing: a server from before Redis 5 is refused by name where acquires are
-// fenced, and only there.
-func TestTooOldForFencing(t *testing.T) {
-	old := func(p *scripted.Server) {
-		p.Answers = map[string]string{"HELLO": "-ERR unknown command\r\n", "INFO server": scripted.InfoOf("redis_version:4.0.14\r\nrun_id:x\r\n")}
-	}
-	r := newTestFleet(t, true, scripted.NewN(t, 1, old))
-	r.up()
-	r = newTestFleet(t, true, scripted.NewN(t, 1, old), func(c *Config) { c.Fenced = true })
-	r.AwaitFirstDials()
-	r.do(func() {
-		require.ErrorIs(t, r.Fault(0), conn.ErrTooOld)
-		require.ErrorContains(t, r.Fault(0), "redis 4.0.14")
-		require.True(t, permanent(r.Fault(0)))
-	})
 }
