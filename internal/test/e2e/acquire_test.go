@@ -33,9 +33,8 @@ func TestAcquireWaitsUntilFreed(t *testing.T) {
 			testkit.Await(t, "tries", func() bool { return len(r.Recorders[0].Calls("SET", "k")) > tried+5 })
 			require.Empty(t, waiter, name)
 			free(holder)
-			got := testkit.Get(t, waiter)
-			require.NoError(t, got.Err)
-			require.NoError(t, got.Value.Release(t.Context()))
+			got := locked(t, waiter)
+			require.NoError(t, got.Release(t.Context()))
 			r.AwaitEmpty(t)
 		}
 	})
@@ -218,8 +217,7 @@ func TestWaits(t *testing.T) {
 		type result = testkit.Result[redlock.Lock]
 		wait := func(ctx context.Context, place int) <-chan result {
 			t.Helper()
-			c := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })
-			testkit.Await(t, "in line", func() bool { return r.Stats().InLine == place })
+			c := inLine(t, r.Client, ctx, "k", place)
 			time.Sleep(time.Millisecond) // no wait is of no time
 			return c
 		}
@@ -232,9 +230,8 @@ func TestWaits(t *testing.T) {
 		first, second := wait(t.Context(), 1), wait(t.Context(), 2)
 		for i, c := range []<-chan result{first, second} {
 			require.NoError(t, l.Release(t.Context()))
-			got := testkit.Get(t, c)
-			require.NoError(t, got.Err)
-			l = got.Value
+			got := locked(t, c)
+			l = got
 			want.HandedOver++
 			check(1-i, true)
 		}
@@ -242,8 +239,7 @@ func TestWaits(t *testing.T) {
 		next := wait(t.Context(), 1)
 		_ = l.Token() // it is not passed on
 		require.NoError(t, l.Release(t.Context()))
-		got := testkit.Get(t, next)
-		require.NoError(t, got.Err)
+		got := locked(t, next)
 		want.Granted++
 		check(1, false) // the key is known to be contended: it did not ask before it was in line
 
@@ -256,8 +252,8 @@ func TestWaits(t *testing.T) {
 
 		next = wait(t.Context(), 1)
 		broken.Store(true)
-		_ = got.Value.Token()
-		require.NoError(t, got.Value.Release(t.Context()))
+		_ = got.Token()
+		require.NoError(t, got.Release(t.Context()))
 		require.ErrorContains(t, testkit.Get(t, next).Err, "none left")
 		want.Failed++
 		check(1, false)

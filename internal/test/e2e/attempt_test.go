@@ -23,10 +23,9 @@ func TestFreshTokenForEachAttempt(t *testing.T) {
 		acquired := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
 		r.AwaitCalls(t, 20, "SET", "k")
 		r.Servers.Del("k")
-		got := testkit.Get(t, acquired)
-		require.NoError(t, got.Err)
+		got := locked(t, acquired)
 
-		won := got.Value.Token()
+		won := got.Token()
 		testkit.Await(t, "the last attempt", func() bool { return len(r.Recorders[0].Calls("SET", won)) == 1 })
 		seen := map[string]bool{}
 		for i, c := range r.Recorders[0].Calls("SET", "k") {
@@ -40,7 +39,7 @@ func TestFreshTokenForEachAttempt(t *testing.T) {
 			}
 		}
 		require.True(t, seen[won])
-		require.NoError(t, got.Value.Release(t.Context()))
+		require.NoError(t, got.Release(t.Context()))
 	})
 }
 

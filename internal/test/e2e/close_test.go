@@ -25,13 +25,11 @@ func TestClosed(t *testing.T) {
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
 		var wg sync.WaitGroup
 		for range 4 {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+			wg.Go(func() {
 				if err := r.Close(); err != nil {
 					t.Error(err)
 				}
-			}()
+			})
 		}
 		testkit.Join(t, &wg)
 		require.NoError(t, r.Close())

@@ -33,13 +33,11 @@ func TestTryDo(t *testing.T) {
 		}
 		require.Equal(t, redlock.ErrTaken, r.TryDo(t.Context(), "k", ttl, f))
 		require.EqualValues(t, 1, r.Stats().Acquire.Denied, "one attempt")
-		next := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
-		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+		next := inLine(t, r.Client, t.Context(), "k", 1)
 		require.Equal(t, redlock.ErrTaken, r.TryDo(t.Context(), "k", ttl, f))
 		require.NoError(t, l.Release(t.Context()))
-		got := testkit.Get(t, next)
-		require.NoError(t, got.Err)
-		require.NoError(t, got.Value.Release(t.Context()))
+		got := locked(t, next)
+		require.NoError(t, got.Release(t.Context()))
 	})
 }
 

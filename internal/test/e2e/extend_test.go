@@ -58,36 +58,32 @@ func TestExtendIsTrue(t *testing.T) {
 	}
 }
 
-// TestExtendNeverRevives: once validity is over no node is asked, though the
-// keys may still be there.
-func TestExtendNeverRevives(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}))
-		l := cluster.MustAcquire(t, r.Client, "k", 300*time.Millisecond)
-		testkit.Await(t, "the end", func() bool { return l.Remaining() == 0 })
-		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
-		require.Zero(t, l.Remaining())
-		require.NoError(t, l.Release(t.Context()))
-		for _, s := range r.Servers {
-			testkit.Await(t, "the release", func() bool { return s.Count("EVALSHA") > 0 })
-			require.EqualValues(t, 1, s.Count("EVALSHA"))
-		}
-	})
-}
-
-// TestExtendTooLate: an extension confirmed after the end of its own TTL changes nothing. The lock
-// is lost only if its validity is over, too.
+// TestExtendTooLate: once validity is over no node is asked, though the keys may still be there. An
+// extension confirmed after the end of its own TTL changes nothing. One confirmed after the end of the
+// validity that it extends is none, though its own TTL is long: another client may have held the lock.
 func TestExtendTooLate(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}))
-		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		r.Servers.Delay(40 * time.Millisecond)
-		require.NoError(t, l.Extend(t.Context(), 30*time.Millisecond))
-		require.Greater(t, l.Remaining(), ttl/2)
-		short := cluster.MustAcquire(t, r.Client, "short", time.Second)
+		over := cluster.MustAcquire(t, r.Client, "over", 300*time.Millisecond)
+		testkit.Await(t, "the end", func() bool { return over.Remaining() == 0 })
+		require.Equal(t, redlock.ErrExpired, over.Extend(t.Context(), ttl))
+		require.Zero(t, over.Remaining())
+		cluster.Settle(t, r.Client)
+		r.Servers.Each(func(s *fakeredis.Server) { require.Zero(t, s.Count("EVALSHA")) })
+		require.NoError(t, over.Release(t.Context()))
+
+		long := cluster.MustAcquire(t, r.Client, "long", ttl)
+		late, later := cluster.MustAcquire(t, r.Client, "late", 100*time.Millisecond), cluster.MustAcquire(t, r.Client, "later", time.Second)
+		r.Servers.Delay(150 * time.Millisecond)
+		require.Equal(t, redlock.ErrExpired, late.Extend(t.Context(), ttl))
+		require.NoError(t, long.Extend(t.Context(), 30*time.Millisecond))
+		require.Greater(t, long.Remaining(), ttl/2)
 		r.Servers.Delay(2 * time.Second)
-		require.Equal(t, redlock.ErrExpired, short.Extend(t.Context(), time.Second))
-		require.Zero(t, short.Remaining())
+		require.Equal(t, redlock.ErrExpired, later.Extend(t.Context(), time.Second))
+		for _, lost := range []redlock.Lock{late, later} {
+			require.Zero(t, lost.Remaining())
+			require.NoError(t, lost.Release(t.Context()))
+		}
 	})
 }
 

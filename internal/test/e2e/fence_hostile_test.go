@@ -150,10 +150,9 @@ func TestFenceClockPanics(t *testing.T) {
 		op.Done = func(*redlock.Op) {}
 		require.Panics(t, func() { _ = c.Submit(op) })
 		require.NoError(t, l.Release(t.Context())) // it is handed over
-		got := testkit.Get(t, waits)
-		require.NoError(t, got.Err)
+		got := locked(t, waits)
 		broken.Store(false)
-		require.NoError(t, got.Value.Release(t.Context()))
+		require.NoError(t, got.Release(t.Context()))
 		require.NoError(t, cluster.Submit(t, c, op))
 	})
 }

@@ -71,13 +71,10 @@ func TestFence(t *testing.T) {
 		require.NoError(t, cluster.Submit(t, first, op))
 		require.Greater(t, op.Fence(), last)
 		last = op.Fence()
-		op.Kind = redlock.OpRelease
-		require.NoError(t, cluster.Submit(t, first, op))
-		op.Kind = redlock.OpAcquire
-		require.NoError(t, cluster.Submit(t, plain, op))
+		require.NoError(t, submitAs(t, first, op, redlock.OpRelease))
+		require.NoError(t, submitAs(t, plain, op, redlock.OpAcquire))
 		require.Zero(t, op.Fence(), "it has no token of another client")
-		op.Kind = redlock.OpRelease
-		require.NoError(t, cluster.Submit(t, plain, op))
+		require.NoError(t, submitAs(t, plain, op, redlock.OpRelease))
 
 		l = cluster.MustAcquire(t, plain, "k", fenceTTL)
 		require.Zero(t, l.Fence())
@@ -85,13 +82,12 @@ func TestFence(t *testing.T) {
 
 		l = cluster.MustAcquire(t, first, "k", fenceTTL)
 		grows(l)
-		for i := range 100 { // some are handed over, some are granted by the nodes
+		for range 100 { // some are handed over, some are granted by the nodes
 			next := testkit.InBackground(func() (redlock.Lock, error) { return first.Acquire(t.Context(), "k", fenceTTL) })
 			testkit.Await(t, "in line", func() bool { return first.Stats().InLine == 1 })
 			require.NoError(t, l.Release(t.Context()))
-			got := testkit.Get(t, next)
-			require.NoError(t, got.Err, i)
-			l = got.Value
+			got := locked(t, next)
+			l = got
 			grows(l)
 		}
 		require.NotZero(t, first.Stats().HandedOver)
@@ -104,13 +100,13 @@ func TestForgetful(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 3)
 		nodes := fakeredis.Addrs(servers)
-		var heard cluster.QuarantineRecorder
-		c := cluster.Connect(t, nodes, fenced(0), cluster.NodeTimeout(100*time.Millisecond), heard.Of(0))
+		var y cluster.HookRecorder
+		c := cluster.Connect(t, nodes, fenced(0), cluster.NodeTimeout(100*time.Millisecond), cluster.Listening(&y))
 		require.NoError(t, c.InitFencing(t.Context()))
 		l := cluster.MustAcquire(t, c, "k", fenceTTL)
 		last := l.Fence()
 		require.NoError(t, l.Release(t.Context()))
-		heard.Take()
+		cluster.Take(&y, &y.Quarantined)
 
 		servers[0].Flush()
 		began := time.Now()
@@ -130,7 +126,7 @@ func TestForgetful(t *testing.T) {
 			return back.Stats().Nodes[0].Granted > 0
 		})
 		require.Greater(t, time.Since(began), fenceTTL)
-		withheld, _ := heard.Take()
+		withheld := cluster.Take(&y, &y.Quarantined)
 		require.Len(t, withheld, 1, "once")
 		require.ErrorContains(t, withheld[0].NoVote, "its quarantine ends in")
 		require.Positive(t, withheld[0].NoVoteFor)

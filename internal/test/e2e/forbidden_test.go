@@ -143,16 +143,14 @@ func TestRealOneKeyRefused(t *testing.T) {
 				}
 				return err
 			}
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+			wg.Go(func() {
 				for i := 0; time.Now().Before(until); i++ {
 					if err := turn(i); err != nil {
 						t.Error(err)
 						return
 					}
 				}
-			}()
+			})
 		}
 		testkit.Join(t, &wg)
 		require.Positive(t, released.Load())

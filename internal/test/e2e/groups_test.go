@@ -73,8 +73,7 @@ func TestGroups(t *testing.T) {
 			require.NoError(t, cluster.Submit(t, r.Client, op))
 			cluster.Settle(t, r.Client)
 			require.Equal(t, want, at(key))
-			op.Kind = redlock.OpRelease
-			require.NoError(t, cluster.Submit(t, r.Client, op))
+			require.NoError(t, submitAs(t, r.Client, op, redlock.OpRelease))
 			r.Servers[3*group].Mute()
 			r.Servers[3*group+1].Mute()
 			op.Kind, op.Done = redlock.OpAcquire, func(*redlock.Op) {}

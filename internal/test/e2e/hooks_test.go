@@ -56,8 +56,7 @@ func TestAttemptIsHeard(t *testing.T) {
 		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl}
 		require.NoError(t, cluster.Submit(t, r.Client, op))
 		check(heard(), redlock.OpAcquire, granted, nil)
-		op.Kind = redlock.OpRelease
-		require.NoError(t, cluster.Submit(t, r.Client, op))
+		require.NoError(t, submitAs(t, r.Client, op, redlock.OpRelease))
 		check(heard(), redlock.OpRelease, granted, nil)
 		require.Equal(t, redlock.ErrNotHeld, cluster.Submit(t, r.Client, op))
 		check(heard(), redlock.OpRelease, denied, redlock.ErrNotHeld)

@@ -63,8 +63,7 @@ func TestNextNodes(t *testing.T) {
 		require.NoError(t, all.Release(t.Context()))
 		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("op"), TTL: ttl}
 		require.NoError(t, cluster.Submit(t, r.Client, op))
-		op.Kind = redlock.OpRelease
-		require.NoError(t, cluster.Submit(t, r.Client, op))
+		require.NoError(t, submitAs(t, r.Client, op, redlock.OpRelease))
 		r.AwaitEmpty(t)
 	})
 }

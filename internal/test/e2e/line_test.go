@@ -75,16 +75,14 @@ func TestWhatIsNotPassedOn(t *testing.T) {
 			r := cluster.New(t, 3)
 			held := cluster.MustAcquire(t, r.Client, "k", c.held)
 			c.use(held)
-			next := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
-			testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+			next := inLine(t, r.Client, t.Context(), "k", 1)
 			require.NoError(t, held.Release(t.Context()))
-			got := testkit.Get(t, next)
-			require.NoError(t, got.Err)
+			got := locked(t, next)
 			require.Equal(t, c.want, r.Stats().HandedOver)
-			require.Greater(t, got.Value.Remaining(), ttl/8*7-time.Second)
+			require.Greater(t, got.Remaining(), ttl/8*7-time.Second)
 			require.Equal(t, redlock.ErrNotHeld, held.Extend(t.Context(), ttl))
 			require.Zero(t, held.Remaining())
-			require.NoError(t, got.Value.Release(t.Context()))
+			require.NoError(t, got.Release(t.Context()))
 		})
 	}
 }
@@ -98,16 +96,14 @@ func TestReleaseBesideRelease(t *testing.T) {
 			held := cluster.MustAcquire(t, r.Client, "k", ttl)
 			var next <-chan testkit.Result[redlock.Lock]
 			ctx := userContext{t.Context(), in("Done", sync.OnceFunc(func() {
-				next = testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
-				testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+				next = inLine(t, r.Client, t.Context(), "k", 1)
 				held.ReleaseAsync()
 			}))}
 			require.Equal(t, redlock.ErrNotHeld, held.Release(ctx))
-			got := testkit.Get(t, next)
-			require.NoError(t, got.Err)
+			got := locked(t, next)
 			require.EqualValues(t, 1, r.Stats().HandedOver)
 			require.Equal(t, 3, r.Holders("k"))
-			require.NoError(t, got.Value.Release(t.Context()))
+			require.NoError(t, got.Release(t.Context()))
 		})
 	}
 }
@@ -131,13 +127,11 @@ func TestNextIsWoken(t *testing.T) {
 			testkit.Await(t, "in line", func() bool { return r.Stats().InLine == i+1 })
 		}
 		r.Servers.Del("k")
-		first := testkit.Get(t, waits[0])
-		require.NoError(t, first.Err)
-		given := testkit.Start(func() error { return first.Value.Release(context.Background()) })
+		first := locked(t, waits[0])
+		given := testkit.Start(func() error { return first.Release(context.Background()) })
 		defer func() { require.NoError(t, testkit.Outcome(t, "Release", given)) }()
 		defer close(served)
-		second := testkit.Get(t, waits[1])
-		require.NoError(t, second.Err)
+		locked(t, waits[1])
 	})
 }
 
@@ -156,8 +150,7 @@ func TestNoHandOverBehindClose(t *testing.T) {
 			}
 		}).NoPushes()
 		held := cluster.MustAcquire(t, r.Client, "k", ttl)
-		next := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
-		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+		next := inLine(t, r.Client, t.Context(), "k", 1)
 		blocks.Store(true)
 		testkit.Get(t, asked)
 		require.NoError(t, r.Close())

@@ -44,9 +44,7 @@ func load(t *testing.T, c *redlock.Client, goroutines int, d time.Duration) (att
 	var wg sync.WaitGroup
 	until := time.Now().Add(d)
 	for g := range goroutines {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			for key := fmt.Sprintf("k%0100d", g); time.Now().Before(until); n.Add(1) {
 				l, err := c.TryAcquire(context.Background(), key, ttl)
 				if err == nil { // a node was late to go
@@ -56,7 +54,7 @@ func load(t *testing.T, c *redlock.Client, goroutines int, d time.Duration) (att
 					return
 				}
 			}
-		}()
+		})
 	}
 	testkit.Join(t, &wg)
 	return n.Load()
@@ -170,8 +168,7 @@ func TestOpOfAnotherLockIsOwed(t *testing.T) {
 		testkit.Await(t, "node 2 down", func() bool { return !r.Stats().Nodes[2].Up })
 		op.Key = []byte("unheard of")
 		require.NoError(t, cluster.Submit(t, r.Client, op))
-		op.Kind = redlock.OpRelease
-		require.NoError(t, cluster.Submit(t, r.Client, op))
+		require.NoError(t, submitAs(t, r.Client, op, redlock.OpRelease))
 		op.Kind, op.Key = redlock.OpAcquire, []byte("unheard of")
 		require.NoError(t, cluster.Submit(t, r.Client, op))
 		last := op.Token

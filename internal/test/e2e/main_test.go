@@ -3,8 +3,13 @@
 package e2e
 
 import (
+	"context"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
@@ -12,3 +17,26 @@ import (
 const ttl = cluster.TTL
 
 func TestMain(m *testing.M) { cluster.Main(m) }
+
+// inLine begins a call of Acquire that has to wait, and returns when the client's lines have so many.
+func inLine(t *testing.T, c *redlock.Client, ctx context.Context, key string, place int) <-chan testkit.Result[redlock.Lock] {
+	t.Helper()
+	waits := testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(ctx, key, ttl) })
+	testkit.Await(t, "in line", func() bool { return c.Stats().InLine == place })
+	return waits
+}
+
+// locked is the lock that a call has in the end.
+func locked(t *testing.T, call <-chan testkit.Result[redlock.Lock]) redlock.Lock {
+	t.Helper()
+	got := testkit.Get(t, call)
+	require.NoError(t, got.Err)
+	return got.Value
+}
+
+// submitAs runs an Op as another kind.
+func submitAs(t *testing.T, c *redlock.Client, op *redlock.Op, kind redlock.OpKind) error {
+	t.Helper()
+	op.Kind = kind
+	return cluster.Submit(t, c, op)
+}

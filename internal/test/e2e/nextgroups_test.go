@@ -114,8 +114,7 @@ func TestNextGroups(t *testing.T) {
 					require.Positive(t, op.Remaining())
 				}
 				require.Equal(t, redlock.ErrTaken, cluster.Submit(t, r.Client, &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl}))
-				op.Kind = redlock.OpRelease
-				require.NoError(t, cluster.Submit(t, r.Client, op))
+				require.NoError(t, submitAs(t, r.Client, op, redlock.OpRelease))
 				requireOn(key, nil)
 			}
 			l, err := r.AcquireAll(t.Context(), ttl, stays, moves)

@@ -23,8 +23,7 @@ func TestOpLife(t *testing.T) {
 		r := cluster.New(t, 3, cluster.Portable(portable))
 		op := &redlock.Op{Key: []byte("k"), TTL: ttl}
 		for range 3 {
-			op.Kind = redlock.OpAcquire
-			require.NoError(t, cluster.Submit(t, r.Client, op))
+			require.NoError(t, submitAs(t, r.Client, op, redlock.OpAcquire))
 			token := op.Token
 			require.Greater(t, op.Remaining(), ttl-cluster.Drift(ttl)-testkit.Patience)
 			require.LessOrEqual(t, op.Remaining(), ttl-cluster.Drift(ttl))
@@ -134,8 +133,7 @@ func TestCancelWhileQueuedOrFlying(t *testing.T) {
 			ops[i].Key = fmt.Append(nil, "again ", i)
 			require.NoError(t, cluster.Submit(t, r.Client, &ops[i]))
 			require.False(t, r.Cancel(&ops[i]), "too late")
-			ops[i].Kind = redlock.OpRelease
-			require.NoError(t, cluster.Submit(t, r.Client, &ops[i]))
+			require.NoError(t, submitAs(t, r.Client, &ops[i], redlock.OpRelease))
 		}
 		r.AwaitCalls(t, 1, "EVALSHA", "0")
 		r.AwaitEmpty(t)
@@ -152,9 +150,7 @@ func TestCancelAgainstDone(t *testing.T) {
 		r := cluster.New(t, 3, cluster.Portable(portable))
 		var wg sync.WaitGroup
 		for g := range 16 {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+			wg.Go(func() {
 				done := make(chan struct{}, 1)
 				op := &redlock.Op{Done: func(*redlock.Op) { done <- struct{}{} }}
 				run := func(kind redlock.OpKind, cancel bool) (completed bool) {
@@ -181,7 +177,7 @@ func TestCancelAgainstDone(t *testing.T) {
 				if len(done) > 0 {
 					t.Error("completed and cancelled")
 				}
-			}()
+			})
 		}
 		testkit.Join(t, &wg)
 		r.AwaitEmpty(t)

@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
@@ -53,15 +55,23 @@ func TestQuarantine(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		const brief = 1500 * time.Millisecond
 		servers := cluster.Start(t, 5)
-		var heard cluster.QuarantineRecorder
-		c := cluster.Connect(t, fakeredis.Addrs(servers), heard.Of(0))
+		var y cluster.HookRecorder
+		c := cluster.Connect(t, fakeredis.Addrs(servers), cluster.Listening(&y))
+		heard := func() (votes [3]uint64, of0 []redlock.Vote) { // granted, denied and failed ones of node 0
+			cluster.Settle(t, c)
+			cluster.AwaitHooks(t, c)
+			y.Mu.Lock()
+			votes, y.Votes[0] = y.Votes[0], [3]uint64{}
+			y.Mu.Unlock()
+			return votes, slices.DeleteFunc(cluster.Take(&y, &y.Failed), func(v redlock.Vote) bool { return v.Node != 0 })
+		}
 		liveFor(t, c, "another", brief)
 		l := thinly(t, servers, "k", brief)
-		heard.Take()
+		heard()
 
 		restartUnder(t, servers[0], 0, c)
-		cluster.AwaitHooks(t, c)
-		withheld, _ := heard.Take()
+		heard()
+		withheld := cluster.Take(&y, &y.Quarantined)
 		require.Len(t, withheld, 1)
 		require.Zero(t, withheld[0].Index)
 		require.True(t, withheld[0].Up)
@@ -70,25 +80,22 @@ func TestQuarantine(t *testing.T) {
 		_, err := c.TryAcquire(t.Context(), "k", brief)
 		require.Error(t, err)
 		require.Less(t, c.Stats().Nodes[0].NoVoteFor, withheld[0].NoVoteFor, "it counts down")
-		cluster.Settle(t, c)
-		cluster.AwaitHooks(t, c)
-		_, votes := heard.Take()
-		require.Positive(t, votes[true], "it was asked all the same")
-		require.Zero(t, votes[false])
+		_, failed := heard()
+		require.NotEmpty(t, failed, "it was asked all the same")
+		for _, v := range failed {
+			require.Equal(t, conn.ErrQuarantined, v.Err)
+		}
 		requireQuarantined(t, c, l, brief)
 		testkit.Await(t, "a vote", func() bool { return c.Stats().Nodes[0].NoVoteFor == 0 })
-		cluster.Settle(t, c)
-		cluster.AwaitHooks(t, c)
-		heard.Take()
+		heard()
 
 		for range 3 {
 			liveFor(t, c, "k", brief)
 		}
-		cluster.Settle(t, c) // the other four may have decided before it answered
-		cluster.AwaitHooks(t, c)
-		withheld, votes = heard.Take()
-		require.Empty(t, withheld, "once")
-		require.Equal(t, map[bool]int{false: 6}, votes, "each acquire and extend")
+		votes, _ := heard()
+		require.EqualValues(t, 9, votes[0], "each operation")
+		require.Zero(t, votes[2])
+		require.Empty(t, cluster.Take(&y, &y.Quarantined), "once")
 		require.EqualValues(t, 2, c.Stats().Nodes[0].Connects, "nothing else brought it back")
 	})
 }

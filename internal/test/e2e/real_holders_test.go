@@ -94,13 +94,11 @@ func runHolders(t *testing.T, work func(ctx context.Context, c *redlock.Client, 
 	}()
 	var goroutines sync.WaitGroup
 	for me := range perProcess() {
-		goroutines.Add(1)
-		go func() {
-			defer goroutines.Done()
+		goroutines.Go(func() {
 			for ctx.Err() == nil {
 				work(ctx, c, me)
 			}
-		}()
+		})
 	}
 	goroutines.Wait()
 	require.NoError(t, c.Close())
@@ -165,14 +163,12 @@ func (h *holders) start(i int) {
 	require.NoError(h.t, err)
 	require.NoError(h.t, cmd.Start())
 	h.procs[i], h.stdin[i] = cmd, stdin
-	h.ended.Add(1)
-	go func() {
-		defer h.ended.Done()
+	h.ended.Go(func() {
 		for lines := bufio.NewScanner(stdout); lines.Scan(); {
 			h.hear(fmt.Sprint(i), lines.Text())
 		}
 		_ = cmd.Wait()
-	}()
+	})
 }
 
 func (h *holders) hear(process, line string) {

@@ -109,9 +109,8 @@ func alternate(t *testing.T, clients []*redlock.Client, turns int) (idle []time.
 		time.Sleep(10 * time.Millisecond) // the lock is held
 		start := time.Now()
 		require.NoError(t, held.Release(t.Context()))
-		got := testkit.Get(t, waiter)
-		require.NoError(t, got.Err)
-		idle, held = append(idle, time.Since(start)), got.Value
+		got := locked(t, waiter)
+		idle, held = append(idle, time.Since(start)), got
 	}
 	require.NoError(t, held.Release(t.Context()))
 	slices.Sort(idle)

@@ -76,9 +76,7 @@ func TestRealDelIfEqTakenAway(t *testing.T) {
 	var lives atomic.Int64
 	var wg sync.WaitGroup
 	for g := range 16 {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			for !testkit.IsClosed(done) {
 				if err := wholeOf(c, fmt.Sprint("lock:", g)); err != nil {
 					t.Error(err)
@@ -86,7 +84,7 @@ func TestRealDelIfEqTakenAway(t *testing.T) {
 				}
 				lives.Add(1)
 			}
-		}()
+		})
 	}
 	goOn := func() {
 		before := lives.Load()
@@ -164,9 +162,7 @@ func TestRealMixedFleet(t *testing.T) {
 
 		var wg sync.WaitGroup
 		for g := range 32 { // so scripts are merged
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+			wg.Go(func() {
 				c := []*redlock.Client{ours, theirs}[g%2]
 				for i := range 10 {
 					if err := wholeOf(c, fmt.Sprint(g, i)); err != nil {
@@ -174,7 +170,7 @@ func TestRealMixedFleet(t *testing.T) {
 						return
 					}
 				}
-			}()
+			})
 		}
 		testkit.Join(t, &wg)
 		cluster.AwaitNothing(t, admins)

@@ -253,11 +253,9 @@ func TestReleaseAsyncAtOnce(t *testing.T) {
 		r.Servers.Delay(2 * time.Millisecond)
 		var goroutines sync.WaitGroup
 		for _, l := range locks {
-			goroutines.Add(1)
-			go func() {
-				defer goroutines.Done()
+			goroutines.Go(func() {
 				l.ReleaseAsync()
-			}()
+			})
 		}
 		testkit.Join(t, &goroutines)
 		r.AwaitEmpty(t)

@@ -248,16 +248,3 @@ func TestManyRepairs(t *testing.T) {
 		require.EqualValues(t, 1, cluster.Stats(t, r.Client).Nodes[2].Connects)
 	})
 }
-
-// TestExtendNeverWinsLate: an extension confirmed after the end of the validity it extends is none,
-// though its own TTL is long: another client may have held the lock.
-func TestExtendNeverWinsLate(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}))
-		l := cluster.MustAcquire(t, r.Client, "k", 100*time.Millisecond)
-		r.Servers.Delay(150 * time.Millisecond)
-		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
-		require.Zero(t, l.Remaining())
-		require.NoError(t, l.Release(t.Context()))
-	})
-}

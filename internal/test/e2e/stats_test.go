@@ -118,8 +118,7 @@ func TestTimes(t *testing.T) {
 		r.Servers[0].Delay(20 * time.Millisecond)
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
 		r.Servers[0].Delay(0)
-		waited := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
-		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+		waited := inLine(t, r.Client, t.Context(), "k", 1)
 		time.Sleep(3 * time.Second)
 		require.NoError(t, l.Release(t.Context()))
 		require.NoError(t, testkit.Get(t, waited).Err)
@@ -182,9 +181,7 @@ func TestStatsUnderLoad(t *testing.T) {
 		var mu sync.Mutex
 		var seen cluster.HookRecorder
 		for g := range 16 {
-			workers.Add(1)
-			go func() {
-				defer workers.Done()
+			workers.Go(func() {
 				for i := range 60 {
 					ctx, cancel := context.WithCancel(context.Background())
 					if i%7 == 0 {
@@ -205,13 +202,11 @@ func TestStatsUnderLoad(t *testing.T) {
 					}
 					cancel()
 				}
-			}()
+			})
 		}
 		done := make(chan struct{})
 		for range 2 {
-			askers.Add(1)
-			go func() {
-				defer askers.Done()
+			askers.Go(func() {
 				var last redlock.Stats
 				for !testkit.IsClosed(done) {
 					s := r.Stats()
@@ -220,7 +215,7 @@ func TestStatsUnderLoad(t *testing.T) {
 					}
 					last = s
 				}
-			}()
+			})
 		}
 		testkit.Join(t, &workers)
 		close(done)

@@ -52,8 +52,7 @@ func TestEveryEndWakes(t *testing.T) {
 			op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl}
 			require.NoError(t, cluster.Submit(t, c, op))
 			return func() {
-				op.Kind = redlock.OpRelease
-				require.NoError(t, cluster.Submit(t, c, op))
+				require.NoError(t, submitAs(t, c, op, redlock.OpRelease))
 			}
 		},
 	} {
@@ -76,15 +75,12 @@ func TestBusyRelease(t *testing.T) {
 		var heard cluster.HookRecorder
 		r := cluster.New(t, 1, cluster.Listening(&heard), func(c *redlock.Config) { c.NoHandOver = true; c.MaxWaiting = 1 })
 		held := cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(r.Servers)), "k", ttl)
-		next := acquiring(t, r.Client, "k")
-		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
-		third := acquiring(t, r.Client, "k")
-		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 2 })
+		next := inLine(t, r.Client, t.Context(), "k", 1)
+		third := inLine(t, r.Client, t.Context(), "k", 2)
 		require.NoError(t, held.Release(t.Context()))
-		l := testkit.Get(t, next)
-		require.NoError(t, l.Err)
+		l := locked(t, next)
 		time.Sleep(50 * time.Millisecond) // it is held
-		require.NoError(t, l.Value.Release(t.Context()))
+		require.NoError(t, l.Release(t.Context()))
 		require.NoError(t, testkit.Get(t, third).Err)
 		requireHeard(t, r, &heard) // neither of the two counts twice
 	})
@@ -105,8 +101,7 @@ func TestRandInRelease(t *testing.T) {
 			})
 		})
 		held := cluster.MustAcquire(t, r.Client, "k", ttl)
-		next := acquiring(t, r.Client, "k")
-		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+		next := inLine(t, r.Client, t.Context(), "k", 1)
 		time.Sleep(50 * time.Millisecond) // until it has nothing left to do but to wait
 		broken.Store(true)
 		require.ErrorContains(t, testkit.Try(t, "release", func() error { return held.Release(t.Context()) }), "no randomness")
@@ -228,9 +223,8 @@ func TestLateComer(t *testing.T) {
 		close(goOn)
 		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 2 })
 		require.NoError(t, held.Release(t.Context()))
-		l := testkit.Get(t, first)
-		require.NoError(t, l.Err)
-		require.NoError(t, l.Value.Release(t.Context()))
+		l := locked(t, first)
+		require.NoError(t, l.Release(t.Context()))
 		require.NoError(t, testkit.Get(t, late).Err)
 	})
 }
@@ -255,9 +249,8 @@ func TestManyLines(t *testing.T) {
 				l.ReleaseAsync()
 			}
 			for _, wait := range waits {
-				l := testkit.Get(t, wait)
-				require.NoError(t, l.Err)
-				l.Value.ReleaseAsync()
+				l := locked(t, wait)
+				l.ReleaseAsync()
 			}
 			require.EqualValues(t, 1, r.Stats().Nodes[0].Connects)
 		})
