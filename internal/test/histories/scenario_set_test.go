@@ -193,7 +193,7 @@ func TestOverlappingSets(t *testing.T) {
 // longest waits.
 func overlap(t *testing.T, n int) (mean time.Duration) {
 	shares := make([]service, 20)
-	gather(t, 3, 10*time.Second, func(c *crowd) {
+	gather(t, 3, 20*time.Second, func(c *crowd) {
 		for p := range len(shares) / 2 {
 			client := c.ready()
 			for i := range 2 {
