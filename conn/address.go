@@ -23,15 +23,9 @@ type Address struct {
 	// again at once.
 	Persistent bool
 
-	login login // nil without credentials
-}
-
-// login returns the credentials. It is a function because package fmt prints
-// unexported fields, and follows pointers for a wrong verb, but prints no closure.
-type login func() (user, password string)
-
-func newLogin(user, password string) login {
-	return func() (string, string) { return user, password }
+	// login is nil without credentials. It is a function because package fmt prints unexported fields, and follows
+	// pointers for a wrong verb, but prints no closure.
+	login func() (user, password string)
 }
 
 // Login returns the credentials, or two empty strings.
@@ -60,8 +54,9 @@ func parseAddress(s string) (Address, error) {
 	}
 	a := Address{Network: "tcp"}
 	if u.User != nil {
+		user := u.User.Username()
 		password, _ := u.User.Password()
-		a.login = newLogin(u.User.Username(), password)
+		a.login = func() (string, string) { return user, password }
 	}
 	database := strings.Trim(u.Path, "/")
 	switch u.Scheme {

@@ -112,7 +112,8 @@ func (d *Decoder) decode(buf []byte, v *Value) (int, error) {
 			d.off += run * smallLen
 			d.todo[d.level] -= int32(run)
 			if d.todo[d.level] == 0 {
-				d.close()
+				d.level-- // the aggregate is complete
+				d.todo[d.level]--
 				continue
 			}
 		}
@@ -165,12 +166,6 @@ func (d *Decoder) open(e *Value, lim *Limits) (at int, why reason) {
 	d.level++
 	d.todo[d.level] = int32(e.Int)
 	return 0, complete
-}
-
-// close leaves an aggregate when all of its elements have been read.
-func (d *Decoder) close() {
-	d.level--
-	d.todo[d.level]--
 }
 
 // fail makes the frame malformed at an offset, until Reset.

@@ -97,12 +97,6 @@ func (p *epoll) wake() {
 	_, _ = p.waker.Write(once) // an error means closed, and then no goroutine waits
 }
 
-// resetWaker resets the wake descriptor after it was reported.
-func (p *epoll) resetWaker() {
-	var count [8]byte
-	_, _ = p.waker.Read(count[:])
-}
-
 func (p *epoll) ctl(epfd, op, fd int, events uint32, data int32) error {
 	return syscall.EpollCtl(epfd, op, fd, &syscall.EpollEvent{Events: events, Fd: data})
 }
@@ -136,7 +130,8 @@ func (p *epoll) poll(d time.Duration) (nodes quorum.Set) {
 	}
 	for i := range p.events[:n] {
 		if node := int(p.events[i].Fd); node == wakeEvent {
-			p.resetWaker()
+			var count [8]byte
+			_, _ = p.waker.Read(count[:]) // resets it
 		} else {
 			nodes.Add(node)
 		}

@@ -154,7 +154,7 @@ func (c *Contender) advised(s *Surroundings) Step {
 	c.Lost(^s.Usable)
 	if c.aside {
 		if c.seat != none {
-			return c.leave()
+			return Step{Action: Leave, Leave: c.Depart()}
 		}
 		return c.polls(s)
 	}
@@ -170,7 +170,7 @@ func (c *Contender) advised(s *Surroundings) Step {
 	}
 	home := c.home(&well, quorum.Everything)
 	if c.seat != none && c.seat != home && (c.again || s.Slow.Has(c.seat)) {
-		return c.leave()
+		return Step{Action: Leave, Leave: c.Depart()}
 	}
 	if c.seat == none {
 		return Step{Action: Enter, Node: home}
@@ -186,11 +186,6 @@ func (c *Contender) advised(s *Surroundings) Step {
 		step.Until = min(step.Until, c.calm)
 	}
 	return step
-}
-
-// leave gives up the place in the queue.
-func (c *Contender) leave() Step {
-	return Step{Action: Leave, Leave: c.Depart()}
 }
 
 // inQueue is advised for a process in a queue. Failing nodes are not usable.
