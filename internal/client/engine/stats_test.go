@@ -10,11 +10,6 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-func statsOf(e *Engine) (s metrics.Stats[int]) {
-	AddStats(e, &s)
-	return s
-}
-
 // TestVotesAreCountedAndReported, each node's first in each round.
 func TestVotesAreCountedAndReported(t *testing.T) {
 	type vote struct {
@@ -62,7 +57,8 @@ func TestVotesAreCountedAndReported(t *testing.T) {
 	require.Equal(t, []vote{{0, Release, quorum.Failed, errLost}, {1, Release, quorum.Granted, nil}}, hear())
 	p.idle()
 
-	s := statsOf(p.engine)
+	var s metrics.Stats[int]
+	AddStats(p.engine, &s)
 	require.EqualValues(t, 5, s.Operations)
 	for node, want := range []Votes{
 		{quorum.Granted: 3, quorum.Denied: 1, quorum.Failed: 1},

@@ -2,6 +2,7 @@ package frontend_test
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -67,26 +68,22 @@ func (f *front) dial(t *testing.T) *client {
 // send sends commands, each a line of words. A word "-" is empty.
 func (c *client) send(lines ...string) {
 	c.t.Helper()
-	var out []byte
+	var out strings.Builder
 	for _, line := range lines {
 		words := strings.Fields(line)
-		out = resp.AppendArray(out, len(words))
-		for _, word := range words {
-			out = resp.AppendBulkString(out, strings.TrimPrefix(word, "-"))
+		for i, word := range words {
+			words[i] = strings.TrimPrefix(word, "-")
 		}
+		out.WriteString(testkit.Encode(words...))
 	}
-	_, err := c.conn.Write(out)
+	_, err := io.WriteString(c.conn, out.String())
 	require.NoError(c.t, err)
 }
 
 // sendWords sends one command.
 func (c *client) sendWords(words []string) {
 	c.t.Helper()
-	out := resp.AppendArray(nil, len(words))
-	for _, word := range words {
-		out = resp.AppendBulkString(out, word)
-	}
-	_, err := c.conn.Write(out)
+	_, err := io.WriteString(c.conn, testkit.Encode(words...))
 	require.NoError(c.t, err)
 }
 
