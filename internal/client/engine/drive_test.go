@@ -108,6 +108,24 @@ func TestATurnIsBounded(t *testing.T) {
 	}
 }
 
+// TestAcquireBehindABurst: where too few nodes can vote an acquire does not wait for the window, nor for what is ahead.
+func TestAcquireBehindABurst(t *testing.T) {
+	p := newScripted(t, 3)
+	p.down, p.engine.queue.limit = 0b011, 4*scanWaiting
+	for range 3 * scanWaiting {
+		require.NoError(t, p.engine.enqueue(&p.op(Release, "one of many").Op))
+	}
+	p.turn(func() {})
+	require.False(t, p.engine.rounds.window.isOpen.Load())
+	vain := p.submit(Acquire, "k")
+	for range 3 {
+		p.turn(func() {})
+	}
+	require.Equal(t, 1, vain.times)
+	require.Equal(t, ErrNoQuorum, vain.Err)
+	require.Len(t, p.sent, 1)
+}
+
 // TestCollecting: while callbacks or callers run, submitters leave it to another
 // goroutine to drive, but for collectFor at most, and not after them.
 func TestCollecting(t *testing.T) {

@@ -153,13 +153,14 @@ func (d *driver) flush() {
 	if left == 0 {
 		return
 	}
-	if nonvoters := d.nodes.nonvoters(); d.nodes.lacking.Load() {
-		left = d.rounds.failAcquires(left, nonvoters) // they are in front
+	nonvoters, lacking := d.nodes.nonvoters(), d.nodes.lacking.Load()
+	if lacking {
+		d.rounds.checkWaiting(left, nonvoters)
 	}
 	for left > 0 && d.rounds.window.isOpen.Load() {
-		first, n := d.queue.take(min(left, d.rounds.window.limit()), maxBatchKeys)
+		first, n := d.queue.take(min(left, d.rounds.window.limit()), maxBatchKeys, !lacking)
 		if n == 0 {
-			break // it was cancelled
+			break // it was cancelled, or is an acquire in vain
 		}
 		left += d.rounds.send(first, n) - n
 		d.complete()

@@ -91,12 +91,12 @@ func (q *queue) remove(op *Op) bool {
 	if op.state.Load()&phaseMask != queued {
 		return false
 	}
-	q.unlink(op)
+	q.unlink(op, idle)
 	return true
 }
 
-// unlink takes op out and leaves it idle. q.mu is held.
-func (q *queue) unlink(op *Op) {
+// unlink takes op out and leaves it in a phase. q.mu is held.
+func (q *queue) unlink(op *Op, phase uint64) {
 	if q.scanned == op {
 		q.scanned = op.prev
 	}
@@ -112,7 +112,7 @@ func (q *queue) unlink(op *Op) {
 	}
 	op.next, op.prev = nil, nil
 	q.size.Add(-1)
-	op.advance(idle)
+	op.advance(phase)
 }
 
 // replace puts other in the place of op, which it leaves idle. q.mu is held.
@@ -158,15 +158,15 @@ func (q *queue) scan(n int, visit func(*Op)) {
 	}
 }
 
-// take detaches renewals and then the oldest other operations, at least one and at most as
-// many as both bounds allow.
-func (q *queue) take(ops, keyBytes int) (first *Op, n int) {
+// take detaches renewals and then the oldest other operations, at least one and at most as many as both bounds allow;
+// without acquires, those before the first of them.
+func (q *queue) take(ops, keyBytes int, acquires bool) (first *Op, n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var taken list
 	for taken.n < ops && keyBytes > 0 {
 		op := q.renewals.pop()
-		if op == nil {
+		if op == nil && q.head != nil && (acquires || q.head.Kind != Acquire) {
 			op = q.pop()
 		}
 		if op == nil {

@@ -66,7 +66,7 @@ func TestQueue(t *testing.T) {
 					left -= len((*from)[0].Key)
 					*from = (*from)[1:]
 				}
-				taken, n := q.take(most, bytes)
+				taken, n := q.take(most, bytes, true)
 				var got []*Op
 				for op := taken; op != nil; op = op.next {
 					require.EqualValues(t, sending, op.state.Load()&phaseMask)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"math"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -55,28 +54,9 @@ func (l *rounds) send(first *Op, n int) (deferred int) {
 	return later.n
 }
 
-// failAcquires takes the acquires out of the n oldest operations in the queue, also while the window is shut, and
-// returns how many others there are. Sent, acquires would only have to be cleaned up after, thousands of times a
-// second.
-func (l *rounds) failAcquires(n int, nonvoters quorum.Set) (left int) {
-	l.nodes.pulse.see(maxTimeout) // it looks after callbacks, too
-	var others list
-	first, _ := l.queue.take(n, math.MaxInt)
-	for op := first; op != nil; {
-		next := op.next
-		if op.Kind == Acquire {
-			l.fail(op, nonvoters)
-		} else {
-			others.push(op)
-		}
-		op = next
-	}
-	l.queue.putBack(others)
-	return others.n
-}
-
 // fail decides an acquire sent to no node.
 func (l *rounds) fail(op *Op, nonvoters quorum.Set) {
+	l.nodes.pulse.see(maxTimeout) // it looks after callbacks, too
 	op.Tally.Reset(l.nodes.quorum)
 	for node := range (nonvoters & l.nodes.quorum.Nodes()).All() {
 		err := l.nodes.Fault(node)
@@ -105,7 +85,7 @@ func (l *rounds) expire(now clock.Instant) {
 			l.inFlight = l.inFlight[:last]
 		}
 	}
-	l.checkWaitingContexts()
+	l.checkWaiting(scanWaiting, l.nodes.nonvoters())
 }
 
 // checkContexts ends the calls of b with an ended context. A claim takes the call from its round, so no vote can end
@@ -128,24 +108,32 @@ func (l *rounds) checkContexts(b *batch) {
 // scanWaiting is how many queued operations are looked at in a turn.
 const scanWaiting = 2048
 
-// checkWaitingContexts does the same for unsent calls. A release keeps its place in the queue: its caller has gone,
-// but it is sent, and before any later acquire.
-func (l *rounds) checkWaitingContexts() {
-	var ended list
-	l.queue.scan(scanWaiting, func(op *Op) {
+// checkWaiting does the same for n unsent operations. A release keeps its place in the queue: its caller has gone, but
+// it is sent, and before any later acquire. While too few nodes can vote it also fails the acquires, whether the window
+// is open or not. Sent, they would only have to be cleaned up after, thousands of times a second.
+func (l *rounds) checkWaiting(n int, nonvoters quorum.Set) {
+	var ended, vain list
+	l.queue.scan(n, func(op *Op) {
 		c, ok := op.Done.(*Call)
-		if !ok || c.ended == nil || !IsClosed(c.ended) {
+		switch hasEnded := ok && IsClosed(c.ended); {
+		case op.Kind == Acquire && l.nodes.lacking.Load() && !hasEnded:
+			l.queue.unlink(op, sending)
+			vain.push(op)
 			return
-		}
-		if op.Kind == Release {
+		case !hasEnded:
+			return
+		case op.Kind == Release:
 			l.queue.replace(op, &l.cleanups.of(op).Op)
-		} else {
-			l.queue.unlink(op)
+		default:
+			l.queue.unlink(op, idle)
 		}
 		ended.push(op)
 	})
 	for op := ended.pop(); op != nil; op = ended.pop() {
 		l.finish(op.Done.(*Call))
+	}
+	for op := vain.pop(); op != nil; op = vain.pop() {
+		l.fail(op, nonvoters)
 	}
 }
 
