@@ -322,6 +322,17 @@ func TestLookIsBoundToNonces(t *testing.T) {
 	}
 }
 
+// TestInitBesideTokens: a group gets no first vote where another one has tokens, unless a change adds it.
+func TestInitBesideTokens(t *testing.T) {
+	had, blank := BeginLook(majority(1)), BeginLook(majority(1))
+	had.Shown(0, "run", answered(7))
+	blank.Shown(0, "run", Answer{Code: OK, Text: Marker{Provisional, Me{Run: "run"}, "f/n.0"}.String()})
+	for added, want := range map[bool]Verdict{false: Elsewhere, true: Acts} {
+		all := Inits([]*Look{&had, &blank}, func(i int) bool { return added && i == 1 })
+		require.Equal(t, []Verdict{Known, want}, all)
+	}
+}
+
 func TestAllocatesNothing(t *testing.T) {
 	sum := Token(0)
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
