@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -62,14 +61,7 @@ func TestReleaseOfPanickingContext(t *testing.T) {
 // its machine was found to have been suspended: also not that of a lock it was granted too late.
 func TestLateGrantToAPanickingContext(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		r := &cluster.Cluster{Servers: cluster.Start(t, 3), Machine: cluster.NewMachine(t)}
-		var left atomic.Int64 // readings until the machine has slept
-		r.Machine.Read = func() {
-			if left.Add(-1) == 0 {
-				r.Machine.Skip(2 * ttl)
-			}
-		}
-		r.Client = cluster.ConnectOn(t, r.Machine, fakeredis.Addrs(r.Servers))
+		r, left := sleeping(t, 3, 2*ttl)
 		for name, acquire := range map[string]func(context.Context) (redlock.Lock, error){
 			"TryAcquire":    func(ctx context.Context) (redlock.Lock, error) { return r.TryAcquire(ctx, "k", ttl) },
 			"Acquire":       func(ctx context.Context) (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) },

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -301,20 +300,13 @@ func ended(t *testing.T) context.Context {
 func TestTokenOfProbe(t *testing.T) {
 	for n := range int64(8) {
 		cluster.Run(t, fmt.Sprint(n), func(t *testing.T) {
-			r := &cluster.Cluster{Servers: cluster.Start(t, 6), Machine: cluster.NewMachine(t)}
-			var left atomic.Int64 // readings until the quarantine is over
-			r.Machine.Read = func() {
-				if left.Add(-1) == 0 {
-					r.Machine.Skip(20 * time.Second)
-				}
-			}
+			r, left := sleeping(t, 6, 20*time.Second, cluster.InGroups(3)) // until the quarantine is over
 			values := map[string]int{}
 			r.Servers[3].OnCommand(func(_ int64, args []string) {
 				if args[0] == "SET" && strings.HasPrefix(args[1], "key") {
 					values[args[2]]++
 				}
 			})
-			r.Client = cluster.ConnectOn(t, r.Machine, fakeredis.Addrs(r.Servers), cluster.InGroups(3))
 			keys := keysOf(t, r.Client, 2)
 			require.NoError(t, cluster.MustAcquire(t, r.Client, keys[1], 10*time.Second).Release(t.Context()))
 			r.Servers[3:].Each(func(s *fakeredis.Server) { require.NoError(t, s.Restart(true)) })

@@ -4,11 +4,14 @@ package e2e
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -39,4 +42,18 @@ func submitAs(t *testing.T, c *redlock.Client, op *redlock.Op, kind redlock.OpKi
 	t.Helper()
 	op.Kind = kind
 	return cluster.Submit(t, c, op)
+}
+
+// sleeping starts masters and a client. Its machine is found to have slept, for so long, at the reading
+// of its clock that left counts down to.
+func sleeping(t *testing.T, n int, d time.Duration, change ...func(*redlock.Config)) (r *cluster.Cluster, left *atomic.Int64) {
+	t.Helper()
+	r, left = &cluster.Cluster{Servers: cluster.Start(t, n), Machine: cluster.NewMachine(t)}, new(atomic.Int64)
+	r.Machine.Read = func() {
+		if left.Add(-1) == 0 {
+			r.Machine.Skip(d)
+		}
+	}
+	r.Client = cluster.ConnectOn(t, r.Machine, fakeredis.Addrs(r.Servers), change...)
+	return r, left
 }

@@ -245,9 +245,7 @@ func TestCloseBehindABlockedDone(t *testing.T) {
 // the nodes. No node is asked to extend.
 func TestExtendBehindARelease(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		r.AwaitHolders(t, 3, "k")
+		r, l := heldEverywhere(t)
 		ctx := userContext{context.Background(), in("Done", sync.OnceFunc(func() {
 			_ = l.Release(ended(t)) // it is sent, and not waited for
 		}))}

@@ -206,9 +206,7 @@ func TestRepairIsReleased(t *testing.T) {
 // repair loses no more than this.
 func TestRepairKeepsOthers(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		r.AwaitHolders(t, 3, "k")
+		r, l := heldEverywhere(t)
 		r.Servers[0].Set("k", "another's", ttl)
 		r.Servers[1].ErrorReply("SET", "OOM command not allowed", 1)
 		for range 3 {

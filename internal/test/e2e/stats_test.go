@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -258,14 +256,7 @@ func requireHeard(t *testing.T, r *cluster.Cluster, heard *cluster.HookRecorder)
 func TestLateStats(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		var heard cluster.HookRecorder
-		r := &cluster.Cluster{Servers: cluster.Start(t, 3), Machine: cluster.NewMachine(t)}
-		var left atomic.Int64 // readings until the machine has slept
-		r.Machine.Read = func() {
-			if left.Add(-1) == 0 {
-				r.Machine.Skip(2 * ttl)
-			}
-		}
-		r.Client = cluster.ConnectOn(t, r.Machine, fakeredis.Addrs(r.Servers), cluster.Listening(&heard))
+		r, left := sleeping(t, 3, 2*ttl, cluster.Listening(&heard))
 		for n := range int64(16) {
 			for _, call := range []func(l redlock.Lock, key string){
 				func(_ redlock.Lock, key string) { _, _ = r.TryAcquire(t.Context(), key, ttl) },

@@ -17,6 +17,16 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
+// takeAll takes each of some keys by AcquireAny.
+func (s *stage) takeAll(c *redlock.Client, keys []string) (held []redlock.Lock) {
+	for range keys {
+		l, err := c.AcquireAny(s.ctx, longTTL, keys...)
+		require.NoError(s.T, err)
+		held = append(held, l)
+	}
+	return held
+}
+
 // mined is a context that panics when it is asked for its end, once it is armed.
 type mined struct {
 	context.Context
@@ -34,12 +44,7 @@ func (m *mined) Err() error {
 var choices = []scenario{
 	{"any of several, in one process", 3, func(s *stage) {
 		c, keys := s.Client(), redlock.Permits("s", 3)
-		var held []redlock.Lock
-		for range keys {
-			l, err := c.AcquireAny(s.ctx, longTTL, keys...)
-			require.NoError(s.T, err)
-			held = append(held, l)
-		}
+		held := s.takeAll(c, keys)
 		var waits []*waiting
 		for range 6 {
 			waits = append(waits, s.choose(c, keys[2], keys[0], keys[1]))
@@ -56,12 +61,7 @@ var choices = []scenario{
 	}},
 	{"any of several, of other processes", 3, func(s *stage) {
 		c, keys := s.Client(), redlock.Permits("s", 3)
-		var held []redlock.Lock
-		for range keys {
-			l, err := c.AcquireAny(s.ctx, longTTL, keys...)
-			require.NoError(s.T, err)
-			held = append(held, l)
-		}
+		held := s.takeAll(c, keys)
 		var waits []*waiting
 		for range 3 {
 			waits = append(waits, s.choose(s.Client(), keys...))
