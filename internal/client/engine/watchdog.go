@@ -2,10 +2,6 @@ package engine
 
 import "time"
 
-// maxSkips is how many ticks are left out while a lone caller has the driver lock and reads all replies. A mutex is
-// handed over to a waiting goroutine, and then the caller's next operation would wait for the reader.
-const maxSkips = 3
-
 // watch is the watchdog's goroutine.
 func (d *driver) watch() {
 	defer d.routines.Done()
@@ -17,7 +13,7 @@ func (d *driver) watch() {
 		case <-d.nodes.pulse.stop:
 			return
 		}
-		next, skipped := maxTick, 0
+		next := maxTick
 		tick := func() { next = d.tick() }
 		for next > 0 {
 			timer.Reset(next)
@@ -26,11 +22,6 @@ func (d *driver) watch() {
 			case <-d.nodes.pulse.stop:
 				return
 			}
-			if skipped < maxSkips && d.alone.Load() && d.queue.depth.Load() == 1 {
-				skipped++
-				continue
-			}
-			skipped = 0
 			d.lock.Lock()
 			d.turn(tick)
 			d.lookAfterCaller()
