@@ -85,7 +85,11 @@ func (l *rounds) expire(now clock.Instant) {
 			l.inFlight = l.inFlight[:last]
 		}
 	}
-	l.checkWaiting(scanWaiting, l.nodes.nonvoters())
+	nonvoters := quorum.Set(0)
+	if l.nodes.lacking.Load() { // else an acquire is to find out
+		nonvoters = l.nodes.nonvoters()
+	}
+	l.checkWaiting(scanWaiting, nonvoters)
 }
 
 // checkContexts ends the calls of b with an ended context. A claim takes the call from its round, so no vote can end
