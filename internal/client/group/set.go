@@ -116,8 +116,10 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *Calls, s *hold
 					join(i, by, deniedBy(by), err)
 				}
 			}
-		} else { // no holder has refused it: it stands before others in no line
-			leave(h, err)
+		} else if err == nil {
+			leave(h, nil)
+		} else { // no holder has refused it: it stands before others in no line, and its error may be of another key
+			leave(h, engine.ErrClosed)
 		}
 		g.report(ctx, h, r, places...)
 		if !more {

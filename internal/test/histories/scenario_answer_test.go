@@ -75,6 +75,10 @@ var answers = []scenario{
 		go func() { _, _ = c.AcquireAll(s.ctx, longTTL, "k", other) }()
 		time.Sleep(promptly)
 		for range 5 {
+			go func() {
+				time.Sleep(100 * time.Millisecond)
+				_, _ = c.TryAcquire(s.ctx, other, longTTL) // so the set learns that there is no quorum, while others wait
+			}()
 			ctx, cancel := context.WithTimeout(s.ctx, 300*time.Millisecond)
 			_, err := c.Acquire(ctx, "k", longTTL)
 			cancel()
