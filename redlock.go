@@ -767,8 +767,8 @@ func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 // its caller. A goroutine of the client calls the others, and Attempt and LockLost for an [Op] and extensions in the
 // background, as it does Op.Done: a blocking hook delays others by 20 ms at most; a panic is recovered and logged.
 type Hooks struct {
-	// Attempt is called for each attempt counted by Stats, with the votes on its deciding key. It is not called for a
-	// release without a waiting caller, as by ReleaseAsync and Do.
+	// Attempt is called for each attempt counted by Stats, with the votes on its deciding key. Each call allocates the
+	// text of the key. It is not called for a release without a waiting caller, as by ReleaseAsync and Do.
 	Attempt func(Attempt)
 	// Acquire is called at the end of each Acquire, AcquireAll, AcquireAny and Do that made an attempt.
 	Acquire func(Acquisition)
