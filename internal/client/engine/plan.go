@@ -22,14 +22,14 @@ const (
 // segment is written. Keys are distinguished by hash; two keys with one hash cost a cut and have no other effect.
 type planner struct {
 	seed     maphash.Seed
-	seen     map[uint64]uint8 // the highest class of each key of the segment, by hash
+	seen     keySet
 	lists    [classes]list
 	operands []command.Operand // of the batch being planned
 	deferrer deferrer
 }
 
 func (p *planner) init() {
-	p.seed, p.seen = maphash.MakeSeed(), make(map[uint64]uint8)
+	p.seed = maphash.MakeSeed()
 	p.deferrer.init()
 }
 
@@ -37,7 +37,7 @@ func (p *planner) init() {
 // of them, and returns these. It defers nothing of a list with a key twice, since others would overtake it, or with
 // releases without a waiting caller.
 func (p *planner) plan(b *batch, first *Op, n int, forms []fleet.Form, mayDefer bool) (later list) {
-	clear(p.seen)
+	p.seen.reset(n)
 	for op := first; op != nil; {
 		next := op.next
 		class := uint8(op.Kind.Rank())
@@ -47,13 +47,13 @@ func (p *planner) plan(b *batch, first *Op, n int, forms []fleet.Form, mayDefer 
 		}
 		if n > 1 {
 			hash := maphash.Bytes(p.seed, op.Key)
-			was, again := p.seen[hash]
+			was, again := p.seen.add(hash, class)
 			mayDefer = mayDefer && !again
 			if again && (was > class || was == class && class < acquires) {
 				p.cut(b)
-				clear(p.seen)
+				p.seen.reset(n)
+				p.seen.add(hash, class)
 			}
-			p.seen[hash] = class
 		}
 		p.lists[class].push(op)
 		op = next
@@ -128,4 +128,47 @@ func (d *deferrer) minority(lists *[classes]list) (later list) {
 	d.deferred = fewer
 	later, lists[fewer] = lists[fewer], list{}
 	return later
+}
+
+// keySet remembers the hashes of a segment, and the highest class of each. Resetting it costs nothing: an entry
+// counts only in its own epoch.
+type keySet struct {
+	entries []keyEntry // power of two, at most half full
+	epoch   uint32
+}
+
+type keyEntry struct {
+	hash  uint64
+	epoch uint32
+	class uint8
+}
+
+// reset forgets everything and makes room for n keys.
+func (s *keySet) reset(n int) {
+	size := 64
+	for size < 2*n {
+		size *= 2
+	}
+	s.epoch++
+	if len(s.entries) < size || s.epoch == 0 {
+		s.entries = make([]keyEntry, max(size, len(s.entries)))
+		s.epoch = 1
+	}
+}
+
+// add notes the class for a hash and returns what was noted before.
+func (s *keySet) add(hash uint64, class uint8) (was uint8, again bool) {
+	mask := uint64(len(s.entries) - 1)
+	for i := hash & mask; ; i = (i + 1) & mask {
+		e := &s.entries[i]
+		if e.epoch != s.epoch {
+			*e = keyEntry{hash, s.epoch, class}
+			return 0, false
+		}
+		if e.hash == hash {
+			was = e.class
+			e.class = max(was, class)
+			return was, true
+		}
+	}
 }

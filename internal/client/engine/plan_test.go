@@ -117,3 +117,30 @@ func TestEncodingChangesNothing(t *testing.T) {
 	}
 	require.Greater(t, merged, 500, "hardly anything was merged")
 }
+
+// TestKeySet compares it with a map, over resets, growth, clusters and the end of its
+// epochs: what was noted long ago does not count in an epoch of the same number. Two
+// keys with one hash look like one key that occurs twice.
+func TestKeySet(t *testing.T) {
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 2))
+	var s keySet
+	for i := range 200 {
+		if i == 50 {
+			s.epoch = 1<<32 - 50
+		}
+		n := 1 + rng.IntN(200)
+		s.reset(n)
+		require.NotZero(t, s.epoch, "entries that were never used would count")
+		model := map[uint64]uint8{}
+		for range n {
+			hash, class := uint64(rng.IntN(2*n))<<uint(rng.IntN(2)*32), uint8(rng.IntN(classes))
+			want, again := model[hash]
+			was, got := s.add(hash, class)
+			require.Equal(t, again, got, "seed %d", seed)
+			require.Equal(t, want, was, "seed %d", seed)
+			model[hash] = max(want, class)
+		}
+	}
+	require.Less(t, s.epoch, uint32(1000), "the epochs did not wrap around")
+}
