@@ -11,7 +11,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/client/fleet"
-	"github.com/redlock-go/redlock/internal/test/testkit/manual"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/quorum"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -24,7 +24,7 @@ type scriptedFleet struct {
 	quarantined quorum.Set   // nodes without a vote, a bit each
 	t           *testing.T
 	engine      *Engine
-	clock       *manual.Clock
+	clock       *testkit.Clock
 	nodes       int
 	sent        []*sentBatch
 	down        quorum.Set // nodes without a connection, a bit each
@@ -46,7 +46,7 @@ type sentBatch struct {
 }
 
 func newScripted(t *testing.T, nodes int) *scriptedFleet {
-	p := &scriptedFleet{t: t, nodes: nodes, clock: new(manual.Clock)}
+	p := &scriptedFleet{t: t, nodes: nodes, clock: new(testkit.Clock)}
 	p.engine = New(Config{Clock: p.clock, MaxWaiting: 4, Timeout: 20 * time.Millisecond})
 	attach(p.engine, p)
 	p.engine.callbacks.wake = p.callBack

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/client/fleet"
-	"github.com/redlock-go/redlock/internal/test/testkit/manual"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
 	"github.com/redlock-go/redlock/resp"
@@ -89,7 +89,7 @@ func TestCountedVotes(t *testing.T) {
 	const nodes, n = 5, 7
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		e := New(Config{Clock: new(manual.Clock), MaxWaiting: n, Timeout: time.Second})
+		e := New(Config{Clock: new(testkit.Clock), MaxWaiting: n, Timeout: time.Second})
 		attach(e, newScripted(t, nodes))
 		var all [2]*batch // of which the first counts
 		for i := range all {

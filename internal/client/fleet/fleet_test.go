@@ -13,7 +13,6 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/test/testkit"
-	"github.com/redlock-go/redlock/internal/test/testkit/manual"
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/resp"
@@ -42,7 +41,7 @@ type testFleet struct {
 	*Fleet
 	t     *testing.T
 	lock  sync.Mutex
-	clock *manual.Clock
+	clock *testkit.Clock
 	peers []*scripted.Server
 	wires []*scripted.Conn // by node, since the last up
 	sent  []*ledger
@@ -50,7 +49,7 @@ type testFleet struct {
 
 func newTestFleet(t *testing.T, portable bool, peers []*scripted.Server, set ...func(*Config)) *testFleet {
 	t.Helper()
-	r := &testFleet{t: t, clock: new(manual.Clock), peers: peers, wires: make([]*scripted.Conn, len(peers))}
+	r := &testFleet{t: t, clock: new(testkit.Clock), peers: peers, wires: make([]*scripted.Conn, len(peers))}
 	cfg := Config{
 		Portable:    portable,
 		DialTimeout: testkit.Patience,

@@ -6,13 +6,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
-	"github.com/redlock-go/redlock/internal/test/testkit/manual"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
 // TestLateReleases: locks that are released long after they have ended leave nothing behind, although no call
 // asks for the count.
 func TestLateReleases(t *testing.T) {
-	var now manual.Clock
+	var now testkit.Clock
 	x := expiries{clock: &now}
 	const (
 		each = 1 << grain

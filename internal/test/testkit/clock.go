@@ -1,5 +1,4 @@
-// Package manual has a clock moved by hand.
-package manual
+package testkit
 
 import (
 	"sync/atomic"
