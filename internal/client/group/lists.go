@@ -31,7 +31,7 @@ func parse(nodes, nextNodes []string, in Lists) (m Members, addresses []conn.Add
 	if addresses, err = conn.ParseAddresses(nodes); err != nil {
 		return m, nil, err
 	}
-	m.Now = quorum.Majority(1<<len(nodes) - 1)
+	m.Now = quorum.Majority(quorum.First(len(nodes)))
 	if m.Quorum = m.Now; len(nextNodes) == 0 {
 		return m, addresses, nil
 	}

@@ -71,7 +71,7 @@ func (r *Rejoin) Fleet() string {
 
 // Unread is the nodes still to be read, if need be.
 func (r *Rejoin) Unread() quorum.Set {
-	return r.fleet.Nodes() &^ (r.read.All() | 1<<r.node)
+	return r.fleet.Nodes() &^ (r.read.All() | quorum.Only(r.node))
 }
 
 // Noticed takes the reply to NOTICE, or any later word of the node about its marker. received is a
