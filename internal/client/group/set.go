@@ -78,15 +78,15 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *Calls, s *hold
 	stands := func() bool {
 		return slices.ContainsFunc(places, func(w *waiting.Waiter) bool { return w != nil })
 	}
-	leave := func(h Handle, err error) {
+	leave := func(h Handle) {
 		for i, w := range places {
 			if w != nil {
-				w.Left(h.hold, err)
+				w.Left(h.hold)
 				places[i] = nil
 			}
 		}
 	}
-	defer func() { leave(Handle{}, engine.ErrClosed) }() // it waits no longer, or a panic has ended it
+	defer func() { leave(Handle{}) }() // it waits no longer, or a panic has ended it
 	for i, key := range s.More.Keys {
 		if g.at(s.More, i).lines.IsContended(key) {
 			join(i, c.First(), 0, nil)
@@ -116,10 +116,8 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *Calls, s *hold
 					join(i, by, deniedBy(by), err)
 				}
 			}
-		} else if err == nil {
-			leave(h, nil)
-		} else { // no holder has refused it: it stands before others in no line, and its error may be of another key
-			leave(h, engine.ErrClosed)
+		} else { // it has won; or no holder has refused it, and it stands before others in no line
+			leave(h)
 		}
 		g.report(ctx, h, r, places...)
 		if !more {

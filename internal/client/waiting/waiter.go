@@ -382,10 +382,11 @@ func KeepTurns(all []*Waiter) {
 	}
 }
 
-// Left notes the end of the attempts of w, and leaves. The last one ended with err and brought h.
-func (w *Waiter) Left(h holding.Hold, err error) {
-	if w.acts != nil {
-		w.Attempted(h, 0, err)
+// Left leaves, with the lock of h if the last attempt of w has brought it. How a vain attempt ended says nothing to the
+// line: the caller wants other keys too.
+func (w *Waiter) Left(h holding.Hold) {
+	if w.acts != nil && !h.IsZero() {
+		w.Attempted(h, 0, nil)
 	}
 	w.Leave()
 }
