@@ -12,7 +12,7 @@ import (
 // the lock. Then the reader goes on. Without a bound a submitter might drive for others for ever.
 const maxTurns = 4
 
-// driver is who sends and reads: one goroutine at a time, the holder of its lock.
+// driver sends and reads. It is one goroutine at a time, the holder of its lock.
 type driver struct {
 	peers     *Peers
 	onPanic   func(v any, stack []byte)

@@ -87,7 +87,7 @@ type Client struct {
 
 	mu     sync.Mutex
 	nodes  [quorum.MaxNodes]seen
-	memory fencing.Memory // who remembers, by their markers
+	memory fencing.Memory // the nodes with their tokens, by their markers
 }
 
 // seen is what is known of a node.

@@ -325,7 +325,7 @@ func (h Hold) ShowToken() {
 	}
 }
 
-// Pass ends h and begins the Hold of the next holder, who has asked for ttl and renews by it: the nodes see one long
+// Pass ends h and begins the Hold of the next holder, for the ttl of its own and renewed by it: the nodes see one long
 // hold. It returns when validity ends. If not ok, the lock stays: less than 7/8 of ttl is left, or more than all of
 // it; the lock may be in other hands or is lost; or it was passed on often enough.
 func (h Hold) Pass(now clock.Instant, ttl time.Duration) (next Hold, until clock.Instant, ok bool) {

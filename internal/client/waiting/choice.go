@@ -163,7 +163,7 @@ func (c *Choice) addIdle(d int64) {
 	}
 }
 
-// serve has give give a turn or a lock to the first idle caller, who then is busy, and reports whether it did. All of it
+// serve has give give a turn or a lock to the first idle caller, busy from then on, and reports whether it did. All of it
 // is one step: a caller that leaves comes before it, or finds what it was given.
 func (c *Choice) serve(give func(o *Chooser) bool) bool {
 	c.mu.Lock()

@@ -346,7 +346,7 @@ func (c *Contender) Refused(s *Surroundings, denied quorum.Set) {
 	c.asks = false
 }
 
-// Asked reports that the nodes were asked just now, for a caller who waits for other keys too.
+// Asked reports that the nodes were asked just now, for a caller of several keys.
 func (c *Contender) Asked(s *Surroundings) {
 	c.poll = s.Now.Add(s.Pause)
 	c.ask = max(c.ask, c.poll)

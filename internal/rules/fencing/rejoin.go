@@ -23,7 +23,7 @@ type Rejoin struct {
 	Nonce string        // everything after NOTICE is bound to it
 	Due   clock.Instant // when the quarantine ends
 	Floor Token         // the largest token learned
-	Given string        // what the marker is to name, by an operator, who gives the floor too: nothing is read
+	Given string        // what the marker is to name, by an operator. The floor is given too: nothing is read
 
 	fleet Fleet
 	node  int

@@ -57,5 +57,5 @@ func (c *conn) fail(r *session.Reply, key string, err error) {
 // settings are the names of the library's settings, and those of the server's.
 var settings = strings.NewReplacer("(NodeTimeout)", "(-node-timeout)", "MaxTTL", "-max-ttl", "(Config.Fenced)", "(-fenced)", "Config.", "")
 
-// text is the library's text without its name, for a reader who knows the command alone.
+// text is the library's text without its name: its readers know the command alone.
 func text(err error) string { return settings.Replace(strings.TrimPrefix(err.Error(), "redlock: ")) }
