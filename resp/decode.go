@@ -17,8 +17,6 @@ type Decoder struct {
 	seen   int            // offset up to which its line has been searched
 	spare  int            // elements left of Limits.Elements
 	todo   [1 + MaxDepth]int32
-
-	skipper skipper
 }
 
 // Frequent frames, recognised by their last four bytes.
@@ -80,12 +78,10 @@ func (d *Decoder) smallArray(buf []byte, v *Value) int {
 	return end + 2 + size
 }
 
-// Reset forgets an incomplete or malformed frame: the next call of Decode or Skip
-// begins a new one. The Limits stay.
+// Reset forgets an incomplete or malformed frame: the next call of Decode begins a new one. The Limits stay.
 func (d *Decoder) Reset() {
 	d.busy = false
 	d.failed = nil
-	d.skipper = skipper{}
 }
 
 // decode is Decode for all frames. It reads one head after the other; todo

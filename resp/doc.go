@@ -51,6 +51,5 @@
 // # What is promised
 //
 // A proxy can be written with this package alone, as the example shows: it decodes and encodes commands and replies
-// of every kind, and skips frames too large to keep. A frame accepted today stays accepted, and no input makes Decode
-// or Skip allocate, recurse or panic.
+// of every kind. A frame accepted today stays accepted, and no input makes Decode allocate, recurse or panic.
 package resp

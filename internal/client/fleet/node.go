@@ -49,13 +49,12 @@ type node struct {
 	opening  *Batch        // the first batch on sock, sent by OnUp; nil if there was none, or it was answered
 	progress clock.Instant // when it last sent a byte of a reply, or was sent a batch while it owed nothing
 
-	in       []byte
-	r, w     int // in[r:w] was read, and waits to be decoded
-	decoder  resp.Decoder
-	value    resp.Value
-	skipping bool          // inside a push too large for the decoder or for in
-	pushes   int           // pushes it may send now
-	pushed   clock.Instant // when it had used up the earlier ones
+	in      []byte
+	r, w    int // in[r:w] was read, and waits to be decoded
+	decoder resp.Decoder
+	value   resp.Value
+	pushes  int           // pushes it may send now
+	pushed  clock.Instant // when it had used up the earlier ones
 }
 
 func newNode(f *Fleet, index int, addr conn.Address) *node {
@@ -80,7 +79,7 @@ func (n *node) up(s sock, id identity, attempt int) {
 	n.history.connects++
 	n.owed = inflight{ring: n.owed.ring}
 	n.opening = nil
-	n.r, n.w, n.skipping = 0, 0, false
+	n.r, n.w = 0, 0
 	n.pushes, n.pushed = firstPushes, n.since
 	n.decoder.Reset()
 	n.decoder.Limits = resp.Limits{Line: 1 << 10, Bulk: maxBulk, Elements: 1 << 10, Depth: 4}
@@ -204,12 +203,6 @@ func (n *node) receive(now clock.Instant) {
 // decode hands on every whole reply in the buffer and keeps the rest at its start.
 func (n *node) decode(now clock.Instant) {
 	for n.r < n.w && n.fault == nil {
-		if n.skipping {
-			if n.skip() {
-				continue
-			}
-			break
-		}
 		kind := resp.Kind(n.in[n.r])
 		pushed := kind == resp.Push
 		b := n.owed.oldest()
@@ -239,9 +232,7 @@ func (n *node) decode(now clock.Instant) {
 			err = conn.ErrOversized
 		}
 		if err != nil {
-			if n.fault = err; pushed && n.id.resp3 {
-				n.beginSkip()
-			}
+			n.fault = err
 			continue
 		}
 		n.r += k

@@ -42,26 +42,3 @@ func (n *node) push() {
 		on(n.index, &n.value)
 	}
 }
-
-// beginSkip is called with a push at in[r], refused by the decoder. A large one can be valid: a server that drops all
-// its keys names many at once. It is a fault of the connection only if Skip finds it malformed.
-func (n *node) beginSkip() {
-	n.fault = nil
-	n.decoder.Reset()
-	n.skipping = true
-}
-
-// skip reads over bytes of a push. It returns false if it needs more of them.
-func (n *node) skip() bool {
-	k, err := n.decoder.Skip(n.in[n.r:n.w])
-	n.r += k
-	switch err {
-	case nil:
-		n.skipping = false
-	case resp.ErrIncomplete:
-		return false
-	default:
-		n.fault = err
-	}
-	return true
-}
