@@ -10,8 +10,6 @@
 package main
 
 import (
-	"os"
-
 	"github.com/redlock-go/redlock/bench/floor"
 	"github.com/redlock-go/redlock/bench/growth"
 	"github.com/redlock-go/redlock/bench/harness"
@@ -29,12 +27,12 @@ func main() {
 			"pair: one acquire and one release of one lock; a pair counts when its last reply has arrived inside the window",
 			"floor-goroutines: the floor with a goroutine that parks for each lock, the limit of a blocking call",
 			"floor-obliged: the same with a token, commands, votes, the clock and the context of each lock, the limit of a blocking lock client",
-			"all clients share the machine with the servers, and one that needs less CPU leaves more to them",
+			"what a client costs is its CPU for a pair, and what it adds is latency above the floor; the servers decide how many pairs there are a second, unless they and the clients are together: then a client that needs less leaves more to them",
 		},
 		Suite: harness.Suite{
 			Drivers:  []string{"redlock", "redlock-portable", "floor", "floor-goroutines"},
 			Sections: append(harness.Sections("1,64,512", "1,64"), harness.OwnSections()...),
 		},
 	}
-	os.Exit(program.Main(os.Args[1:], os.Stdout, os.Stderr))
+	program.Execute()
 }

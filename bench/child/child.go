@@ -26,6 +26,11 @@ type Process struct {
 // Start starts a child that finds the value in its environment, and returns the
 // lines that it prints first. The program must call [Serve] before all else.
 func Start(env, value string, lines int) (*Process, []string, error) {
+	return StartBy((*exec.Cmd).Start, env, value, lines)
+}
+
+// StartBy is Start where start starts the process, on chosen processors for instance.
+func StartBy(start func(*exec.Cmd) error, env, value string, lines int) (*Process, []string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, err
@@ -43,7 +48,7 @@ func Start(env, value string, lines int) (*Process, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := p.cmd.Start(); err != nil {
+	if err := start(p.cmd); err != nil {
 		return nil, nil, err
 	}
 	p.answers = bufio.NewScanner(stdout)

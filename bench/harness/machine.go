@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock/bench/place"
 	"github.com/redlock-go/redlock/bench/result"
 )
 
@@ -23,7 +24,7 @@ const greeting = time.Second
 // describeMachine names what a figure depends on besides the code.
 func describeMachine() string {
 	return fmt.Sprintf("%s, %d cores, %s, %s, GOMAXPROCS %d",
-		cpuModel(), runtime.NumCPU(), kernel(), runtime.Version(), runtime.GOMAXPROCS(0))
+		cpuModel(), max(place.Processors(), runtime.NumCPU()), kernel(), runtime.Version(), runtime.GOMAXPROCS(0))
 }
 
 // cpuModel is the name of the processor, or its architecture if the system has no name.

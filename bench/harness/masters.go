@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/redlock-go/redlock/bench/child"
+	"github.com/redlock-go/redlock/bench/place"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 )
 
@@ -15,7 +16,7 @@ const mastersEnv = "REDLOCK_BENCH_MASTERS"
 
 // startMasters starts n embedded masters, and returns their addresses.
 func startMasters(n int) (*child.Process, []string, error) {
-	p, addrs, err := child.Start(mastersEnv, strconv.Itoa(n), n)
+	p, addrs, err := child.StartBy(place.Serve, mastersEnv, strconv.Itoa(n), n)
 	if err != nil {
 		err = fmt.Errorf("embedded masters: %w", err)
 	}

@@ -58,6 +58,7 @@ type Options struct {
 	Once        bool
 	Suite       []string // sections
 	Render      []string // files, in place of measuring
+	Together    bool     // servers and clients share the processors
 	Out         string   // directory
 	SVG         string   // file
 	CPUProfile  string   // file
@@ -106,6 +107,7 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 		sections := append([]string{all}, p.Suite.names()...)
 		listVar(fs, &o.Suite, "suite", "", "go through sections, a `list` of "+join(sections)+"; -rounds 3 -d 1s -warmup 300ms unless given", oneOf(sections))
 	}
+	fs.BoolVar(&o.Together, "together", false, "have servers and clients share all processors; else, on Linux, each have a half of them")
 	fs.StringVar(&o.Out, "o", "", "write results.jsonl, README.md and a picture of each section to `directory`")
 	fs.StringVar(&o.SVG, "svg", "", "write the picture of the first section, pairs/s and CPU, to `file`")
 	fs.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of the clients, for go tool pprof, to `file`")

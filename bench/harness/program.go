@@ -12,6 +12,7 @@ import (
 	"runtime/pprof"
 	"time"
 
+	"github.com/redlock-go/redlock/bench/place"
 	"github.com/redlock-go/redlock/bench/proxy"
 	"github.com/redlock-go/redlock/bench/result"
 )
@@ -33,12 +34,33 @@ type Program struct {
 	Suite Suite
 }
 
-// Main reads the command line, measures, has the results shown, and returns the
-// exit code: 2 for a bad command line, 1 for anything else that failed.
-func (p Program) Main(args []string, stdout, stderr io.Writer) int {
+// Execute is the whole of a program: it gives itself the clients' half of the processors, does what the command line
+// says, and exits.
+func (p Program) Execute() {
+	p.serve()
+	opts, err := ParseOptions(os.Args[1:], p, io.Discard)
+	switch {
+	case err != nil || len(opts.Render) > 0:
+	case opts.Together:
+		place.Together()
+	default:
+		if err := place.Separate(); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: processors apart:", err)
+		}
+	}
+	os.Exit(p.Main(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// serve is another process of the benchmark, if this one was started for that.
+func (p Program) serve() {
 	p.ServeIfContender()
 	ServeIfMasters()
 	proxy.ServeIfProxy()
+}
+
+// Main reads the command line, measures, has the results shown, and returns the
+// exit code: 2 for a bad command line, 1 for anything else that failed.
+func (p Program) Main(args []string, stdout, stderr io.Writer) int {
 	opts, err := ParseOptions(args, p, stdout)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0

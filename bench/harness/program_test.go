@@ -23,8 +23,14 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
+// whole makes the test binary a whole program.
+const whole = "REDLOCK_BENCH_TEST_PROGRAM"
+
 func TestMain(m *testing.M) {
 	testkit.ChildrenEndAtOnce()
+	if os.Getenv(whole) != "" {
+		contenders.Execute()
+	}
 	contenders.ServeIfContender()
 	ServeIfMasters()
 	proxy.ServeIfProxy()

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/redlock-go/redlock/bench/place"
 	"github.com/redlock-go/redlock/bench/result"
 )
 
@@ -19,6 +20,7 @@ func newHead(ctx context.Context, opts Options, servers []result.Server, section
 		Args:    section.Args,
 		Shows:   section.Shows,
 		Machine: describeMachine(),
+		Place:   place.Describe(len(opts.Nodes) > 0),
 		Commit:  commit(ctx),
 		Date:    time.Now().UTC().Truncate(time.Second),
 		Method: fmt.Sprintf("%v after %v of warm-up, TTL %v, keys of %s bytes",

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/bench/child"
+	"github.com/redlock-go/redlock/bench/place"
 	"github.com/redlock-go/redlock/bench/proxy"
 	"github.com/redlock-go/redlock/bench/result"
 	"github.com/redlock-go/redlock/internal/test/realredis"
@@ -39,7 +40,7 @@ func open(opts Options) (*site, error) {
 	switch {
 	case len(opts.Nodes) > 0:
 	case opts.Redis:
-		if s.fleet, err = realredis.Launch(n, realredis.Options{Kind: opts.Server}); err == nil {
+		if s.fleet, err = realredis.Launch(n, realredis.Options{Kind: opts.Server, Start: place.Serve}); err == nil {
 			s.addrs = s.fleet.Addrs()
 		}
 	default:

@@ -10,8 +10,6 @@
 package main
 
 import (
-	"os"
-
 	"github.com/redlock-go/redlock/bench/harness"
 	"github.com/redlock-go/redlock/bench/peers/drivers"
 )
@@ -24,5 +22,5 @@ func main() {
 		Notes:   notes(),
 		Suite:   harness.Suite{Sections: harness.Sections("1,64", "64")},
 	}
-	os.Exit(program.Main(os.Args[1:], os.Stdout, os.Stderr))
+	program.Execute()
 }

@@ -10,7 +10,7 @@ import (
 func notes() []string {
 	return []string{
 		"pair: one acquire and one release of one lock; every driver has the same keys, TTL, servers and window, and they take turns within each round",
-		"all clients share the machine with the servers and compete with them for its cores: a client that needs less CPU leaves more to the servers, which is part of what is measured; with a machine for each, the differences in throughput would be smaller",
+		"what a client costs is its CPU for a pair; its servers have processors of their own, unless all are together: then a client that needs less CPU leaves more to them",
 		"floor-goroutines: the floor with a goroutine that parks for each lock, the limit of a blocking call",
 		"goredis, redigo: a pool with one connection for each worker and node, all open before anything is counted (with WithFailFast three more for each, at least 64 and at most 512); rueidis pipelines on its own few connections",
 		"timeouts of 500 ms for dials, reads and writes of every peer, which is what redsync gives a node for this TTL; repeats by the client libraries are off, as a lock must not be set twice; their logs are off",

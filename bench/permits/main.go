@@ -22,6 +22,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/bench/child"
+	"github.com/redlock-go/redlock/bench/place"
 )
 
 const (
@@ -41,7 +42,14 @@ func main() {
 	d := flag.Duration("d", 20*time.Second, "how long")
 	hold := flag.Duration("hold", 0, "rate: work under a permit")
 	processes := flag.Int("processes", 1, "rate: that share the callers")
+	together := flag.Bool("together", false, "use all processors, and not a half of them")
 	flag.Parse()
+	if *together {
+		place.Together()
+	} else if err := place.Separate(); err != nil {
+		log.Print(err)
+	}
+	fmt.Println(place.Describe(true))
 	var err error
 	switch flag.Arg(0) {
 	case "handover":

@@ -1,7 +1,7 @@
 // Package proxy is the network between the clients of a benchmark and its masters: it makes
 // round trips longer, and breaks single nodes in ways that their own process cannot.
 //
-// It runs in another process, so that its CPU is not counted as the client's. Each
+// It runs in another process, on the processors of the servers, so that its CPU is not counted as the client's. Each
 // direction of a connection has a goroutine that reads, and one that writes what it has read
 // when its time has come. Latency is added to everything in flight, and throughput is not
 // limited by it.
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/bench/child"
+	"github.com/redlock-go/redlock/bench/place"
 )
 
 // proxyEnv makes a copy of this binary the proxy, and names the masters.
@@ -29,7 +30,7 @@ type Proxy struct {
 // Start runs this binary once more, as a proxy before the backends. The program must call
 // [ServeIfProxy] first.
 func Start(backends []string) (*Proxy, error) {
-	process, addrs, err := child.Start(proxyEnv, strings.Join(backends, ","), len(backends))
+	process, addrs, err := child.StartBy(place.Serve, proxyEnv, strings.Join(backends, ","), len(backends))
 	if err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}

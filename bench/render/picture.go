@@ -144,7 +144,7 @@ func Picture(run *result.Run) []byte {
 	c.text(marginLeft, 24, "title", "One acquire and one release: how many a second, and what a pair costs the client")
 	c.text(marginLeft, 42, "soft", fmt.Sprintf("%s; %s", rest, servers(run.Head)))
 	c.text(marginLeft, 58, "soft", fmt.Sprintf("commit %s, %s; medians of %d, bands are lowest to highest", run.Commit, run.Date.Format(time.DateOnly), run.Rounds))
-	c.text(marginLeft, 74, "soft", "client and servers on "+run.Machine)
+	c.text(marginLeft, 74, "soft", run.Machine+"; "+place(run.Head))
 	for i, name := range pictured {
 		p := newPanel(named(name), groups, rows, axis)
 		p.x = panelWidth * float64(i)

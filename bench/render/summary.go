@@ -46,7 +46,7 @@ func summarize(w io.Writer, runs []*result.Run) {
 	if slices.ContainsFunc(runs, func(r *result.Run) bool { return slices.Contains(r.Drivers, yardstick) }) {
 		fmt.Fprintf(w, "The *floor* is %s.\n\n", Yardstick)
 	}
-	fmt.Fprintf(w, "* machine: %s\n* servers: %s, unless a section has others\n* commit %s, %s, unless a section has others\n", first.Machine, servers(first.Head), first.Commit, first.Date.Format(time.DateOnly))
+	fmt.Fprintf(w, "* machine: %s\n* processors: %s, unless a section has others\n* servers: %s, unless a section has others\n* commit %s, %s, unless a section has others\n", first.Machine, place(first.Head), servers(first.Head), first.Commit, first.Date.Format(time.DateOnly))
 	fmt.Fprintf(w, "* each figure: %s; the drivers took turns\n* in parentheses: the lowest and the highest round\n", method(first.Head))
 	for _, s := range first.Servers {
 		if s.Down != "" {
@@ -96,6 +96,9 @@ func section(w io.Writer, run, first *result.Run) {
 	}
 	if s := servers(run.Head); s != "" && s != servers(first.Head) {
 		how = append(how, s)
+	}
+	if place(run.Head) != place(first.Head) {
+		how = append(how, place(run.Head))
 	}
 	if run.Commit != first.Commit || run.Date.Format(time.DateOnly) != first.Date.Format(time.DateOnly) {
 		how = append(how, fmt.Sprintf("commit %s, %s", run.Commit, run.Date.Format(time.DateOnly)))

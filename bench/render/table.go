@@ -18,7 +18,7 @@ func Head(w io.Writer, h result.Head) {
 	if h.Title != "" {
 		fmt.Fprintf(w, "\n== %s: %s\n", h.Section, h.Title)
 	}
-	fmt.Fprintf(w, "machine  %s\nservers  %s\n", h.Machine, cmp.Or(servers(h), "none"))
+	fmt.Fprintf(w, "machine  %s\nplace    %s\nservers  %s\n", h.Machine, place(h), cmp.Or(servers(h), "none"))
 	for _, s := range h.Servers {
 		if s.Down != "" {
 			fmt.Fprintf(w, "         %s is down: %s\n", s.Addr, oneLine(s.Down))
@@ -29,6 +29,9 @@ func Head(w io.Writer, h result.Head) {
 		fmt.Fprintf(w, "floor    %s\n", Yardstick)
 	}
 }
+
+// place says who had which processors. Results without it are of a time when all shared them.
+func place(h result.Head) string { return cmp.Or(h.Place, "together") }
 
 // method describes how a figure was made.
 func method(h result.Head) string { return fmt.Sprintf("medians of %d, each %s", h.Rounds, h.Method) }

@@ -24,6 +24,7 @@ type Head struct {
 	Args    string    `json:"args,omitempty"`  // of the section
 	Shows   []string  `json:"shows,omitempty"` // measures, each a table of the summary
 	Machine string    `json:"machine"`
+	Place   string    `json:"place,omitempty"` // who has which processors
 	Commit  string    `json:"commit"`
 	Date    time.Time `json:"date"`
 	Method  string    `json:"method"`

@@ -2,6 +2,7 @@ package realredis
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -28,6 +29,8 @@ type Options struct {
 	// Persistent makes the server write each change to disk before it answers it, and keep its data
 	// over a restart.
 	Persistent bool
+	// Start starts the process, on chosen processors for instance; cmd.Start if nil.
+	Start func(cmd *exec.Cmd) error
 }
 
 // TLS is the material of a TLS server, all of it in PEM.

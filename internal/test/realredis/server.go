@@ -161,7 +161,11 @@ func (s *Server) run(goodEnough func(string) bool, more ...string) error {
 	cmd := exec.Command(s.command[0], args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	s.cmd, s.exited = cmd, make(chan struct{})
-	if err := supervise(cmd, s.exited); err != nil {
+	start := s.opts.Start
+	if start == nil {
+		start = (*exec.Cmd).Start
+	}
+	if err := supervise(cmd, start, s.exited); err != nil {
 		return fmt.Errorf("realredis: %w", err)
 	}
 	if err := s.await(goodEnough); err != nil {
