@@ -48,10 +48,10 @@ const (
 // Config configures a client. Only Nodes, or Groups, is required; a zero field means its default.
 type Config struct {
 	// Nodes are the masters, each as "host:port" or a URL: redis://user:password@host:port/database, rediss:// for
-	// TLS, or unix:///path/to/socket. A password in a URL writes /, ?, # and % as %2F, %3F, %23 and %25. The masters
-	// must be independent: not replicas, not a cluster. An odd number is best. A URL ending in ?persistent=yes
-	// declares a node that forgets nothing in a restart (appendonly yes, appendfsync always). The quarantine after restarts does
-	// not apply to it: see MaxTTL.
+	// TLS, valkey:// and valkeys:// likewise, or unix:///path/to/socket. A password in a URL writes /, ?, # and % as
+	// %2F, %3F, %23 and %25. The masters must be independent: not replicas, not a cluster. An odd number is best. A URL
+	// ending in ?persistent=yes declares a node that forgets nothing in a restart (appendonly yes, appendfsync always).
+	// The quarantine after restarts does not apply to it: see MaxTTL.
 	Nodes []string
 	// NextNodes are the nodes after a change. While they are set, each lock needs a quorum of Nodes and one of
 	// NextNodes. A node of both is asked once, and counts in both; write it alike. Clients exclude each other if they
@@ -75,9 +75,10 @@ type Config struct {
 	// nodes or change. Nil means TLS. It must not block.
 	TLSFor func(node string) *tls.Config
 	// Credentials, if set, is called at every dial with the node's host and port, or path. Its result replaces the
-	// login of the URL and is not kept. It must return when ctx ends.
+	// login of the URL and is not kept. It must return when ctx ends, after 10 s: DialTimeout does not count its time.
 	Credentials func(ctx context.Context, node string) (user, password string, err error)
-	// Dialer, if set, opens the connections ("tcp" or "unix"), as Portable. It must return when ctx ends.
+	// Dialer, if set, opens the connections ("tcp" or "unix"), as Portable. It is given the name of a node, and must
+	// return when ctx ends.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Name identifies the client, such as host and process: in CLIENT LIST of the nodes, and beside the token
 	// of each lock, for Inspect. At most 128 bytes of printable ASCII without spaces. Default: none.
@@ -93,7 +94,9 @@ type Config struct {
 	// NodeTimeout once more for each 256 operations under way, or as long as the operation has waited to be sent, if
 	// that is longer; 20 times NodeTimeout at most. Default: TTL/20, at most 50 ms.
 	NodeTimeout time.Duration
-	DialTimeout time.Duration // bounds connecting and the handshake. Default: 1 s
+	// DialTimeout bounds connecting and the handshake, for each address of a name: these are tried one after another,
+	// begun 250 ms apart. Default: 1 s.
+	DialTimeout time.Duration
 	// StallTimeout is how long a node may owe replies in silence before it is dialed again. Default: 1 s.
 	StallTimeout time.Duration
 	MaxWaiting   int   // bounds the operations waiting to be sent to a group; more fail with ErrBusy. Default: 65536

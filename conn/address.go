@@ -60,8 +60,8 @@ func parseAddress(s string) (Address, error) {
 	}
 	database := strings.Trim(u.Path, "/")
 	switch u.Scheme {
-	case "redis", "rediss":
-		a.TLS = u.Scheme == "rediss"
+	case "redis", "rediss", "valkey", "valkeys":
+		a.TLS = u.Scheme == "rediss" || u.Scheme == "valkeys"
 		if a.Host, err = hostPort(u.Host); err != nil {
 			return Address{}, err
 		}
@@ -71,7 +71,7 @@ func parseAddress(s string) (Address, error) {
 			return Address{}, errors.New("unix address needs an absolute path: unix:///path/to/socket")
 		}
 	default:
-		return Address{}, errors.New("address scheme is none of redis, rediss and unix")
+		return Address{}, errors.New("address scheme is none of redis, rediss, valkey, valkeys and unix")
 	}
 	if u.Fragment != "" {
 		return Address{}, errors.New("address has a #, which a password holds as %23")
@@ -109,7 +109,7 @@ func parseAddress(s string) (Address, error) {
 //
 //	host:port   host   [::1]:6379
 //	redis://[user[:password]@]host[:port][/database]
-//	rediss://…  the same over TLS
+//	rediss://…  the same over TLS; valkey:// and valkeys:// are other spellings of the two
 //	unix:///path/to/socket[?db=database]   unix://user:password@/path
 //
 // A URL may end in ?persistent=yes, to set Persistent. Two addresses of one server are an error, with any database:

@@ -33,6 +33,8 @@ func TestParseAddress(t *testing.T) {
 		"redis://us%40er:p%2Fw%3A%40@h":            {"tcp", "h:6379", false, 0, "us@er", "p/w:@"},
 		"rediss://user:pw@h:6380/15":               {"tcp", "h:6380", true, 15, "user", "pw"},
 		"rediss://[2001:DB8::1]:6380":              {"tcp", "[2001:db8::1]:6380", true, 0, "", ""},
+		"valkey://user:pw@h:1/2":                   {"tcp", "h:1", false, 2, "user", "pw"},
+		"valkeys://h":                              {"tcp", "h:6379", true, 0, "", ""},
 		"REDIS://h":                                {"tcp", "h:6379", false, 0, "", ""},
 		"unix:///run/redis.sock":                   {"unix", "/run/redis.sock", false, 0, "", ""},
 		"unix://user:pw@/Run/Redis%20A.sock":       {"unix", "/Run/Redis A.sock", false, 0, "user", "pw"},

@@ -44,6 +44,8 @@ var (
 	ErrRefused = errors.New("conn: server refuses a command of the handshake")
 	// ErrUntrusted refuses a server by its certificate.
 	ErrUntrusted = errors.New("conn: server's certificate is not trusted")
+	// ErrRejected is the refusal of our TLS handshake by the server: of the client's certificate, or of having none.
+	ErrRejected = errors.New("conn: server refuses the TLS handshake: it may want a client's certificate that it trusts")
 	// ErrNotTLS refuses a rediss:// node that answers in the clear.
 	ErrNotTLS = errors.New("conn: does not speak TLS: not the server's TLS port, or redis:// is meant")
 

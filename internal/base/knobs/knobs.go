@@ -4,7 +4,9 @@
 package knobs
 
 import (
+	"context"
 	"io"
+	"net/netip"
 	"reflect"
 	"time"
 )
@@ -22,6 +24,8 @@ type Knobs struct {
 	// MaxInFlight bounds the replies owed by a node. Default: 65536. Queries of waiting callers
 	// have a quarter more.
 	MaxInFlight int
+	// Lookup returns the addresses of a name in place of the system's resolver, also for a Dialer.
+	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
 // Value returns the knobs, or their defaults.

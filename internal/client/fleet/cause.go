@@ -66,7 +66,11 @@ func nameless(err error) string {
 	return strings.Replace(text, op.Error(), short, 1)
 }
 
-// outOfTime is the error of a dial out of time, with its time limit.
-func outOfTime(err error, bound time.Duration) error {
-	return &cause{fmt.Sprintf("no answer within %v (DialTimeout): %s", bound, nameless(err)), err, ofContexts}
+// outOfTime is the error of a step of a dial out of time, with its time limit.
+func outOfTime(bound time.Duration, step string) error {
+	text := fmt.Sprintf("no answer within %v", bound)
+	if step != "" {
+		text = fmt.Sprintf("no answer within %v (DialTimeout) to %s", bound, step)
+	}
+	return &cause{text, os.ErrDeadlineExceeded, nil}
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -47,7 +48,9 @@ type Config struct {
 	Credentials               func(ctx context.Context, addr string) (user, password string, err error)
 	Dialer                    func(ctx context.Context, network, addr string) (net.Conn, error)
 	DialTimeout, StallTimeout time.Duration
-	Name                      string // as servers take it
+	// Lookup returns the addresses of a name, in place of the system's resolver, also for a Dialer.
+	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	Name   string // as servers take it
 
 	// MaxInFlight is how many replies one connection may owe before it is
 	// closed. A connection that owes none is sent a batch of any size.

@@ -1,12 +1,9 @@
 package fleet
 
 import (
-	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
-	"runtime"
 	"sync"
 	"time"
 
@@ -30,8 +27,10 @@ func (f *Fleet) dial(index, attempt int) {
 		nc, id, err := d.connect()
 		f.lock.Lock()
 		before := n.id
+		var several bool
 		if err == nil {
 			err = f.adopt(n, nc, id, attempt)
+			several = err == nil && n.leadsToSeveral(before.runID)
 		}
 		closed := f.closed
 		if err != nil && !closed {
@@ -43,7 +42,7 @@ func (f *Fleet) dial(index, attempt int) {
 		cause = n.cause
 		f.lock.Unlock()
 		if err == nil {
-			f.warn(n, id, before)
+			f.warn(n, id, before, several)
 		}
 		if attempt == 0 {
 			f.first.Done()
@@ -55,13 +54,16 @@ func (f *Fleet) dial(index, attempt int) {
 }
 
 // warn logs a node that may drop keys before their time, once for each server process at an address, and one without
-// a run_id at every connect. before is the identity from the last connection. A logger is user code: it is called
-// without the lock, and its panic does not end the dialer.
-func (f *Fleet) warn(n *node, id, before identity) {
+// a run_id at every connect. before is the identity from the last connection; several is news about the address. A
+// logger is user code: it is called without the lock, and its panic does not end the dialer.
+func (f *Fleet) warn(n *node, id, before identity, several bool) {
 	defer func() { _ = recover() }()
 	log := f.cfg.Logger
 	if log == nil {
 		return
+	}
+	if several {
+		log.Warn("redlock: the address leads to more than one server, which grant one lock each: name each server by an address of its own", "node", n.addr)
 	}
 	if id.runID == "" && !n.persistent && !f.cfg.TrustRestarts {
 		log.Warn("redlock: node does not show its run_id (INFO server): it has no quarantine after a restart", "node", n.addr, "error", id.refused)
@@ -162,121 +164,4 @@ func (f *Fleet) pause(d time.Duration) bool {
 	case <-f.ctx.Done():
 		return false
 	}
-}
-
-// dialer connects to one node until it has a connection.
-type dialer struct {
-	fleet *Fleet
-	addr  conn.Address
-	old   bool // the server has refused HELLO: greet it in RESP2
-}
-
-// connect dials and completes the handshake. A server that refuses HELLO is dialed again at once, and greeted in
-// RESP2. This is remembered until the server is out of reach or the connection is lost: a newer version may have
-// replaced it then.
-func (d *dialer) connect() (net.Conn, identity, error) {
-	// Derived from the fleet's: Close must not wait for a black hole.
-	ctx, cancel := context.WithTimeout(d.fleet.ctx, d.fleet.cfg.DialTimeout)
-	defer cancel()
-	nc, id, err := d.try(ctx)
-	if errors.Is(err, errNoHello) {
-		d.old = true
-		nc, id, err = d.try(ctx)
-	}
-	if err != nil && ctx.Err() == context.DeadlineExceeded && !permanent(err) {
-		err = outOfTime(err, d.fleet.cfg.DialTimeout)
-	}
-	return nc, id, err
-}
-
-// try is one connection, from the first packet to the last greeting. It runs the functions in
-// Config, and a Dialer's connection, in a separate goroutine: a panic, or the end of the
-// goroutine (runtime.Goexit), is an error as any other, and the node is dialed again.
-func (d *dialer) try(ctx context.Context) (nc net.Conn, id identity, err error) {
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		returned := false
-		defer func() {
-			if v := recover(); !returned {
-				err = brokenOff("while dialing", v)
-			}
-			if err != nil && nc != nil {
-				hangUp(&d.fleet.dials, nc, false)
-				nc = nil
-			}
-		}()
-		if nc, err = d.open(ctx); err != nil {
-			d.old = false
-		} else {
-			abort := abortWith(ctx, transport(nc))
-			if id, err = d.greet(ctx, nc); !abort() && err == nil {
-				err = ctx.Err()
-			}
-		}
-		if err != nil {
-			err = ofUser(err)
-		}
-		returned = true
-	}()
-	<-ended
-	return nc, id, err
-}
-
-// brokenOff is the error of user code after a panic with v, or after the end of its goroutine if v is nil. It shows
-// the value of a panic of the runtime only: other values may contain credentials.
-func brokenOff(where string, v any) error {
-	switch err, ok := v.(runtime.Error); {
-	case v == nil:
-		return fmt.Errorf("goroutine ended %s (runtime.Goexit)", where)
-	case ok:
-		return fmt.Errorf("panic %s: %w", where, err)
-	}
-	return fmt.Errorf("panic %s: a %T", where, v)
-}
-
-// open dials, and lays TLS over the connection where the node has it.
-func (d *dialer) open(ctx context.Context) (net.Conn, error) {
-	var secure *tls.Config
-	if d.addr.TLS {
-		secure = d.fleet.cfg.tlsFor(d.addr) // first: it may panic
-	}
-	nc, err := d.reach(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if tcp, ok := nc.(*net.TCPConn); ok {
-		_ = tcp.SetNoDelay(true) // the default of net; the latency depends on it
-	}
-	if secure != nil {
-		nc = tls.Client(nc, secure)
-	}
-	return nc, nil
-}
-
-// reach dials.
-func (d *dialer) reach(ctx context.Context) (net.Conn, error) {
-	dial := d.fleet.cfg.Dialer
-	if dial == nil {
-		dial = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
-	}
-	nc, err := dial(ctx, d.addr.Network, d.addr.Host)
-	if err == nil && nc == nil {
-		err = errors.New("dialer returned no connection")
-	}
-	return nc, err
-}
-
-// credentials are asked for at every connection, and not kept. The default user has
-// no name here.
-func (d *dialer) credentials(ctx context.Context) (user, password string, err error) {
-	if ask := d.fleet.cfg.Credentials; ask != nil {
-		user, password, err = ask(ctx, d.addr.Host)
-	} else {
-		user, password = d.addr.Login()
-	}
-	if user == defaultUser {
-		user = ""
-	}
-	return user, password, err
 }

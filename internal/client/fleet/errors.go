@@ -15,7 +15,7 @@ var (
 	misfits = []error{conn.ErrNotMaster, conn.ErrCluster, conn.ErrSentinel, conn.ErrSameServer}
 	lasting = append([]error{
 		conn.ErrAuth, conn.ErrForbidden, conn.ErrUnscripted, conn.ErrNoRunID, conn.ErrTooOld,
-		conn.ErrNotRESP, conn.ErrNotTLS, conn.ErrUntrusted, refusal.ErrProtected, conn.ErrRefused,
+		conn.ErrNotRESP, conn.ErrNotTLS, conn.ErrUntrusted, conn.ErrRejected, refusal.ErrProtected, conn.ErrRefused,
 	}, misfits...)
 	named = append([]error{refusal.ErrCrowded, conn.ErrStalled, os.ErrDeadlineExceeded}, lasting...)
 )

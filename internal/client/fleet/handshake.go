@@ -2,14 +2,10 @@ package fleet
 
 import (
 	"cmp"
-	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strconv"
-	"syscall"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/wire/refusal"
@@ -31,12 +27,12 @@ type greeting struct {
 
 // greeter is the state of one handshake.
 type greeter struct {
-	cfg            *Config
-	database       int
-	hello          bool // speak RESP3
-	user, password string
-	id             identity
-	form           func() uint16 // once all is answered; nil: 0
+	cfg      *Config
+	database int
+	hello    bool // speak RESP3
+	login
+	id   identity
+	form func() uint16 // once all is answered; nil: 0
 }
 
 // secret reports whether the handshake has a password. Then errors show no answer, since
@@ -46,26 +42,17 @@ func (g *greeter) secret() bool { return g.user != "" || g.password != "" }
 // greet does the handshake of a new connection: login, the server's identity, the
 // database, and the probes. All of it is written at once, and the replies are read one
 // by one. Bytes after the last reply are an error, since they answer no command.
-func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
-	if tc, ok := nc.(*tls.Conn); ok {
-		if err := d.secure(ctx, tc); err != nil {
-			return identity{}, err
-		}
-	}
-	g := greeter{cfg: &d.fleet.cfg, database: d.addr.Database, hello: !d.old}
-	var err error
-	if g.user, g.password, err = d.credentials(ctx); err != nil {
-		return identity{}, fmt.Errorf("credentials: %w", err)
-	}
+func (t *try) greet(nc net.Conn, l login) (identity, error) {
+	g := greeter{cfg: &t.fleet.cfg, database: t.addr.Database, hello: !t.old, login: l}
 	greetings := g.greetings()
 	out := bytebufferpool.Get()
 	defer bytebufferpool.Put(out)
 	for _, gr := range greetings {
 		out.B = appendCommand(out.B, gr.args...)
 	}
-	_, err = nc.Write(out.B)
-	clear(out.B) // a password may be in it, and the pool is the whole process's
-	if err != nil {
+	_, err := nc.Write(out.B)
+	clear(out.B)                   // a password may be in it, and the pool is the whole process's
+	if err != nil && !isEnd(err) { // else an answer may have come before the end: why
 		return identity{}, err
 	}
 	r := replyReader{nc: nc, buf: make([]byte, readBuffer), pushes: g.hello}
@@ -73,10 +60,11 @@ func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
 		reply, err := r.next()
 		if err != nil {
 			if i == 0 {
-				err = otherProtocol(err, d.addr.TLS)
+				err = noAnswer(err, t.addr.TLS)
 			}
 			return identity{}, err
 		}
+		t.answered = true
 		if err := gr.check(reply); err != nil {
 			refused := refusal.Read(reply)
 			if g.secret() {
@@ -94,15 +82,16 @@ func (d *dialer) greet(ctx context.Context, nc net.Conn) (identity, error) {
 	return g.id, r.end()
 }
 
-// otherProtocol is the error of a first answer in another protocol, or of none. A server's TLS port hangs up when
-// spoken to in the clear.
-func otherProtocol(err error, secure bool) error {
+// noAnswer is the error where no answer came, or one in another protocol.
+func noAnswer(err error, secure bool) error {
 	var malformed *resp.ProtocolError
 	switch {
 	case errors.As(err, &malformed):
 		return fmt.Errorf("%w (%w)", conn.ErrNotRESP, err)
-	case !secure && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
-		return fmt.Errorf("hung up without an answer, as a port does that wants TLS (rediss://): %w", err)
+	case secure && isRejection(err):
+		return fmt.Errorf("%w (%w)", conn.ErrRejected, err)
+	case isEnd(err):
+		return &hangUpError{err, secure, false}
 	}
 	return err
 }

@@ -22,7 +22,7 @@ var badHandshakes = map[string]struct {
 }{
 	"hello refused":         {set: answers("HELLO", "-WRONGPASS "+marked+"\r\n"), want: conn.ErrAuth},
 	"hello refused in bulk": {set: answers("HELLO", "!16\r\nWRONGPASS "+marked+"\r\n"), want: conn.ErrAuth},
-	"hello wants auth":      {set: answers("HELLO", "-NOAUTH "+marked+"\r\n"), want: conn.ErrAuth},
+	"auth wants auth":       {set: olden("AUTH", "-NOAUTH "+marked+"\r\n"), want: conn.ErrAuth},
 	"hello is OK":           {set: answers("HELLO", "+OK\r\n"), want: refusal.ErrUnfit},
 	"hello is null":         {set: answers("HELLO", "*-1\r\n"), want: refusal.ErrUnfit},
 	"hello is a password":   {set: answers("HELLO", "+"+marked+"\r\n"), want: refusal.ErrUnfit},

@@ -54,6 +54,8 @@ func (g *greeter) welcomed(v *resp.Value) error {
 		switch {
 		case r.Code == "NOAUTH" && !g.secret():
 			return refusal.ErrNoLogin
+		case r.Code == "NOAUTH": // a proxy that takes AUTH before any other command
+			return errNoHello
 		case !r.Fatal && !r.Later:
 			return errNoHello
 		}

@@ -106,3 +106,31 @@ func TestRolesAreRefused(t *testing.T) {
 		})
 	}
 }
+
+// A proxy that takes AUTH before any other command is given that, and one that hangs up at HELLO is greeted without it.
+func TestProxiesWithoutHello(t *testing.T) {
+	for name, set := range map[string]func(*scripted.Server){
+		"wants AUTH first": answers("HELLO", "-NOAUTH "+marked+"\r\n"),
+		"hangs up": func(p *scripted.Server) {
+			p.Greeting = func(n int, honest string) scripted.Steps {
+				if n == 0 {
+					return scripted.Steps{scripted.HangUp}
+				}
+				return scripted.Steps{honest}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+				p := scripted.New(t, set)
+				r := newTestFleet(t, portable, []*scripted.Server{p}, with("me", marked, 0))
+				r.AwaitFirstDials()
+				r.do(func() { require.NoError(t, r.Fault(0)) })
+				r.up()
+				r.works()
+				require.EqualValues(t, 2, p.Dialled.Load(), "at once")
+				require.False(t, r.look(0).Pushes)
+			})
+		})
+	}
+}

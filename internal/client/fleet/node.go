@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,8 @@ type node struct {
 	id     identity // of the server behind sock, or of the last one
 	form   Form     // of its commands
 	server string   // its product and version
+	met    []string // run_ids of servers before that one, the latest last
+	shared bool     // the address leads to several servers, as was said
 	cause  *notSent // why it is down
 	fault  error    // set while up: close at the next reap, for this reason
 
@@ -83,6 +86,21 @@ func (n *node) up(s sock, id identity, attempt int) {
 	n.pushes, n.pushed = firstPushes, n.since
 	n.decoder.Reset()
 	n.decoder.Limits = resp.Limits{Line: 1 << 10, Bulk: maxBulk, Elements: 1 << 10, Depth: 4}
+}
+
+// mostMet bounds the servers that a node remembers.
+const mostMet = 8
+
+// leadsToSeveral reports, once, that the server of the present connection was met before the last one, that of run_id
+// last. A run_id is made anew by each start of a server, so both servers run, behind one address.
+func (n *node) leadsToSeveral(last string) (news bool) {
+	if last == "" || last == n.id.runID {
+		return false
+	}
+	news = !n.shared && slices.Contains(n.met, n.id.runID)
+	n.shared = n.shared || news
+	n.met = append(n.met[max(0, len(n.met)+1-mostMet):], last)
+	return news
 }
 
 // redial is the number of the dial after this connection. A connection without a good reply counts as a failed

@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -157,5 +159,26 @@ func TestWhatANodeMustShow(t *testing.T) {
 				require.ErrorContains(t, r.Fault(0), c.text)
 			})
 		})
+	}
+}
+
+// TestSeveralServersAtOneAddress: a run_id that comes back shows that two servers run. It is said once.
+func TestSeveralServersAtOneAddress(t *testing.T) {
+	var log testkit.LogSink
+	r := newUpFleet(t, true, 1, func(cfg *Config) { cfg.Logger = log.Logger(slog.LevelWarn) })
+	first, second := r.peers[0].RunID, scripted.NewRunID()
+	for i, c := range []struct {
+		runID string
+		said  int
+	}{{first, 0}, {second, 0}, {second, 0}, {scripted.NewRunID(), 0}, {first, 1}, {second, 1}} {
+		p := r.peers[0]
+		p.Stop()
+		r.lose(0)
+		p.Running.Wait()
+		p.RunID = c.runID
+		p.Start(t)
+		r.up()
+		r.dials.Wait() // a warning comes after the connection
+		require.Equal(t, c.said, strings.Count(log.String(), "more than one server"), i)
 	}
 }

@@ -19,13 +19,13 @@ import (
 const ping = "*1\r\n$4\r\nPING\r\n"
 
 // secure makes the TLS handshake.
-func (d *dialer) secure(ctx context.Context, nc *tls.Conn) error {
+func (t *try) secure(ctx context.Context, nc *tls.Conn) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	asked := make(chan struct{})
-	doubt := time.AfterFunc(d.fleet.cfg.DialTimeout/4, func() {
+	doubt := time.AfterFunc(t.fleet.cfg.DialTimeout/4, func() {
 		defer close(asked)
-		if d.answersInTheClear(ctx) {
+		if t.answersInTheClear(ctx) {
 			cancel(conn.ErrNotTLS)
 		}
 	})
@@ -45,18 +45,37 @@ func (d *dialer) secure(ctx context.Context, nc *tls.Conn) error {
 		return fmt.Errorf("%w (%w)", conn.ErrNotTLS, err)
 	case errors.As(err, &untrusted):
 		return fmt.Errorf("%w: %w", conn.ErrUntrusted, err)
+	case isRejection(err):
+		return fmt.Errorf("%w (%w)", conn.ErrRejected, err)
+	case isEnd(err):
+		return &hangUpError{err, true, true}
 	}
 	return fmt.Errorf("tls: %w", err)
 }
 
+// isRejection reports whether an error is the server's alert, but one of a passing state: the same handshake will be
+// refused again. In TLS 1.3 the handshake of a client without a certificate ends well, and the alert comes in place of
+// the first answer.
+func isRejection(err error) bool {
+	var alert *net.OpError
+	if !errors.As(err, &alert) || alert.Op != "remote error" {
+		return false
+	}
+	switch alert.Err.Error() {
+	case "tls: internal error", "tls: user canceled", "tls: close notify":
+		return false
+	}
+	return true
+}
+
 // answersInTheClear reports whether a server at the address speaks RESP without TLS.
-func (d *dialer) answersInTheClear(ctx context.Context) bool {
+func (t *try) answersInTheClear(ctx context.Context) bool {
 	defer func() { _ = recover() }() // of the functions in Config
-	nc, err := d.reach(ctx)
+	nc, err := t.reach(ctx)
 	if err != nil {
 		return false
 	}
-	defer hangUp(&d.fleet.dials, nc, false)
+	defer hangUp(&t.fleet.dials, nc, false)
 	defer abortWith(ctx, nc)()
 	if _, err := nc.Write([]byte(ping)); err != nil {
 		return false

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 )
@@ -62,4 +64,20 @@ func TestCloseOfAClogUnderTLS(t *testing.T) {
 	testkit.Within(t, testkit.Patience, "Drain", r.Drain)
 	_, err := r.wires[0].Rest()
 	assert.Error(t, err)
+}
+
+// TestAMissingClientCertificate: only a person mends it, also where the handshake ends well and the alert comes in place
+// of the first answer (TLS 1.3).
+func TestAMissingClientCertificate(t *testing.T) {
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		server, client := testkit.NewIdentity(t)
+		server.ClientAuth, server.MaxVersion = tls.RequireAnyClientCert, version
+		r := newTLSFleet(t, server, client)
+		r.AwaitFirstDials()
+		r.do(func() {
+			require.ErrorIs(t, r.Fault(0), conn.ErrRejected)
+			require.True(t, permanent(r.Fault(0)))
+			require.NoError(t, r.Fault(1))
+		})
+	}
 }

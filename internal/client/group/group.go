@@ -72,7 +72,7 @@ func New(cfg Config) (*Group, error) {
 		Ring: cfg.Ring, Gone: g.freed, OnAttempt: cfg.OnAttempt, OnLockLost: cfg.OnLockLost,
 	})
 	g.fence.Start(g.engine)
-	cfg.Conn.Clock, cfg.Conn.Logger, cfg.Conn.Servers = g.clock, cfg.Logger, cfg.Servers
+	cfg.Conn.Clock, cfg.Conn.Logger, cfg.Conn.Servers, cfg.Conn.Lookup = g.clock, cfg.Logger, cfg.Servers, cfg.Lookup
 	cfg.Conn.Probes = func(ask func(func(*resp.Value) error, ...string)) func() uint16 {
 		return command.NewProbes(cfg.Scripted, g.fence.Encode(), ask).Form
 	}

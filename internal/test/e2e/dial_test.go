@@ -3,8 +3,10 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -120,5 +122,49 @@ func TestErrorsOfDialersMayBreakOff(t *testing.T) {
 				live(t, c, "k")
 			})
 		}
+	})
+}
+
+// TestASilentFirstAddress: of a name with two addresses, the first of which answers nothing, the node is up a quarter of
+// a second later.
+func TestASilentFirstAddress(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 3)
+		m := cluster.NewMachine(t)
+		var names []string
+		for i, s := range servers {
+			_, port, err := net.SplitHostPort(s.Addr())
+			require.NoError(t, err)
+			m.Link("192.0.2.1:"+port).Hold(true, true)
+			names = append(names, fmt.Sprintf("db%d:%s", i, port))
+		}
+		began := time.Now()
+		r := cluster.ConnectOn(t, m, names, cluster.DefaultTimeouts, func(c *redlock.Config) {
+			knobs.Of(c).Lookup = func(context.Context, string, string) ([]netip.Addr, error) {
+				return []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("127.0.0.1")}, nil
+			}
+		})
+		cluster.AwaitNodesUp(t, r, 3)
+		require.Less(t, time.Since(began), 300*time.Millisecond)
+	})
+}
+
+// TestSlowCredentials: a token service may take longer than DialTimeout allows a node. It is asked once for each dial.
+func TestSlowCredentials(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		var asked atomic.Int64
+		r := cluster.New(t, 3, cluster.DefaultTimeouts, func(c *redlock.Config) {
+			c.Credentials = func(ctx context.Context, _ string) (string, string, error) {
+				asked.Add(1)
+				select {
+				case <-time.After(1500 * time.Millisecond):
+					return "", "", nil
+				case <-ctx.Done():
+					return "", "", ctx.Err()
+				}
+			}
+		})
+		live(t, r.Client, "k")
+		require.EqualValues(t, 3, asked.Load())
 	})
 }

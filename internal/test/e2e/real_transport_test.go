@@ -32,8 +32,8 @@ func TestRealUnixSockets(t *testing.T) {
 	})
 }
 
-// TestRealTLS: a server shows its certificate and may ask for the client's. A client without one
-// gets no lock; New refuses one with trust in another authority. An error of a client without TLS
+// TestRealTLS: a server shows its certificate and may ask for the client's. New refuses a client without one, and one
+// with trust in another authority. An error of a client without TLS
 // shows what the port may be.
 func TestRealTLS(t *testing.T) {
 	t.Parallel()
@@ -63,8 +63,9 @@ func TestRealTLS(t *testing.T) {
 					seen.Add(err)
 				}
 				if clientCA != nil {
-					_, err := with(&tls.Config{RootCAs: ours.Pool()}).TryAcquire(t.Context(), "k", ttl)
-					require.ErrorIs(t, err, redlock.ErrNoQuorum)
+					_, err := redlock.New(redlock.Config{Nodes: nodes, TLS: &tls.Config{RootCAs: ours.Pool()}, DialTimeout: testkit.Patience})
+					require.ErrorIs(t, err, redlock.ErrConfig)
+					require.ErrorIs(t, err, conn.ErrRejected)
 					seen.Add(err)
 				}
 				for i, node := range nodes {

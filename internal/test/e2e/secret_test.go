@@ -114,7 +114,10 @@ func TestPasswordIsNeverShown(t *testing.T) {
 			for name, f := range map[string]func(*fakeredis.Server){
 				"HELLO is refused":  func(s *fakeredis.Server) { s.ErrorReply("HELLO", "WRONGPASS "+password, 0) },
 				"HELLO is repeated": func(s *fakeredis.Server) { s.WrongReply("HELLO", "+"+password+"\r\n", 0) },
-				"HELLO hangs":       func(s *fakeredis.Server) { s.Inject(fakeredis.Fault{On: "HELLO", Do: fakeredis.Silence}) },
+				"both hang": func(s *fakeredis.Server) {
+					s.Inject(fakeredis.Fault{On: "HELLO", Do: fakeredis.Silence})
+					s.Inject(fakeredis.Fault{On: "AUTH", Do: fakeredis.Silence})
+				},
 				"AUTH is unknown": func(s *fakeredis.Server) {
 					s.ErrorReply("HELLO", "ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' '"+password+"' ", 0)
 					s.ErrorReply("AUTH", "ERR unknown command 'AUTH', with args beginning with: '"+password+"' ", 0)
@@ -137,7 +140,7 @@ func TestPasswordIsNeverShown(t *testing.T) {
 				seen.Add(name)
 				start(10*time.Millisecond, 50*time.Millisecond)
 				if client != nil {
-					require.ErrorIs(t, attempt(), redlock.ErrNoQuorum)
+					require.ErrorIs(t, attempt(), redlock.ErrNoQuorum, name)
 				}
 				r.Heal(t)
 			}

@@ -1,0 +1,175 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+)
+
+const (
+	// addressDelay is from the first packet to one address of a name to that to the next, as RFC 8305 recommends.
+	addressDelay = 250 * time.Millisecond
+	// maxAddresses bounds the addresses of a name that are tried.
+	maxAddresses = 16
+	// CredentialsTimeout is how long Config.Credentials has. DialTimeout does not count this time.
+	CredentialsTimeout = 10 * time.Second
+)
+
+// dialer connects to one node until it has a connection.
+type dialer struct {
+	fleet *Fleet
+	addr  conn.Address
+	old   bool // the server has refused HELLO: greet it in RESP2
+
+	login func() (login, error) // the credentials of one dial: asked for once, by the first connection in need of them
+}
+
+type login struct{ user, password string }
+
+// connect makes one dial: it tries the addresses of the node one after another, each begun 250 ms after the one
+// before it, or as soon as that has failed. It takes the first connection with a whole handshake. An address with DialTimeout
+// for itself alone would keep the node down for ever, where another one is silent and comes first.
+//
+// Any answer of a server ends the dial: the other addresses lead to the same server. So a wrong password is
+// tried once.
+//
+// RESP2 is remembered until the server is out of reach or the connection is lost: a newer version may have replaced
+// it then.
+func (d *dialer) connect() (net.Conn, identity, error) {
+	ctx, cancel := context.WithCancel(d.fleet.ctx) // Close must not wait for a black hole
+	defer cancel()                                 // of the other tries
+	d.login = sync.OnceValues(func() (login, error) { return d.credentials(ctx) })
+	addresses, err := d.addresses(ctx)
+	if err != nil {
+		d.old = false
+		return nil, identity{}, err
+	}
+	ended := make(chan *try)
+	next := time.NewTimer(0)
+	defer next.Stop()
+	var failed []*try
+	for begun := 0; len(failed) < len(addresses); {
+		select {
+		case <-next.C:
+			if begun < len(addresses) {
+				t := &try{dialer: d, host: addresses[begun], old: d.old, left: d.fleet.cfg.DialTimeout}
+				begun++
+				d.fleet.dials.Go(func() { t.run(ctx, ended) })
+				next.Reset(addressDelay)
+			}
+		case t := <-ended:
+			if t.err == nil || t.answered {
+				d.old = t.old
+				return t.nc, t.id, t.err
+			}
+			failed = append(failed, t)
+			next.Reset(0)
+		case <-ctx.Done():
+			return nil, identity{}, ctx.Err()
+		}
+	}
+	d.old = false
+	return nil, identity{}, errorOf(failed)
+}
+
+// errorOf is the error of a dial without an answer. Where the addresses of a name have failed for several reasons it
+// names each of them.
+func errorOf(failed []*try) error {
+	var errs []error
+	var texts []string
+	for _, t := range failed {
+		text := nameless(t.err)
+		if errs = append(errs, t.err); len(texts) > 0 && text == nameless(errs[0]) {
+			continue
+		}
+		texts = append(texts, t.host+" "+text)
+	}
+	if len(texts) == 1 {
+		return errs[0]
+	}
+	return &cause{strings.Join(texts, ", "), errors.Join(errs...), nil}
+}
+
+// addresses are what the node's name stands for, each with the port, in the order in which they are tried: that of the
+// resolver, with IPv6 and IPv4 in turn, since one of the two may lead nowhere. A Dialer is given the name.
+func (d *dialer) addresses(ctx context.Context) ([]string, error) {
+	cfg := &d.fleet.cfg
+	lookup := cfg.Lookup
+	host, port, err := net.SplitHostPort(d.addr.Host)
+	if d.addr.Network != "tcp" || err != nil || lookup == nil && cfg.Dialer != nil {
+		return []string{d.addr.Host}, nil
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return []string{d.addr.Host}, nil
+	}
+	if lookup == nil {
+		lookup = net.DefaultResolver.LookupNetIP
+	}
+	var found []netip.Addr
+	left := cfg.DialTimeout
+	if err := within(ctx, &left, cfg.DialTimeout, "the look-up of the name", func(ctx context.Context) (err error) {
+		found, err = lookup(ctx, "ip", host)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, ip := range inTurn(found) {
+		all = append(all, net.JoinHostPort(ip.String(), port))
+	}
+	if len(all) == 0 {
+		return nil, errors.New("lookup: the name has no address")
+	}
+	return all[:min(len(all), maxAddresses)], nil
+}
+
+// inTurn returns addresses with the two families in turn, the first one's first.
+func inTurn(all []netip.Addr) (mixed []netip.Addr) {
+	var families [2][]netip.Addr
+	for _, ip := range all {
+		ip = ip.Unmap()
+		family := 0
+		if ip.Is4() != all[0].Unmap().Is4() {
+			family = 1
+		}
+		if !slices.Contains(families[family], ip) {
+			families[family] = append(families[family], ip)
+		}
+	}
+	for i := range all {
+		for _, family := range families {
+			if i < len(family) {
+				mixed = append(mixed, family[i])
+			}
+		}
+	}
+	return mixed
+}
+
+// credentials are asked for at every dial, and not kept. The default user has no name here.
+func (d *dialer) credentials(ctx context.Context) (l login, err error) {
+	if ask := d.fleet.cfg.Credentials; ask != nil {
+		left := CredentialsTimeout
+		err = within(ctx, &left, CredentialsTimeout, "", func(ctx context.Context) (err error) {
+			l.user, l.password, err = ask(ctx, d.addr.Host)
+			return err
+		})
+		if err != nil {
+			return login{}, fmt.Errorf("credentials: %w", err)
+		}
+	} else {
+		l.user, l.password = d.addr.Login()
+	}
+	if l.user == defaultUser {
+		l.user = ""
+	}
+	return l, nil
+}
