@@ -13,7 +13,7 @@ import (
 type batches struct {
 	ledger
 	window  window
-	hints   hints
+	hints   [quorum.MaxNodes]hints
 	repairs repairs
 	fence   *command.Fence // for fenced acquires and extends, or nil
 	reader  command.Reader
@@ -27,7 +27,8 @@ type batches struct {
 type batch struct {
 	votes
 	batches *batches
-	groups  []group // of rounds
+	groups  []group    // of rounds
+	to      quorum.Set // the only node that it is for, a handoff; 0: all
 	first   wire
 	others  []*wire // where the nodes want several forms; more than are in use
 	owed    int     // wires and errands in use, still to be answered by a node
@@ -273,11 +274,14 @@ func (l *batches) keep(b *batch) {
 // recycle takes back a batch once every node has answered, or failed.
 func (l *batches) recycle(b *batch) {
 	l.nodes.answered()
-	if l.kept+b.size() > keepBuffers {
-		return
+	to := b.to
+	if l.kept+b.size() <= keepBuffers {
+		// Rounds and causes stay: operations decided in this sweep still read them.
+		l.keep(b)
 	}
-	// Rounds and causes stay: operations decided in this sweep still read them.
-	l.keep(b)
+	if to != 0 {
+		l.handedOff(to.Least())
+	}
 }
 
 // size is the bytes of its buffers.
@@ -296,5 +300,5 @@ func (b *batch) reset() {
 	for node := range b.open {
 		b.open[node] = 1
 	}
-	b.done, b.gone, b.passed = 0, 0, false
+	b.done, b.gone, b.to, b.passed = 0, 0, 0, false
 }

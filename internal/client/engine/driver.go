@@ -48,7 +48,6 @@ func (d *driver) init(cfg *Config) {
 		l.observer = unobserved{}
 	}
 	l.window.init(cfg.MaxInFlight)
-	l.hints.nodes = &d.nodes
 	l.repairs.queries = &d.queries
 	l.fence, l.queue = cfg.Fence, &d.queue
 	l.cleanups.queue, l.cleanups.nodes = &d.queue, &d.nodes

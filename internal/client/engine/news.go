@@ -26,7 +26,7 @@ func (l *driverLock) Unlock() {
 // lock is held.
 func (e *Engine) NodeUp(node int) {
 	e.rounds.observer.NodeChanged(node, Up, fencing.Answer{}) // it may set the node's form, which hints need
-	e.rounds.hints.up(node)
+	e.rounds.up(node)
 }
 
 // NodeDown is called when a node has no connection any more, or none at first. The driver lock is

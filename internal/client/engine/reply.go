@@ -145,6 +145,9 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 		if r.Later || r.Fatal {
 			w.hint(node, s)
 		}
+		if r.Later {
+			b.batches.hints[node].retry = b.nodes.clock.Now().Add(handoffPause)
+		}
 	}
 	if r.Fatal {
 		return r.Err
@@ -155,7 +158,7 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 // hint keeps a release after its failure on a node, unless the node cannot have its key.
 func (w *wire) hint(node int, s *span) {
 	b := w.batch
-	if s.kind != Release || !b.batches.hints.wanted(node) {
+	if s.kind != Release || !b.batches.wantsHint(node) {
 		return
 	}
 	rounds := b.rounds[s.first : s.first+s.count]
@@ -164,7 +167,7 @@ func (w *wire) hint(node int, s *span) {
 	}
 	for i, op := range b.batches.reader.Read(s.kind, w.Buf[s.from:s.to]) {
 		if !rounds[i].absent.Has(node) {
-			b.batches.hints.of[node].add(hint{string(op.Key), string(op.Token)})
+			b.batches.hints[node].add(hint{string(op.Key), string(op.Token)})
 		}
 	}
 }

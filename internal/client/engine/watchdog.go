@@ -38,6 +38,6 @@ func (d *driver) tick() time.Duration {
 	d.queries.expire(now)
 	d.nodes.Check()
 	d.complete()
-	hinted := d.rounds.hints.again(now)
+	hinted := d.rounds.again(now)
 	return d.nodes.pulse.rest(hinted || d.nodes.unanswered > 0 || d.queue.size.Load() > 0 || d.queries.behind > 0 || !d.callbacks.idle())
 }

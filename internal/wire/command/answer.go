@@ -43,18 +43,6 @@ type Value struct {
 // ValueOf copies the value out of a fitting reply.
 func ValueOf(v *resp.Value) Value { return Value{string(v.Bytes), v.Int} }
 
-// FitsRelease reports whether a reply fits the release of n keys.
-func FitsRelease(n int, f Form, v *resp.Value) (fits bool) {
-	if !f.IsScript(Release) {
-		_, fits = ReadOne(Release, v)
-		return fits
-	}
-	var a Answers
-	for a.Begin(Release, n, v); a.Next(); {
-	}
-	return a.Fits()
-}
-
 // Answers reads the reply to a script call: an element for each operand, or their number where a
 // release has deleted all.
 //
