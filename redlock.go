@@ -148,13 +148,15 @@ type Retry struct {
 // Client has the connections to the nodes. It is safe for concurrent use; a process needs one.
 type Client struct{ client *client.Client }
 
-// New checks cfg, connects to the nodes and returns a client. It blocks until each node has answered or failed
-// once, at most for DialTimeout. A node that is down is no error: Ready, Stats and the Logger report why. Without a
-// quorum New warns, with the reason of each node.
+// New checks cfg, connects to the nodes and returns a client. It blocks until a quorum of each group is up and the
+// other nodes have had as long again and 40 ms, or until each node has answered or failed once: for DialTimeout at most,
+// and the time of Credentials and of looking up names. A node that is down is no error: Ready, Stats and the Logger
+// report why. Without a quorum New warns, with the reason of each node.
 //
 // New returns ErrConfig for two addresses of one server, for a replica, a node of a cluster and a sentinel, and if
 // every node refuses the client for a lasting reason: a wrong password, a missing permission, no scripts, another
-// protocol. For a Fenced client one node without permissions, scripts or run_id is enough.
+// protocol. For a Fenced client one node without permissions, scripts or run_id is enough. It has written nothing to the
+// nodes then. A node that answers too late for New is down for such a reason, as Stats and the Logger report.
 func New(cfg Config) (*Client, error) {
 	in := client.Config{
 		Nodes: cfg.Nodes, NextNodes: cfg.NextNodes, Name: cfg.Name, Fenced: cfg.Fenced, NextMaxTTL: cfg.NextMaxTTL, NoHandOver: cfg.NoHandOver,

@@ -57,8 +57,9 @@ type Client struct {
 // MaxGroups bounds the groups of a client: each has connections, two goroutines and buffers.
 const MaxGroups = 64
 
-// New connects to the nodes of cfg, or in their place to several groups of nodes, and waits until each node has
-// answered or failed a first time. next is the groups after a change.
+// New connects to the nodes of cfg, or in their place to several groups of nodes, and waits until a quorum of each
+// group is up, or each of its nodes has answered or failed a first time. The housekeeper begins then: a New that
+// refuses its nodes has written nothing to them. next is the groups after a change.
 func New(cfg group.Config, groups, next [][]string) (*Client, error) {
 	if err := check(&cfg, groups, next); err != nil {
 		return nil, texts.WrongConfig(texts.InConfig, err)
@@ -84,13 +85,13 @@ func New(cfg group.Config, groups, next [][]string) (*Client, error) {
 		tasks = append(tasks, g.Turns()...)
 		cfg.First += g.Len()
 	}
-	c.house.give(tasks)
 	for _, g := range c.groups {
 		if err := g.Await(); err != nil {
 			c.Close()
 			return nil, err
 		}
 	}
+	c.house.give(tasks)
 	for _, g := range c.groups {
 		g.WarnUnready()
 	}

@@ -11,22 +11,27 @@ import (
 
 // InitFencing gives the nodes of a new fleet their vote, or the nodes of groups added by a change.
 func (c *Client) InitFencing(ctx context.Context) error {
-	return c.acts().Init(orBackground(ctx))
+	ctx = orBackground(ctx)
+	return c.acts(ctx).Init(ctx)
 }
 
 // RecoverFencing gives nodes their vote after too many have forgotten, lost being nodes that never come back.
 func (c *Client) RecoverFencing(ctx context.Context, atLeast uint64, lost []string) error {
-	return c.acts().Recover(orBackground(ctx), fencing.Token(atLeast), lost)
+	ctx = orBackground(ctx)
+	return c.acts(ctx).Recover(ctx, fencing.Token(atLeast), lost)
 }
 
 // ChangeFencing has clients of the present configuration refused, and clients of the next one served.
 func (c *Client) ChangeFencing(ctx context.Context) error {
-	return c.acts().Change(orBackground(ctx))
+	ctx = orBackground(ctx)
+	return c.acts(ctx).Change(ctx)
 }
 
-func (c *Client) acts() fence.Acts {
+// acts are those of all groups. They look at all nodes, so each has its first dial before: New does not wait for all.
+func (c *Client) acts(ctx context.Context) fence.Acts {
 	a := fence.Acts{Join: c.join}
 	for _, g := range c.groups {
+		g.AwaitAll(ctx.Done())
 		a.Groups = append(a.Groups, g.Fence())
 	}
 	return a

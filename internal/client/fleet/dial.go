@@ -35,17 +35,21 @@ func (f *Fleet) dial(index, attempt int) {
 		closed := f.closed
 		if err != nil && !closed {
 			n.cause = n.unsent("dial", f.causeOf(err))
-			if known.isNew(n.cause) && attempt > 0 && f.cfg.OnStays != nil {
+			isNew := known.isNew(n.cause)
+			switch {
+			case attempt == 0 && f.cfg.OnDown != nil:
+				f.cfg.OnDown(index)
+			case attempt > 0 && isNew && f.cfg.OnStays != nil:
 				f.cfg.OnStays(index)
 			}
+		}
+		if attempt == 0 {
+			f.first.ended(index)
 		}
 		cause = n.cause
 		f.lock.Unlock()
 		if err == nil {
 			f.warn(n, id, before, several)
-		}
-		if attempt == 0 {
-			f.first.Done()
 		}
 		if err == nil || closed {
 			return

@@ -10,6 +10,9 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/refusal"
 )
 
+// errFirstDial is why a node is down that has not been dialed before.
+var errFirstDial = fmt.Errorf("%w: its first dial is under way", conn.ErrDown)
+
 // Classes of errors that keep a node down. An error is of the first that it is.
 var (
 	misfits = []error{conn.ErrNotMaster, conn.ErrCluster, conn.ErrSentinel, conn.ErrSameServer}

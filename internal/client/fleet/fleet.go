@@ -28,7 +28,7 @@ type Fleet struct {
 	ctx    context.Context // ended by Close; ends the dialers
 	cancel context.CancelFunc
 	dials  sync.WaitGroup
-	first  sync.WaitGroup // nodes in their first dial
+	first  first
 }
 
 // New prepares a fleet and starts to dial its nodes in the background. lock is
@@ -51,7 +51,7 @@ func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 		f.nodes = append(f.nodes, newNode(f, i, addr))
 	}
 	f.enlist()
-	f.first.Add(len(f.nodes))
+	f.first.begin(len(f.nodes))
 	for i := range f.nodes {
 		f.dials.Go(func() { f.dial(i, 0) })
 	}
@@ -71,20 +71,6 @@ func (f *Fleet) Fault(node int) error {
 
 // Away returns the nodes without a connection. A batch sent now fails on them at once.
 func (f *Fleet) Away() quorum.Set { return f.away }
-
-// AwaitFirstDials waits until the first dial of every node has succeeded or failed, or the fleet is closed. It does
-// not wait for a Dialer that outlives its context. It is called without the lock.
-func (f *Fleet) AwaitFirstDials() {
-	ended := make(chan struct{})
-	go func() {
-		f.first.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-time.After(f.cfg.DialTimeout + overrun):
-	}
-}
 
 // Send writes to every node the batch of the list b in the node's form. On a node that is down, or owes too much, the
 // batch fails at once.

@@ -62,7 +62,7 @@ type node struct {
 
 func newNode(f *Fleet, index int, addr conn.Address) *node {
 	n := &node{index: index, addr: addr.String(), persistent: addr.Persistent, fleet: f}
-	n.cause = n.unsent("write", conn.ErrDown)
+	n.cause = n.unsent("dial", errFirstDial)
 	return n
 }
 

@@ -50,20 +50,21 @@ func (n *Nodes) Connect(cfg fleet.Config, e *engine.Engine, f *fence.Client) (er
 	return err
 }
 
-// Await waits until each node has answered or failed a first time. An error is why they must not be used. A node
-// never up is reported as down: the fleet reports only the end of a connection.
+// Await waits until a quorum of nodes is up, and the others have had some time, or each node has answered or failed a
+// first time. An error is why they must not be used.
 func (n *Nodes) Await() error {
-	n.fleet.AwaitFirstDials()
+	n.fleet.AwaitFirst(nil, n.cfg.members.Quorum.IsQuorum)
 	n.engine.DriverLock().Lock()
 	defer n.engine.DriverLock().Unlock()
 	all := make([]fleet.Node, n.Len())
 	for i := range all {
-		if all[i] = n.fleet.Node(i); all[i].Connects == 0 {
-			n.engine.NodeDown(i)
-		}
+		all[i] = n.fleet.Node(i)
 	}
 	return misconfigured(all, n.fence != nil, n.cfg.members.Next != nil)
 }
+
+// AwaitAll waits until each node has answered or failed a first time, or done is closed.
+func (n *Nodes) AwaitAll(done <-chan struct{}) { n.fleet.AwaitFirst(done, nil) }
 
 // WarnUnready logs why no lock can be acquired yet, if so.
 func (n *Nodes) WarnUnready() {

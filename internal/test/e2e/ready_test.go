@@ -3,6 +3,10 @@ package e2e
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,9 +14,11 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 	"github.com/redlock-go/redlock/internal/wire/refusal"
 )
 
@@ -143,5 +149,91 @@ func TestReadyOfGroupsAtOneMoment(t *testing.T) {
 		require.NoError(t, r.Servers[4:].Heal())
 		require.Error(t, <-waits, "the first group has one node")
 		require.Error(t, cluster.IsReady(r))
+	})
+}
+
+// TestNewWaitsForAQuorum: a silent master of three costs a client 50 ms. The client hears of it when it has failed.
+func TestNewWaitsForAQuorum(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		var log testkit.LogSink
+		servers := cluster.Start(t, 6)
+		for _, silent := range []int{0, 4} {
+			servers[silent].Hang()
+		}
+		began := time.Now()
+		c, err := cluster.NewMachine(t).Client(redlock.Config{
+			Groups: [][]string{fakeredis.Addrs(servers[:3]), fakeredis.Addrs(servers[3:])}, Logger: log.Logger(slog.LevelWarn),
+		})
+		require.NoError(t, err)
+		defer c.Close()
+		require.Less(t, time.Since(began), 50*time.Millisecond)
+		require.NoError(t, cluster.IsReady(c))
+		require.ErrorContains(t, c.Stats().Nodes[4].Err, "its first dial is under way")
+		require.Empty(t, log.String())
+		time.Sleep(2 * time.Second)
+		require.Equal(t, 2, strings.Count(log.String(), "node is down"), log.String())
+		require.Contains(t, log.String(), "no answer within 1s (DialTimeout) to the greeting")
+	})
+}
+
+// TestNewMeetsAMisfit: a replica that answers a little after the quorum makes New fail all the same, and one without a
+// quorum beside it is waited for.
+func TestNewMeetsAMisfit(t *testing.T) {
+	for name, harm := range map[string]func(s fakeredis.Servers, m *virtual.Machine){
+		"a little late": func(s fakeredis.Servers, m *virtual.Machine) { m.Link(s[2].Addr()).Delay(15*time.Millisecond, 0, 0) },
+		"a node is down": func(s fakeredis.Servers, m *virtual.Machine) {
+			s[0].Down()
+			m.Link(s[2].Addr()).Delay(200*time.Millisecond, 0, 0)
+		},
+		"no node is up":      func(s fakeredis.Servers, _ *virtual.Machine) { s[:2].Down() },
+		"the others are far": func(s fakeredis.Servers, m *virtual.Machine) { m.Link(s[0].Addr()).Delay(200*time.Millisecond, 0, 0) },
+	} {
+		cluster.Run(t, name, func(t *testing.T) {
+			servers := cluster.Start(t, 3)
+			servers[2].Demote()
+			m := cluster.NewMachine(t)
+			harm(servers, m)
+			_, err := m.Client(redlock.Config{Nodes: fakeredis.Addrs(servers), Logger: slog.New(slog.DiscardHandler)})
+			require.ErrorIs(t, err, redlock.ErrConfig)
+			require.ErrorIs(t, err, conn.ErrNotMaster)
+		})
+	}
+}
+
+// TestAnActAfterNew looks at all nodes, also at one that New has not waited for.
+func TestAnActAfterNew(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 3)
+		m := cluster.NewMachine(t)
+		m.Link(servers[2].Addr()).Delay(200*time.Millisecond, 0, 0)
+		cfg := redlock.Config{Nodes: fakeredis.Addrs(servers), Logger: slog.New(slog.DiscardHandler), NodeTimeout: time.Second}
+		fenced(0)(&cfg)
+		c, err := m.Client(cfg)
+		require.NoError(t, err)
+		defer c.Close()
+		require.ErrorIs(t, c.Stats().Nodes[2].Err, conn.ErrDown)
+		require.NoError(t, c.InitFencing(t.Context()))
+		testkit.Await(t, "each node to have the tokens", func() bool { return servers.Holders("redlock:fence") == 3 })
+	})
+}
+
+// TestARefusedNewWritesNothing: what it would write has other clients of these nodes refused.
+func TestARefusedNewWritesNothing(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 3)
+		m := cluster.NewMachine(t)
+		m.Link(servers[1].Addr()).Delay(20*time.Millisecond, 0, 0)
+		_, port, err := net.SplitHostPort(servers[0].Addr())
+		require.NoError(t, err)
+		cfg := redlock.Config{Nodes: append(fakeredis.Addrs(servers), "db:"+port, "other:9"), Logger: slog.New(slog.DiscardHandler)}
+		fenced(0)(&cfg)
+		knobs.Of(&cfg).Lookup = func(context.Context, string, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+		}
+		_, err = m.Client(cfg)
+		require.ErrorIs(t, err, redlock.ErrConfig)
+		require.ErrorIs(t, err, conn.ErrSameServer)
+		time.Sleep(time.Second)
+		require.Zero(t, servers.Holders("redlock:fence"))
 	})
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
@@ -75,10 +77,18 @@ func connect(t testing.TB, newClient func(redlock.Config) (*redlock.Client, erro
 		assert.NoError(t, err)
 	})
 	require.NotNil(t, c)
+	for late := time.Now().Add(time.Second); areDialed(c) && time.Now().Before(late); { // New waits for a quorum of them
+		time.Sleep(time.Millisecond)
+	}
 	t.Cleanup(func() {
 		testkit.Within(t, 2*testkit.Patience, "Close", func() { assert.NoError(t, c.Close()) })
 	})
 	return c
+}
+
+// areDialed reports whether some nodes are in their first dial.
+func areDialed(c *redlock.Client) bool {
+	return slices.ContainsFunc(c.Stats().Nodes, func(n redlock.Node) bool { return errors.Is(n.Err, conn.ErrDown) })
 }
 
 // InGroups makes groups of so many nodes each.
