@@ -18,7 +18,7 @@ function connect(): LockFactory
     $redis->connect($host, (int) $port, 3);
     $redis->setOption(Redis::OPT_READ_TIMEOUT, 3);
 
-    return new LockFactory(new RedisStore($redis, 30)); // 300 s by default, which redlock serve takes with -max-ttl 5m
+    return new LockFactory(new RedisStore($redis, 30)); // 300 s by default, which redlock serve takes with -max-ttl 6m
 }
 
 function check(bool $holds, string $what): void

@@ -20,10 +20,7 @@ when it extends: its work does not end by this, but that of redlock run.
   redlock break -yes backup               asks nothing`
 
 func breakLock(ctx context.Context, env *environment, args []string) error {
-	yes := false
-	t, client, rest, err := newTool(env, "break [settings] key", aboutBreak, args, func(t *tool) {
-		t.BoolVar(&yes, "yes", false, "do not ask")
-	})
+	t, client, rest, err := newTool(env, "break [settings] key", aboutBreak, args)
 	if err != nil {
 		return err
 	}
@@ -44,7 +41,7 @@ func breakLock(ctx context.Context, env *environment, args []string) error {
 	case redlock.KeyEternal:
 		return &exit{exitFailed, errors.New("it has no TTL, so it is no lock of this library; remove it with the program that set it")}
 	}
-	if !yes && !ask(t.env, "release it?") {
+	if !t.yes && !ask(t.env, "release it?") {
 		return &exit{exitFailed, errors.New("nothing was released")}
 	}
 	lock, err := client.Attach(ctx, state.Key, state.Token(), time.Now().Add(redlock.MaxTTL))

@@ -23,7 +23,7 @@ var shells = map[string]struct{ begin, each, end string }{
 		"complete -c redlock -n '__fish_seen_subcommand_from %s' -a '%s'\n", ""},
 }
 
-func completion(ctx context.Context, env *environment, args []string) error {
+func completion(_ context.Context, env *environment, args []string) error {
 	s := newSettings(env, "completion bash|zsh|fish", aboutCompletion)
 	rest, err := s.parse(args)
 	if err != nil {
@@ -39,20 +39,14 @@ func completion(ctx context.Context, env *environment, args []string) error {
 	}
 	fmt.Fprintf(env.out, shell.begin, strings.Join(names, " "))
 	for _, sub := range subcommands {
-		fmt.Fprintf(env.out, shell.each, sub.name, strings.Join(sub.settings(ctx), " "))
+		var flags []string
+		for i := range table {
+			if table[i].isOf(sub.name) {
+				flags = append(flags, "-"+table[i].name)
+			}
+		}
+		fmt.Fprintf(env.out, shell.each, sub.name, strings.Join(flags, " "))
 	}
 	fmt.Fprint(env.out, shell.end)
 	return nil
-}
-
-// settings is the flags listed in the command's help.
-func (sub *subcommand) settings(ctx context.Context) (flags []string) {
-	var page strings.Builder
-	_ = sub.run(ctx, &environment{out: &page, getenv: func(string) string { return "" }}, []string{"-h"})
-	for line := range strings.Lines(page.String()) {
-		if strings.HasPrefix(line, "  -") {
-			flags = append(flags, strings.Fields(line)[0])
-		}
-	}
-	return flags
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-
-	"github.com/redlock-go/redlock/internal/server/frontend"
 )
 
 const aboutFence = `
@@ -23,9 +21,13 @@ have the same -max-ttl, and the same nodes by the same names. The other verbs ta
 Each looks at all nodes first, and changes nothing if they are not as it needs them. Each may be cut off and made
 again. SERVES is "next" where a change is done, and "now" in groups that do not change.`
 
+// fencing is the settings of fence.
+type fencing struct {
+	atLeast uint64
+	lost    string
+}
+
 func fence(ctx context.Context, env *environment, args []string) error {
-	var atLeast uint64
-	var lost string
 	if len(args) == 0 {
 		args = []string{"-h"}
 	}
@@ -37,11 +39,7 @@ func fence(ctx context.Context, env *environment, args []string) error {
 	if !known {
 		return usage("fence wants init, recover, change or status, and was given %q", action)
 	}
-	t := &tool{settings: newSettings(env, "fence init|recover|change|status [settings]", aboutFence)}
-	t.addNodes()
-	t.BoolVar(&t.json, "json", false, "print JSON")
-	t.Uint64Var(&atLeast, "at-least", 0, "recover: the largest `token` that the resources have seen")
-	t.StringVar(&lost, "lost", "", "recover: a `list` of nodes that never come back")
+	t := &tool{newSettings(env, "fence init|recover|change|status [settings]", aboutFence)}
 	rest, err := t.parse(rest)
 	switch {
 	case err != nil:
@@ -56,13 +54,13 @@ func fence(ctx context.Context, env *environment, args []string) error {
 	}
 	defer client.Close()
 	if about != "" {
-		fmt.Fprintf(t.env.err, "redlock: %s; this takes up to %v\n", about, 2*frontend.MaxTTL(max(t.maxTTL, t.nextMaxTTL)))
+		fmt.Fprintf(t.env.err, "redlock: %s; this takes up to %v\n", about, 2*max(t.maxTTL, t.nextMaxTTL))
 	}
 	switch action {
 	case "init":
 		err = client.InitFencing(ctx)
 	case "recover":
-		err = client.RecoverFencing(ctx, atLeast, list(lost)...)
+		err = client.RecoverFencing(ctx, t.fence.atLeast, list(t.fence.lost)...)
 	case "change":
 		err = client.ChangeFencing(ctx)
 	}

@@ -1,11 +1,12 @@
 package main
 
 import (
+	"crypto/tls"
+	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/server/frontend"
 )
 
 // fleet is the masters, during a change too, as settings.
@@ -13,27 +14,20 @@ type fleet struct {
 	now, next          nodeList
 	maxTTL, nextMaxTTL time.Duration
 	fenced             bool
+	tls                masterTLS
+	secure             *watched[*tls.Config] // of rediss:// nodes; nil without settings for it
 }
 
 func newFleet() fleet {
 	return fleet{now: nodeList{flag: "nodes"}, next: nodeList{flag: "next-nodes"}}
 }
 
-func (f *fleet) addTo(s *settings) {
-	s.Func(f.now.flag, "the masters: a `list` of host:port or URLs, with commas between. Several groups of masters, which share the keys,\n"+
-		"have a semicolon between: 'a,b,c;d,e,f', in the order of all clients. Passwords only in REDLOCK_NODES or the -config file", f.now.set)
-	s.Func(f.next.flag, "while nodes or groups change: the `list` after the change, as -nodes; see conn/OPERATORS.md", f.next.set)
-	s.DurationVar(&f.maxTTL, "max-ttl", time.Minute, "the longest TTL that is asked for, the same in all commands; Config.MaxTTL of Go clients must be 2% and 1s more: 62.2s for 1m")
-	s.DurationVar(&f.nextMaxTTL, "next-max-ttl", 0, "while -max-ttl of -fenced clients changes: the one after the change; 0 is no change")
-	s.BoolVar(&f.fenced, "fenced", false, "locks have fencing tokens; the nodes need redlock fence init once")
-}
-
-// longest is the longest TTL granted.
+// longest is the longest TTL that the nodes keep.
 func (f *fleet) longest() time.Duration {
 	if f.nextMaxTTL > 0 {
-		return frontend.MaxTTL(min(f.maxTTL, f.nextMaxTTL))
+		return min(f.maxTTL, f.nextMaxTTL)
 	}
-	return frontend.MaxTTL(f.maxTTL)
+	return f.maxTTL
 }
 
 // isChanging reports whether a change is under way.
@@ -41,7 +35,7 @@ func (f *fleet) isChanging() bool { return f.next.text != "" || f.nextMaxTTL > 0
 
 // configure sets the nodes of a client: as groups where one of the lists has several. A single
 // group is the same as its nodes.
-func (f *fleet) configure(cfg *redlock.Config) error {
+func (f *fleet) configure(cfg *redlock.Config, log *slog.Logger) error {
 	now, err := f.now.groups()
 	if err != nil {
 		return err
@@ -60,7 +54,13 @@ func (f *fleet) configure(cfg *redlock.Config) error {
 	default:
 		cfg.Nodes = now[0]
 	}
-	cfg.MaxTTL, cfg.NextMaxTTL, cfg.Fenced = frontend.MaxTTL(f.maxTTL), frontend.MaxTTL(f.nextMaxTTL), f.fenced
+	cfg.MaxTTL, cfg.NextMaxTTL, cfg.Fenced = f.maxTTL, f.nextMaxTTL, f.fenced
+	if f.secure, err = f.tls.watch(log, f.now.text+f.next.text); err != nil {
+		return usage("%v", err)
+	}
+	if f.secure != nil {
+		cfg.TLSFor = func(string) *tls.Config { return f.secure.get() }
+	}
 	return nil
 }
 
@@ -71,10 +71,9 @@ type nodeList struct {
 	times      int // how often it was given
 }
 
-func (l *nodeList) set(text string) error {
+func (l *nodeList) set(text string) {
 	l.text = text
 	l.times++
-	return nil
 }
 
 // checkArgument refuses a list given twice, and one with passwords: any user can list arguments.

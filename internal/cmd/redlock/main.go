@@ -74,7 +74,7 @@ func version(_ context.Context, env *environment, args []string) error {
 type environment struct {
 	in       io.Reader
 	out, err io.Writer
-	getenv   func(string) string
+	environ  func() []string
 }
 
 // exit is an error with an exit status.
@@ -93,7 +93,7 @@ func usage(format string, args ...any) error {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := Main(ctx, &environment{os.Stdin, os.Stdout, os.Stderr, os.Getenv}, os.Args[1:])
+	status := Main(ctx, &environment{os.Stdin, os.Stdout, os.Stderr, os.Environ}, os.Args[1:])
 	stop()
 	os.Exit(status)
 }
@@ -148,7 +148,8 @@ func help(ctx context.Context, env *environment, args []string) error {
 	}
 	fmt.Fprint(env.out, `
 redlock <command> -h shows the settings of a command. Each can also be given as a variable
-(-max-ttl as REDLOCK_MAX_TTL) or in a file of "name value" lines (-config, REDLOCK_CONFIG).
+(-max-ttl as REDLOCK_MAX_TTL) or in a file of "name value" lines (-config, REDLOCK_CONFIG), which may have
+the settings of all commands. An unknown name is an error, with its line.
 Give passwords there and not in arguments, which all users of a machine can list.
 `)
 	return nil

@@ -37,8 +37,16 @@ type command struct {
 }
 
 func (c *command) run(ctx context.Context, args ...string) int {
-	env := &environment{strings.NewReader(c.in), &c.out, &c.err, func(name string) string { return c.vars[name] }}
-	return Main(ctx, env, args)
+	return Main(ctx, c.environment(), args)
+}
+
+func (c *command) environment() *environment {
+	return &environment{strings.NewReader(c.in), &c.out, &c.err, func() (vars []string) {
+		for name, text := range c.vars {
+			vars = append(vars, name+"="+text)
+		}
+		return vars
+	}}
 }
 
 // redlockOn runs the command for some nodes and returns its status and output.
@@ -186,7 +194,11 @@ func TestBadInput(t *testing.T) {
 		{"frobnicate", `no command "frobnicate"`},
 		{"serve extra", `no argument "extra"`},
 		{"serve -embedded", "leave -nodes and -next-nodes out"},
-		{"serve -frob", "-h lists the settings"},
+		{"serve -frob", "-frob is no setting; redlock serve -h lists the settings"},
+		{"serve -max_ttl 1m", "did you mean max-ttl?"},
+		{"serve -ttl 1m", "-ttl is no setting of serve, but of run"},
+		{"serve -max-ttl 1", "want a duration such as 30s"},
+		{"serve -socket-mode 0999", "octal"},
 		{"serve -nodes redis://:hunter2@10.0.0.1:6379", "every user of this machine can list"},
 		{"nodes -next-nodes a;redis://:hunter2@10.0.0.1:6379", "give it in REDLOCK_NEXT_NODES"},
 		{"nodes -nodes a,b -nodes redis://:hunter2@c", "-nodes is given 2 times: give it once, with ; between groups"},
@@ -194,13 +206,16 @@ func TestBadInput(t *testing.T) {
 		{"nodes -next-nodes ,", "-next-nodes has no node"},
 		{"nodes -nodes a,b,c;d,a", "both Groups[0] and Groups[1] have the node a:6379"},
 		{"nodes -next-max-ttl 1h", "NextMaxTTL is set, and Fenced is not"},
-		{"serve -listen " + taken.Addr().String(), "address already in use"},
-		{"serve -metrics " + taken.Addr().String() + " -listen 127.0.0.1:0", "address already in use"},
+		{"serve -listen 127.0.0.1:x", "-listen: "},
 		{"serve -nodes " + replica[0].Addr(), "replica"},
 		{"serve -users " + readable, "chmod 600"},
 		{"serve -users /none", "no such file"},
-		{"serve -tls-cert /none", "no such file"},
-		{"serve -config " + broken, "line 2: max-ttl"},
+		{"serve -listen-cert /none", "-listen-cert needs -listen-key"},
+		{"serve -listen-cert /none -listen-key /none", "no such file"},
+		{"nodes -tls-ca /none", "none is"},
+		{"nodes -tls-ca /none -nodes rediss://a", "no such file"},
+		{"nodes -tls-key " + readable + " -tls-cert /none -nodes rediss://a", "other users of this machine can read it"},
+		{"serve -config " + broken, "line 2: max-ttl has a value that it does not take: want a duration"},
 		{"inspect", "wants one key"},
 		{"break a b", "wants one key"},
 		{"fence frob", "init, recover, change or status"},
@@ -214,6 +229,11 @@ func TestBadInput(t *testing.T) {
 		require.Contains(t, errs, c.want, c.args)
 		require.NotContains(t, out+errs, "hunter2")
 		require.NotContains(t, out, "serves on", c.args)
+	}
+	for _, args := range []string{"serve -listen " + taken.Addr().String(), "serve -listen 127.0.0.1:0 -metrics " + taken.Addr().String()} {
+		status, _, errs := redlockOn(t, servers, strings.Fields(args)...)
+		require.Equal(t, exitNoQuorum, status, "it may pass")
+		require.Contains(t, errs, "address already in use")
 	}
 	require.Contains(t, expect(t, servers, exitOK, "help"), "redlock serve")
 	for _, sub := range subcommands {
@@ -236,7 +256,7 @@ func TestCompletion(t *testing.T) {
 			continue
 		}
 		for typed, want := range map[string]string{
-			"br": "break", "run -wait-": "-wait-children", "run -verb": "", "serve -drain 5s -no": "-no-ttl -node-timeout -nodes",
+			"br": "break", "run -wait-": "-wait-children", "run -verb": "", "serve -drain 5s -no": "-nodes -node-timeout -no-ttl",
 		} {
 			words := strings.Fields(typed)
 			bash := exec.Command("bash", "-c", script+"\nCOMP_WORDS=(redlock "+typed+")\nCOMP_CWORD="+strconv.Itoa(len(words))+"\n_redlock; echo ${COMPREPLY[*]}")

@@ -42,23 +42,24 @@ is taken; 69: too few nodes answer; 70: the lock was lost; 64: wrong arguments; 
 
 // running is the settings of run.
 type running struct {
-	*settings
 	ttl, killAfter time.Duration
 	wait           string
 	waitChildren   bool
 }
 
+// runner runs a program under a lock.
+type runner struct {
+	*settings
+	running
+}
+
 func run(ctx context.Context, env *environment, args []string) error {
-	r := running{settings: newSettings(env, "run [settings] name -- program [argument…]", aboutRun)}
-	r.addNodes()
-	r.DurationVar(&r.ttl, "ttl", 10*time.Second, "the TTL of the lock")
-	r.StringVar(&r.wait, "wait", "0", "how long to wait for the lock: a `duration`, 0, or forever")
-	r.DurationVar(&r.killAfter, "kill-after", 0, "how long the program has from SIGTERM to SIGKILL if the lock is lost; 0 is half the TTL, at most 5s")
-	r.BoolVar(&r.waitChildren, "wait-children", false, "hold the lock until what the program has left in the background has ended, too")
+	r := runner{settings: newSettings(env, "run [settings] name -- program [argument…]", aboutRun)}
 	rest, err := r.parse(args)
 	if err != nil {
 		return err
 	}
+	r.running = r.settings.run
 	if len(rest) < 3 || rest[1] != "--" {
 		return usage("run wants: name -- program [argument…]")
 	}
@@ -89,7 +90,7 @@ func run(ctx context.Context, env *environment, args []string) error {
 }
 
 // acquire waits for the lock as told by -wait.
-func (r *running) acquire(ctx context.Context, client *redlock.Client, name string) (redlock.Lock, error) {
+func (r *runner) acquire(ctx context.Context, client *redlock.Client, name string) (redlock.Lock, error) {
 	wait, err := time.ParseDuration(r.wait)
 	switch {
 	case r.wait == "forever":
@@ -118,7 +119,7 @@ func (r *running) acquire(ctx context.Context, client *redlock.Client, name stri
 }
 
 // hold runs the program while the lock is held, and releases the lock after its end.
-func (r *running) hold(lock redlock.Lock, child *exec.Cmd) error {
+func (r *runner) hold(lock redlock.Lock, child *exec.Cmd) error {
 	kept, stop := lock.KeepAlive(context.Background())
 	defer stop()
 	child.Stdin, child.Stdout, child.Stderr = r.env.in, r.env.out, r.env.err
@@ -160,7 +161,7 @@ func release(lock redlock.Lock) {
 // supervise passes signals on until the group has ended, and ends it before the lock does. After the
 // program's end, its remaining processes get SIGTERM, and SIGKILL after -kill-after. supervise returns
 // why the lock was lost, or nil.
-func (r *running) supervise(lock redlock.Lock, kept context.Context, group *group, signals <-chan os.Signal) (lost error) {
+func (r *runner) supervise(lock redlock.Lock, kept context.Context, group *group, signals <-chan os.Signal) (lost error) {
 	look := time.NewTimer(0) // a look at the time left: the clock of a timer stands still while the machine is suspended
 	defer look.Stop()
 	var killAt time.Time // for remaining processes of the program

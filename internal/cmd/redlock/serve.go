@@ -1,14 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
-	"os"
-	"runtime"
 	"strings"
 	"time"
 
@@ -27,35 +26,31 @@ A client of Redlock names the address once, and not three times.
   redlock serve -nodes 10.0.0.1:6379,10.0.0.2:6379,10.0.0.3:6379
   redlock serve -embedded                 nothing to install: for trying only
 
-SIGTERM and SIGINT end it: commands under way are answered, and locks with KEEP are released.`
+SIGTERM and SIGINT end it: commands under way are answered, and locks with KEEP are released.
+
+Its exit status is 69 where an address is in use, and 64 where a setting is wrong.`
 
 // serving is the settings of serve.
 type serving struct {
+	listen, users, scripts, metrics string
+	cert                            pair
+	socketMode                      fs.FileMode
+	noTTL, drain                    time.Duration
+	clients                         int
+	force, embedded                 bool
+}
+
+// server is a process of serve.
+type server struct {
 	*settings
-	listen, users, tlsCert, tlsKey, scripts, metrics string
-	noTTL, drain                                     time.Duration
-	clients                                          int
-	force, embedded                                  bool
+	serving
+	log *slog.Logger
 }
 
 func serve(ctx context.Context, env *environment, args []string) error {
-	s := serving{settings: newSettings(env, "serve [settings]", aboutServe)}
-	s.addNodes()
-	timeout := s.Lookup("node-timeout")
-	timeout.Usage, timeout.DefValue = "how long the nodes have to answer: on a busy machine they are late, and a client of one Redis waits for it", "500ms"
-	_ = timeout.Value.Set(timeout.DefValue)
-	s.StringVar(&s.listen, "listen", "127.0.0.1:6380", "the `address` to serve on, or the path of a socket")
-	s.StringVar(&s.users, "users", "", "a `file` of users: name, password or sha256:hex, and an optional prefix of keys on each line")
-	s.StringVar(&s.tlsCert, "tls-cert", "", "a certificate `file`; serve by TLS")
-	s.StringVar(&s.tlsKey, "tls-key", "", "the key `file` of -tls-cert")
-	s.StringVar(&s.scripts, "scripts", "", "a `file` of lock scripts in Lua, each behind a line \"-- alias SHA1\" of the script that it stands for")
-	s.StringVar(&s.metrics, "metrics", "", "the `address` of /metrics and of a page for operators at /, such as :9121")
-	s.DurationVar(&s.noTTL, "no-ttl", 0, "grant locks without an expiry for this long and keep them alive; 0 refuses them")
-	s.DurationVar(&s.drain, "drain", 5*time.Second, "how long commands under way have at the end")
-	s.IntVar(&s.clients, "clients", 0, "bounds the connections; 0 is 16384")
-	s.BoolVar(&s.force, "force", false, "allow scripts that change the lock of any owner")
-	s.BoolVar(&s.embedded, "embedded", false, "bring three masters inside the process: for trying only")
+	s := &server{settings: newSettings(env, "serve [settings]", aboutServe)}
 	rest, err := s.parse(args)
+	s.serving, s.log = s.settings.serve, s.logger()
 	switch {
 	case err != nil:
 		return err
@@ -67,7 +62,7 @@ func serve(ctx context.Context, env *environment, args []string) error {
 	return s.run(ctx)
 }
 
-func (s *serving) run(ctx context.Context) error {
+func (s *server) run(ctx context.Context) error {
 	if s.embedded {
 		masters, err := embedded.Start(3)
 		if err != nil {
@@ -76,10 +71,9 @@ func (s *serving) run(ctx context.Context) error {
 		defer masters.Close()
 		s.now.text = strings.Join(masters.Nodes(), ",")
 	}
-	logger := s.logger()
 	cfg := frontend.Config{
 		MaxTTL: s.longest(), Fenced: s.fenced, NoTTL: s.noTTL, Force: s.force,
-		Limits: session.Limits{Clients: s.clients}, Logger: logger,
+		Limits: session.Limits{Clients: s.clients}, Logger: s.log,
 	}
 	var err error
 	if cfg.Users, err = s.readUsers(); err != nil {
@@ -88,7 +82,7 @@ func (s *serving) run(ctx context.Context) error {
 	if cfg.Scripts, err = s.readScripts(); err != nil {
 		return err
 	}
-	secure, err := s.certificate()
+	secure, _, err := s.cert.listenTLS(s.log)
 	if err != nil {
 		return err
 	}
@@ -96,27 +90,27 @@ func (s *serving) run(ctx context.Context) error {
 	if s.metrics != "" {
 		s.hooks = operators.hooks()
 	}
-	if cfg.Client, err = s.connect(logger); err != nil {
+	if cfg.Client, err = s.connect(s.log); err != nil {
 		return err
 	}
 	defer cfg.Client.Close()
-	listener, err := listen(s.listen)
+	listener, err := listen("listen", s.listen, s.socketMode)
 	if err != nil {
-		return usage("-listen: %v", err)
+		return err
 	}
 	if secure != nil {
 		listener = tls.NewListener(listener, secure)
 	}
 	front := frontend.New(cfg)
 	if s.metrics != "" {
-		l, err := listen(s.metrics)
+		l, err := listen("metrics", s.metrics, 0)
 		if err != nil {
 			listener.Close()
-			return usage("-metrics: %v", err)
+			return err
 		}
 		defer serveMetrics(l, front, cfg.Client, &operators)()
 	}
-	s.greet(ctx, logger, listener, cfg)
+	s.greet(listener, cfg)
 	ended := make(chan error, 1)
 	go func() { ended <- front.Serve(listener) }()
 	select {
@@ -131,7 +125,7 @@ func (s *serving) run(ctx context.Context) error {
 }
 
 // greet reports where the server listens, with notes for the operator.
-func (s *serving) greet(_ context.Context, logger *slog.Logger, l net.Listener, cfg frontend.Config) {
+func (s *server) greet(l net.Listener, cfg frontend.Config) {
 	up := 0
 	nodes := cfg.Client.Stats().Nodes
 	for _, n := range nodes {
@@ -141,42 +135,30 @@ func (s *serving) greet(_ context.Context, logger *slog.Logger, l net.Listener, 
 	}
 	fmt.Fprintf(s.env.out, "redlock serves on %s: %d of %d nodes are up\n", l.Addr(), up, len(nodes))
 	if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() && cfg.Users == nil {
-		logger.Warn("redlock: every host that reaches this address can release locks; set -users", "address", a.String())
+		s.log.Warn("redlock: every host that reaches this address can release locks; set -users", "address", a.String())
 	}
 }
 
-// listen listens on host:port, or on the path of a socket.
-func listen(address string) (net.Listener, error) {
-	if len(address) > 0 && address[0] == '/' {
-		return net.Listen("unix", address)
-	}
-	return net.Listen("tcp", address)
-}
-
-func (s *serving) readUsers() (frontend.Users, error) {
+func (s *server) readUsers() (frontend.Users, error) {
 	if s.users == "" {
 		return nil, nil
 	}
-	file, err := os.Open(s.users)
+	text, err := readSecret(s.users)
 	if err != nil {
 		return nil, usage("-users: %v", err)
 	}
-	defer file.Close()
-	if info, err := file.Stat(); err == nil && runtime.GOOS != "windows" && info.Mode()&(fs.ModePerm&0o077) != 0 {
-		return nil, usage("-users: other users of this machine can read %s: chmod 600 it", s.users)
-	}
-	users, err := frontend.ReadUsers(file)
+	users, err := frontend.ReadUsers(bytes.NewReader(text))
 	if err != nil {
 		return nil, usage("-users: %s: %v", s.users, err)
 	}
 	return users, nil
 }
 
-func (s *serving) readScripts() (frontend.Scripts, error) {
+func (s *server) readScripts() (frontend.Scripts, error) {
 	if s.scripts == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(s.scripts)
+	text, _, err := readWhole(s.scripts)
 	if err != nil {
 		return nil, usage("-scripts: %v", err)
 	}
@@ -185,15 +167,4 @@ func (s *serving) readScripts() (frontend.Scripts, error) {
 		return nil, usage("-scripts: %s: %v", s.scripts, err)
 	}
 	return scripts, nil
-}
-
-func (s *serving) certificate() (*tls.Config, error) {
-	if s.tlsCert == "" && s.tlsKey == "" {
-		return nil, nil
-	}
-	pair, err := tls.LoadX509KeyPair(s.tlsCert, s.tlsKey)
-	if err != nil {
-		return nil, usage("-tls-cert and -tls-key: %v", err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
-	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -17,97 +16,131 @@ import (
 // errHelp ends a command that has shown its help.
 var errHelp = errors.New("help was asked for")
 
-// settings is the flags of a command. Each is also a variable, and a line of the config file; a
-// flag comes before the variable, and the variable before the file.
+// settings is the values of the table's rows, for one command. A flag comes before a variable, and a
+// variable before the file.
 type settings struct {
-	*flag.FlagSet
-	env    *environment
-	help   func()
-	config string
+	env     *environment
+	command string
+	help    func()
+	config  string
+	given   map[string]bool // as a flag or a variable
+	lines   map[string]line // of the config file
 
 	fleet
 	nodeTimeout time.Duration
 	name        string
 	verbose     bool
 	hooks       redlock.Hooks // of the client
+
+	json, yes bool // of tools
+	serve     serving
+	run       running
+	fence     fencing
 }
 
-// newSettings returns the settings of a command. about explains it, in lines.
+// newSettings returns the settings of a command, the first word of use. about explains it, in lines.
 func newSettings(env *environment, use, about string) *settings {
-	s := &settings{FlagSet: flag.NewFlagSet("redlock "+use, flag.ContinueOnError), env: env, fleet: newFleet()}
-	s.SetOutput(env.out)
-	s.Usage = func() {} // parse shows the help, once
+	s := &settings{env: env, fleet: newFleet(), given: map[string]bool{}}
+	s.command, _, _ = strings.Cut(use, " ")
+	for i := range table {
+		if row := &table[i]; row.byDefault != "" && find(row.name, s.command) == row {
+			_ = row.set(s, row.byDefault)
+		}
+	}
 	s.help = func() {
 		fmt.Fprintf(env.out, "usage: redlock %s\n\n%s\n\n", use, strings.TrimSpace(about))
-		s.PrintDefaults()
+		for _, row := range s.rows() {
+			fmt.Fprint(env.out, row.explain(s))
+		}
 	}
-	s.StringVar(&s.config, "config", "", "a `file` of \"name value\" lines, one for each setting")
-	s.BoolVar(&s.verbose, "v", false, "log what happens to standard error")
 	return s
 }
 
-// addNodes adds the settings of a client.
-func (s *settings) addNodes() {
-	s.fleet.addTo(s)
-	s.DurationVar(&s.nodeTimeout, "node-timeout", 0, "how long the nodes have to answer; 0 is a twentieth of the TTL, at most 50ms")
-	s.StringVar(&s.name, "name", "", "shown beside the locks of this process, such as its host")
+// rows is the settings that the command takes.
+func (s *settings) rows() (rows []*setting) {
+	for i := range table {
+		if table[i].isOf(s.command) {
+			rows = append(rows, &table[i])
+		}
+	}
+	return rows
 }
 
 // parse reads the settings, and returns the arguments after them.
 func (s *settings) parse(args []string) ([]string, error) {
-	s.FlagSet.SetOutput(discard{}) // the error is reported once, by its caller
-	if err := s.Parse(args); errors.Is(err, flag.ErrHelp) {
-		s.SetOutput(s.env.out)
-		s.help()
-		return nil, errHelp
-	} else if err != nil {
-		return nil, usage("%v; %s -h lists the settings", err, s.Name())
+	rest, err := s.readFlags(args)
+	if err == nil && len(s.rows()) > 0 {
+		err = s.readVariables()
 	}
-	for _, l := range []*nodeList{&s.now, &s.next} {
-		if err := l.checkArgument(); err != nil {
-			return nil, err
-		}
-	}
-	given := map[string]bool{}
-	s.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	var err error
-	s.VisitAll(func(f *flag.Flag) {
-		variable := "REDLOCK_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		if value := s.env.getenv(variable); value != "" && !given[f.Name] && err == nil {
-			given[f.Name] = true
-			if s.Set(f.Name, value) != nil {
-				err = usage("%s has a value that -%s does not take", variable, f.Name)
-			}
-		}
-	})
 	if err == nil && s.config != "" {
-		err = s.read(given)
+		err = s.readFile()
 	}
-	return s.Args(), err
+	return rest, err
 }
 
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// read reads the config file. Settings of other commands are skipped.
-func (s *settings) read(given map[string]bool) error {
-	file, err := os.Open(s.config)
-	if err != nil {
-		return usage("config file: %v", err)
+// undefined begins the error of package flag for a flag that there is not.
+const undefined = "flag provided but not defined: -"
+
+func (s *settings) readFlags(args []string) ([]string, error) {
+	flags := flag.NewFlagSet(s.command, flag.ContinueOnError)
+	flags.SetOutput(discard{}) // the error is reported once, by the caller
+	for _, row := range s.rows() {
+		flags.Var(value{row, s}, row.name, "")
 	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	for n := 1; lines.Scan(); n++ {
-		name, value, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
-		if name == "" || name[0] == '#' || given[name] || s.Lookup(name) == nil {
-			continue
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		s.help()
+		return nil, errHelp
+	} else if err != nil {
+		if name, is := strings.CutPrefix(err.Error(), undefined); is {
+			err = unknown("-"+name, name, s.command)
 		}
-		if s.Set(name, strings.TrimSpace(value)) != nil {
-			return usage("%s, line %d: %s has a value that it does not take", s.config, n, name)
+		return nil, usage("%v; redlock %s -h lists the settings", err, s.command)
+	}
+	for _, l := range []*nodeList{&s.now, &s.next} {
+		if err := l.checkArgument(); err != nil {
+			return nil, err
 		}
 	}
-	return lines.Err()
+	return flags.Args(), nil
+}
+
+// foreign are the variables that Kubernetes sets in each pod for a Service named redlock or redlock-….
+var foreign = regexp.MustCompile(`_(SERVICE_(HOST|PORT.*)|PORT|PORT_[0-9]+_(TCP|UDP|SCTP).*)$`)
+
+// ofRun are the variables of a program that runs under a lock.
+var ofRun = map[string]bool{"REDLOCK_KEY": true, "REDLOCK_TOKEN": true, "REDLOCK_FENCE": true, "REDLOCK_UNTIL": true}
+
+// readVariables reads the settings that are variables. One that is spelled nearly as a setting is a mistake.
+func (s *settings) readVariables() error {
+	known := map[string]*setting{}
+	for i := range table {
+		if row := &table[i]; !row.asFlag && find(row.name, s.command) == row {
+			known[row.variable()] = row
+		}
+	}
+	for _, variable := range s.env.environ() {
+		name, text, _ := strings.Cut(variable, "=")
+		rest, isOurs := strings.CutPrefix(name, "REDLOCK_")
+		switch row := known[name]; {
+		case !isOurs || text == "" || ofRun[name] || foreign.MatchString(name):
+		case row == nil && nearest(rest) != "":
+			return usage("%v", unknown(name, rest, s.command))
+		case row == nil:
+			s.logger().Warn("redlock: a variable is no setting: "+name, "settings", "redlock "+s.command+" -h")
+		case s.given[row.name] || !row.isOf(s.command):
+		default:
+			if err := row.set(s, text); err != nil {
+				return usage("%s has a value that it does not take: %v", name, err)
+			}
+			s.given[row.name] = true
+		}
+	}
+	return nil
 }
 
 // logger returns the log of -v, or one of warnings and worse.
@@ -129,7 +162,7 @@ func shutdown(c *redlock.Client) {
 // connect returns a client of the nodes.
 func (s *settings) connect(logger *slog.Logger) (*redlock.Client, error) {
 	cfg := redlock.Config{NodeTimeout: s.nodeTimeout, Name: s.name, Logger: logger, Hooks: s.hooks}
-	if err := s.configure(&cfg); err != nil {
+	if err := s.configure(&cfg, logger); err != nil {
 		return nil, err
 	}
 	client, err := redlock.New(cfg)

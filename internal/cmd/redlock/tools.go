@@ -18,19 +18,11 @@ import (
 )
 
 // tool is the settings of a command about the nodes.
-type tool struct {
-	*settings
-	json bool
-}
+type tool struct{ *settings }
 
 // newTool returns the settings of a tool, a client of the nodes and the arguments.
-func newTool(env *environment, use, about string, args []string, more func(*tool)) (*tool, *redlock.Client, []string, error) {
-	t := &tool{settings: newSettings(env, use, about)}
-	t.addNodes()
-	t.BoolVar(&t.json, "json", false, "print JSON")
-	if more != nil {
-		more(t)
-	}
+func newTool(env *environment, use, about string, args []string) (*tool, *redlock.Client, []string, error) {
+	t := &tool{newSettings(env, use, about)}
 	rest, err := t.parse(args)
 	if err != nil {
 		return nil, nil, nil, err
@@ -121,7 +113,7 @@ func inspectOne(ctx context.Context, client *redlock.Client, command string, key
 }
 
 func inspect(ctx context.Context, env *environment, args []string) error {
-	t, client, rest, err := newTool(env, "inspect [settings] key", aboutInspect, args, nil)
+	t, client, rest, err := newTool(env, "inspect [settings] key", aboutInspect, args)
 	if err != nil {
 		return err
 	}
@@ -157,7 +149,7 @@ standard input. Its exit status is 0 if all are held, 1 if one is not, 69 withou
   redlock held < keys.txt`
 
 func held(ctx context.Context, env *environment, args []string) error {
-	t, client, keys, err := newTool(env, "held [settings] [key…]", aboutHeld, args, nil)
+	t, client, keys, err := newTool(env, "held [settings] [key…]", aboutHeld, args)
 	if err != nil {
 		return err
 	}
@@ -221,7 +213,7 @@ with these settings "now", with -next-nodes too "now+next", or with the next nod
   redlock nodes -config /etc/redlock.conf -fenced -json`
 
 func nodes(ctx context.Context, env *environment, args []string) error {
-	t, client, _, err := newTool(env, "nodes [settings]", aboutNodes, args, nil)
+	t, client, _, err := newTool(env, "nodes [settings]", aboutNodes, args)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (c *conn) fail(r *session.Reply, key string, err error) {
 	case errors.As(err, &refused):
 		r.Error("ERR " + refused.Error() + "; see internal/server/frontend/CLIENTS.md of redlock")
 	case grants.IsRefusal(err):
-		r.Error("ERR lock " + strconv.Quote(key) + ": " + err.Error())
+		r.Error("ERR lock " + strconv.Quote(key) + ": " + text(err))
 	case errors.Is(err, redlock.ErrArgument):
 		r.Error("ERR " + text(err))
 	case errors.Is(err, context.Canceled), errors.Is(err, redlock.ErrClosed):

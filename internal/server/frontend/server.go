@@ -26,15 +26,6 @@ type Config struct {
 	Logger  *slog.Logger // nil: none
 }
 
-// MaxTTL is the MaxTTL of a Client whose front end grants TTLs of up to longest: a fiftieth and a
-// second more, with room for their padding. All clients of the nodes need one MaxTTL.
-func MaxTTL(longest time.Duration) time.Duration {
-	if longest <= 0 || longest > redlock.MaxTTL {
-		return longest
-	}
-	return min(longest+longest/50+time.Second, redlock.MaxTTL)
-}
-
 // Server is a front end. It is safe for concurrent use.
 type Server struct {
 	cfg      Config

@@ -19,6 +19,9 @@ type User struct {
 	Prefix string            // of the keys named by the user's commands
 }
 
+// byteOrderMark is what some editors put before a text.
+const byteOrderMark = "\xEF\xBB\xBF"
+
 // ReadUsers reads one user a line: a name, a password and, optionally, a prefix for keys, with
 // blanks between. The password is as it is, or "sha256:" and the hash in hex. Empty lines and lines
 // beginning with # are skipped. Errors have the number of a line, never its content.
@@ -26,7 +29,7 @@ func ReadUsers(in io.Reader) (Users, error) {
 	users := Users{}
 	lines := bufio.NewScanner(in)
 	for n := 1; lines.Scan(); n++ {
-		words := strings.Fields(lines.Text())
+		words := strings.Fields(strings.TrimPrefix(lines.Text(), byteOrderMark))
 		if len(words) == 0 || words[0][0] == '#' {
 			continue
 		}

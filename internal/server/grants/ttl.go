@@ -67,7 +67,8 @@ func (s *Store) check(ttl time.Duration) (time.Duration, error) {
 	}
 	stored := Stored(min(ttl, 2*limit)) // a far longer one would overflow
 	if stored > limit {
-		return 0, fmt.Errorf("%w: it is %v, at most %v works", ErrTTL, ttl, Shown(limit).Truncate(time.Millisecond))
+		return 0, fmt.Errorf("%w: it is %v, at most %v works; MaxTTL is %v, and nodes keep a lock for longer than its client",
+			ErrTTL, ttl, Shown(limit).Truncate(time.Millisecond), limit)
 	}
 	return stored, nil
 }

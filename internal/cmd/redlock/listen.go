@@ -1,0 +1,51 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"runtime"
+	"syscall"
+)
+
+// listen listens on host:port, or on the path of a socket, for the setting of a name. An address that is in use, or is
+// none of this machine, has a status of its own: it may be free a moment later.
+func listen(name, address string, mode fs.FileMode) (net.Listener, error) {
+	network := "tcp"
+	if len(address) > 0 && (address[0] == '/' || address[0] == '.') {
+		network = "unix"
+		removeDead(address)
+	}
+	l, err := net.Listen(network, address)
+	if err == nil && network == "unix" && mode != 0 {
+		if err = os.Chmod(address, mode); err != nil {
+			_ = l.Close()
+		}
+	}
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, &exit{exitNoQuorum, fmt.Errorf("-%s: %w", name, err)}
+	}
+	return nil, usage("-%s: %v", name, err)
+}
+
+// removeDead removes a socket that no process listens on: the one that made it was killed. A socket that was made anew since
+// the look stays.
+func removeDead(path string) {
+	seen, err := os.Lstat(path)
+	if err != nil || seen.Mode().Type() != fs.ModeSocket || runtime.GOOS == "windows" {
+		return
+	}
+	c, err := net.Dial("unix", path)
+	if err == nil {
+		_ = c.Close()
+		return
+	}
+	if now, gone := os.Lstat(path); errors.Is(err, syscall.ECONNREFUSED) && gone == nil && os.SameFile(seen, now) {
+		_ = os.Remove(path)
+	}
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+)
+
+// pair is the files of a certificate and its key.
+type pair struct{ cert, key string }
+
+func (p pair) isSet() bool { return p.cert+p.key != "" }
+
+// load reads a pair. Where either is missing flag names the two.
+func (p pair) load(flag string) (tls.Certificate, error) {
+	switch {
+	case p.key == "":
+		return tls.Certificate{}, fmt.Errorf("-%s-cert needs -%s-key", flag, flag)
+	case p.cert == "":
+		return tls.Certificate{}, fmt.Errorf("-%s-key needs -%s-cert", flag, flag)
+	}
+	key, err := readSecret(p.key)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("-%s-key: %w", flag, err)
+	}
+	chain, _, err := readWhole(p.cert)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("-%s-cert: %w", flag, err)
+	}
+	loaded, err := tls.X509KeyPair(chain, key)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("-%s-cert and -%s-key: %w", flag, flag, err)
+	}
+	return loaded, nil
+}
+
+// listenTLS returns the TLS of the listener, by a certificate that is read again when it changes; nil without one.
+func (p pair) listenTLS(log *slog.Logger) (*tls.Config, *watched[*tls.Certificate], error) {
+	if !p.isSet() {
+		return nil, nil, nil
+	}
+	w, err := watch(log, func() (*tls.Certificate, error) {
+		loaded, err := p.load("listen")
+		return &loaded, err
+	}, p.cert, p.key)
+	if err != nil {
+		return nil, nil, usage("%v", err)
+	}
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return w.get(), nil },
+	}, w, nil
+}
+
+// masterTLS is how rediss:// nodes are trusted, and what they trust.
+type masterTLS struct {
+	ca string
+	pair
+}
+
+func (m *masterTLS) isSet() bool { return m.ca != "" || m.pair.isSet() }
+
+// read makes a configuration of the files.
+func (m *masterTLS) read() (*tls.Config, error) {
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+	if m.ca != "" {
+		text, _, err := readWhole(m.ca)
+		if err != nil {
+			return nil, fmt.Errorf("-tls-ca: %w", err)
+		}
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("-tls-ca: %s has no certificate%s", m.ca, looksLikeKey(text))
+		}
+	}
+	if m.pair.isSet() {
+		loaded, err := m.load("tls")
+		if err != nil {
+			return nil, err
+		}
+		cfg.Certificates = []tls.Certificate{loaded}
+	}
+	return cfg, nil
+}
+
+func looksLikeKey(text []byte) string {
+	if bytes.Contains(text, []byte("PRIVATE KEY")) {
+		return ", but a key"
+	}
+	return ""
+}
+
+// watch returns the TLS of the nodes, which is made again when its files change; nil without settings for it.
+func (m *masterTLS) watch(log *slog.Logger, nodes string) (*watched[*tls.Config], error) {
+	if !m.isSet() {
+		return nil, nil
+	}
+	if !strings.Contains(nodes, "rediss://") {
+		return nil, errors.New("-tls-ca, -tls-cert and -tls-key are for nodes that are rediss://host:port, and none is")
+	}
+	return watch(log, m.read, m.ca, m.cert, m.key)
+}
