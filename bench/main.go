@@ -23,6 +23,7 @@ func main() {
 		},
 		Chosen: []string{"redlock", "floor", "floor-goroutines"},
 		Growth: growth.Run,
+		Source: "./bench",
 		Notes: []string{
 			"pair: one acquire and one release of one lock; a pair counts when its last reply has arrived inside the window",
 			"floor-goroutines: the floor with a goroutine that parks for each lock, the limit of a blocking call",

@@ -16,7 +16,7 @@ import (
 )
 
 // contenders are the drivers of the processes that these tests start.
-var contenders = program(fileLock{"lock"}, fileLock{"none"}, fileLock{"broken"}, where{}, &still{name: "floor", session: runner{}})
+var contenders = program(fileLock{"lock"}, fileLock{"none"}, fileLock{"broken"}, where{}, sleeper{}, &still{name: "floor", session: runner{}})
 
 // fileLock is a lock that processes of one machine share. The one named none refuses
 // no one, the one named broken cannot be opened.

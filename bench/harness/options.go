@@ -57,6 +57,8 @@ type Options struct {
 	Keys        []int
 	Once        bool
 	Suite       []string // sections
+	Against     string   // a commit
+	Bound       float64  // of a loss against it, in per cent
 	Render      []string // files, in place of measuring
 	Together    bool     // servers and clients share the processors
 	Out         string   // directory
@@ -108,6 +110,10 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 		listVar(fs, &o.Suite, "suite", "", "go through sections, a `list` of "+join(sections)+"; -rounds 3 -d 1s -warmup 300ms unless given", oneOf(sections))
 	}
 	fs.BoolVar(&o.Together, "together", false, "have servers and clients share all processors; else, on Linux, each have a half of them")
+	if p.Source != "" {
+		fs.StringVar(&o.Against, "against", "", "build this `commit` and the source tree, have both take turns, and show the ratios; "+strings.Join(againstDefaults, " ")+" unless given")
+		fs.Float64Var(&o.Bound, "bound", 2, "-against: fail where the tree is worse by more than so many per `cent` in every round")
+	}
 	fs.StringVar(&o.Out, "o", "", "write results.jsonl, README.md and a picture of each section to `directory`")
 	fs.StringVar(&o.SVG, "svg", "", "write the picture of the first section, pairs/s and CPU, to `file`")
 	fs.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of the clients, for go tool pprof, to `file`")
@@ -128,7 +134,7 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	for _, pair := range [][2]string{{"n", "nodes"}, {"nodes", "server"}, {"nodes", "redis"},
-		{"suite", "render"}, {"render", "json"}} {
+		{"suite", "render"}, {"render", "json"}, {"against", "suite"}, {"against", "render"}} {
 		if given[pair[0]] && given[pair[1]] {
 			return Options{}, fmt.Errorf("-%s and -%s: give one of them", pair[0], pair[1])
 		}

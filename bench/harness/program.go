@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/place"
@@ -30,6 +31,9 @@ type Program struct {
 	// Growth measures what only makes sense for one client at a time, for the
 	// section "client" of a suite.
 	Growth func(ctx context.Context, nodes []string, note func(result.Note)) error
+	// Source is the program's own package in its repository, "./bench", for -against; without it there is no such
+	// flag.
+	Source string
 	// Suite has the sections for -suite; without sections there is no such flag.
 	Suite Suite
 }
@@ -89,6 +93,14 @@ func (p Program) run(ctx context.Context, args []string, opts Options, stdout, s
 		return out.load(opts.Render)
 	case len(opts.Suite) > 0:
 		return p.suite(ctx, args, opts, out)
+	}
+	if opts.Against != "" {
+		opts, err = ParseOptions(append(slices.Clone(againstDefaults), args...), p, io.Discard)
+		if err != nil {
+			return err
+		}
+		out.progress("against: %d cells, %d drivers, %d rounds: about %v, and two builds", len(opts.cells()), len(opts.Drivers), opts.Rounds, (2 * opts.estimate()).Round(time.Second))
+		return errors.Join(p.against(ctx, opts, out), out.pages())
 	}
 	out.progress("bench: %d cells, %d drivers, %d rounds: about %v", len(opts.cells()), len(opts.Drivers), opts.Rounds, opts.estimate().Round(time.Second))
 	stop, err := profile(opts.CPUProfile)
