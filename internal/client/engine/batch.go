@@ -14,6 +14,7 @@ type batches struct {
 	ledger
 	window  window
 	hints   [quorum.MaxNodes]hints
+	ended   quorum.Set // nodes whose handoff has ended: the next may follow
 	repairs repairs
 	fence   *command.Fence // for fenced acquires and extends, or nil
 	reader  command.Reader

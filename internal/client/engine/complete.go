@@ -14,6 +14,7 @@ import (
 func (l *rounds) complete() (calls int, ops list, now clock.Instant) {
 	l.repairs.send() // before the driver lock is given up, and before any release
 	if len(l.decided) == 0 {
+		l.goOn()
 		return 0, ops, 0
 	}
 	now = l.nodes.clock.Now()
@@ -54,6 +55,7 @@ func (l *rounds) complete() (calls int, ops list, now clock.Instant) {
 	}
 	clear(l.decided)
 	l.decided = l.decided[:0]
+	l.goOn()
 	return calls, ops, now
 }
 

@@ -7,8 +7,8 @@
 //   - Group commit: all waiting operations become one batch, encoded once and written to all nodes. The in-flight
 //     window holds the next batch back until a quorum has answered the last one, so batches grow with load and no timer
 //     is needed.
-//   - Hinted handoff: a release that a node could not be given is kept as a hint, and sent first thing on the node's
-//     next connection.
+//   - Hinted handoff: a release is owed to a node until the node has answered it. One that was missed is kept as a
+//     hint, and sent first thing on the node's next connection; one that was refused, after a growing pause.
 //
 // # The driver
 //

@@ -8,13 +8,19 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Hinted handoff: a release that a node could not be given is kept as a hint. Hints are handed off on the node's next
-// connection before anything else is sent, or the node could extend a lock it is about to release. Hints of releases
-// are enough: each acquire that may have set a key without a holder is followed by a release. The release of an
-// absent key does no harm.
+// Hinted handoff: a release is owed to a node until it has answered that it has deleted the key, or that the key does
+// not hold the token. Without that answer the release is kept as a hint.
 //
-// A node that cannot have the key gets no hint (round.absent). While a quorum is away,
-// such hints would fill the bound.
+//   - A release that was missed, since the connection has ended, is handed off on the node's next connection before
+//     anything else is sent, or the node could extend a lock it is about to release.
+//   - A release that was refused is handed off again after a pause that doubles with each refusal. It does not matter
+//     which error the node gave: a list of errors that pass would never be complete. The pause also keeps a release
+//     with an answer that ends the connection from ending each next one.
+//
+// Hints of releases are enough: each acquire that may have set a key without a holder is followed by a release. The
+// release of an absent key does no harm.
+//
+// A node that cannot have the key gets no hint (round.absent). While a quorum is away, such hints would fill the bound.
 //
 // A handoff is a batch for one node, with rounds that have no operation: what the node refuses is sent again, in
 // smaller calls or with its script, or kept, as of any batch.
@@ -23,55 +29,76 @@ const (
 	// hintBytes bounds the memory of the hints for a node: as many releases as may be under way there, with keys of 30
 	// bytes. Each costs hintCost beside its key and its token.
 	hintBytes = 2 << 20
-	hintCost  = 64
+	hintCost  = 80
 	// handoffOps is how many are handed off at a time. The next follow when they are answered: each may have to be
 	// sent again by itself.
 	handoffOps = 1024
-	// handoffPause is the pause after a node has refused releases for now, with BUSY for example.
-	handoffPause = time.Second
+	// hintPause is the pause after the first refusal of a release, and mostHintPause the longest.
+	hintPause     = 250 * time.Millisecond
+	mostHintPause = 30 * time.Second
 )
 
-// hint is a release that a node could not be given. The token has its tail behind it.
+// hint is a release owed to a node. The token has its tail behind it.
 type hint struct{ key, token string }
 
 func (x hint) size() int { return hintCost + len(x.key) + len(x.token) }
 
+// owed is a hint that waits: refused so often, and not to be handed off before due.
+type owed struct {
+	hint
+	refused uint8
+	due     clock.Instant // 0: at once
+}
+
+// pauseAfter is the pause after so many refusals of a release in succession.
+func pauseAfter(refused uint8) time.Duration {
+	return min(hintPause<<min(refused-1, 16), mostHintPause)
+}
+
 // hints are those for one node, each once: while a quorum is away callers repeat their releases. The driver lock
 // protects them.
 type hints struct {
-	all   []hint // oldest first
+	all   []owed // oldest first
 	known map[hint]bool
 	bytes int           // their sizes
 	met   bool          // the node had a connection once; without it there are no keys
 	out   bool          // some are on their way
-	retry clock.Instant // not before
+	next  clock.Instant // when the first of all is due
 }
 
-func (h *hints) add(x hint) {
-	if h.known[x] {
+func (h *hints) add(x owed) {
+	if h.known[x.hint] {
 		return
 	}
 	if len(h.all) == 0 {
-		h.all, h.known = nil, make(map[hint]bool)
+		h.all, h.known, h.next = nil, make(map[hint]bool), clock.Never
 	}
 	h.all = append(h.all, x)
-	h.known[x] = true
+	h.known[x.hint] = true
 	h.bytes += x.size()
+	h.next = min(h.next, x.due)
 }
 
-// take takes out the oldest.
-func (h *hints) take() (releases []command.Operand) {
-	n := min(handoffOps, len(h.all))
-	for _, x := range h.all[:n] {
-		releases = append(releases, command.Operand{Key: []byte(x.key), Token: []byte(x.token)})
-		h.bytes -= x.size()
-		delete(h.known, x)
+// take takes out the oldest that are due.
+func (h *hints) take(now clock.Instant) (some []owed) {
+	left := h.all[:0]
+	h.next = clock.Never
+	for _, x := range h.all {
+		if x.due <= now && len(some) < handoffOps {
+			some = append(some, x)
+			h.bytes -= x.size()
+			delete(h.known, x.hint)
+			continue
+		}
+		left = append(left, x)
+		h.next = min(h.next, x.due)
 	}
-	h.all = h.all[n:]
-	return releases
+	clear(h.all[len(left):])
+	h.all = left
+	return some
 }
 
-// wantsHint reports whether a release that failed on a node is to be kept.
+// wantsHint reports whether a release without an answer of a node is to be kept.
 func (l *batches) wantsHint(node int) bool {
 	h := &l.hints[node]
 	return h.met && h.bytes < hintBytes && !l.nodes.closing.Load()
@@ -79,21 +106,27 @@ func (l *batches) wantsHint(node int) bool {
 
 // up hands off the hints of a node with a new connection.
 func (l *batches) up(node int) {
-	l.hints[node].met, l.hints[node].out = true, false
+	h := &l.hints[node]
+	h.met, h.out = true, false
+	if len(h.all) > 0 {
+		l.nodes.pulse.see(maxTimeout) // those that are not due yet
+	}
 	l.handOff(node)
 }
 
-// handOff sends the first of a node's hints.
+// handOff sends the first of a node's hints that are due.
 func (l *batches) handOff(node int) {
-	h := &l.hints[node]
-	if len(h.all) == 0 || h.out {
+	h, now := &l.hints[node], l.nodes.clock.Now()
+	if len(h.all) == 0 || h.out || now < h.next {
 		return
 	}
 	h.out = true
-	b, operands := l.batch(), h.take()
+	b, some := l.batch(), h.take(now)
 	b.to, b.passed, b.counted = quorum.Only(node), true, false // it is in no window
-	for range operands {
-		r := round{kind: Release}
+	operands := make([]command.Operand, len(some))
+	for i, x := range some {
+		operands[i] = command.Operand{Key: []byte(x.key), Token: []byte(x.token)}
+		r := round{kind: Release, refused: x.refused}
 		r.tally.Reset(l.nodes.quorum)
 		r.tally.Record(node, quorum.Failed) // this vote has been counted
 		b.rounds = append(b.rounds, r)
@@ -104,25 +137,40 @@ func (l *batches) handOff(node int) {
 	l.nodes.sendTo(node, &b.first.Batch, maxTimeout)
 }
 
-// handedOff goes on with the next hints of a node.
+// handedOff notes that a handoff has ended. The next follows when the operations decided in this sweep are complete:
+// until then no batch is used again.
 func (l *batches) handedOff(node int) {
-	h := &l.hints[node]
-	if h.out = false; h.retry == 0 && l.nodes.Fault(node) == nil && !l.nodes.closing.Load() {
-		l.handOff(node)
+	l.hints[node].out = false
+	l.ended.Add(node)
+}
+
+// goOn hands off the next hints where a handoff has ended.
+func (l *batches) goOn() {
+	if l.ended == 0 {
+		return
+	}
+	ended := l.ended
+	l.ended = 0
+	for node := range ended.All() {
+		if l.nodes.Fault(node) == nil && !l.nodes.closing.Load() {
+			l.handOff(node)
+		}
 	}
 }
 
-// again hands off hints refused for a while, and reports whether more is to come.
-func (l *batches) again(now clock.Instant) (more bool) {
+// again hands off the hints that have become due, and returns when the next are.
+func (l *batches) again(now clock.Instant) (next clock.Instant) {
+	next = clock.Never
 	for node := range l.nodes.n {
 		h := &l.hints[node]
 		if len(h.all) == 0 || h.out || l.nodes.Fault(node) != nil {
 			continue
 		}
-		if more = true; now >= h.retry {
-			h.retry = 0
+		if now >= h.next {
 			l.handOff(node)
+		} else {
+			next = min(next, h.next)
 		}
 	}
-	return more
+	return next
 }

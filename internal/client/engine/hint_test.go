@@ -22,7 +22,7 @@ func (p *scriptedFleet) missed(op *countedOp, absent quorum.Set) *wire {
 	return w
 }
 
-func (p *scriptedFleet) miss(node int, w *wire) { w.hint(node, &w.spans[0]) }
+func (p *scriptedFleet) miss(node int, w *wire) { w.hint(node, &w.spans[0], 0, false) }
 
 // lose is a connection that ends: the node owes nothing from here on.
 func (p *scriptedFleet) lose(node int) {
@@ -214,23 +214,111 @@ func TestHintsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAHintRefusedForNow is handed off again on the same connection, after a pause.
-func TestAHintRefusedForNow(t *testing.T) {
+// TestARefusedReleaseIsOwed: it is handed off again after a pause that doubles with each refusal, on the same
+// connection, until the node has answered. Meanwhile the watchdog sleeps.
+func TestARefusedReleaseIsOwed(t *testing.T) {
 	p := newScripted(t, 1)
-	op := p.op(Release, "key")
-	p.miss(0, p.missed(op, 0))
+	op := p.submit(Release, "key")
+	p.all(p.last(), "-BUSY Redis is busy running a script.\r\n")
+	require.Equal(t, ErrNoQuorum, op.Err)
+	before := p.engine.Votes(0)
+	for _, pause := range []time.Duration{250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000} {
+		pause *= time.Millisecond
+		sent := len(p.sent)
+		p.tick(0)
+		p.clock.Advance(pause - 1)
+		var next time.Duration
+		p.turn(func() { next = p.engine.tick() })
+		require.Equal(t, time.Duration(1), next)
+		require.False(t, p.engine.nodes.pulse.awake)
+		require.Len(t, p.sent, sent, "after less than %v", pause)
+		p.tick(1)
+		require.Len(t, p.sent, sent+1)
+		require.Equal(t, callOf(&countedOp{Op: Op{Key: []byte("key"), Token: op.Token}}), p.last().bytes)
+		p.turn(func() { p.reply(p.last(), 0, "-CODE of a later server\r\n") })
+	}
+	p.tick(mostHintPause)
+	sent := len(p.sent)
+	p.turn(func() { p.reply(p.last(), 0, zero) })
+	for range 3 {
+		p.tick(time.Hour)
+	}
+	require.Len(t, p.sent, sent)
+	require.Empty(t, p.engine.rounds.hints[0].all)
+	p.idle()
+	require.Equal(t, before, p.engine.Votes(0), "the vote was counted when the release was refused")
+}
+
+// TestRefusedHintsLetOthersPass: a release that is always refused delays none that was missed, or was refused less.
+func TestRefusedHintsLetOthersPass(t *testing.T) {
+	p := newScripted(t, 1)
+	bad, good := p.op(Release, "bad"), p.op(Release, "good")
+	p.miss(0, p.missed(bad, 0))
 	handed := p.revive(0)
-	p.turn(func() { p.reply(handed[0], 0, "-BUSY Redis is busy running a script.\r\n") })
-	p.tick(handoffPause - 1)
-	require.Len(t, p.sent, 1, "without a pause")
-	p.tick(0)
-	require.True(t, p.engine.nodes.pulse.awake)
-	p.tick(1)
-	require.Len(t, p.sent, 2)
-	require.Equal(t, callOf(op), p.last().bytes)
+	for _, pause := range []time.Duration{hintPause, 2 * hintPause, 4 * hintPause} {
+		p.turn(func() { p.reply(p.last(), 0, noKey) })
+		p.tick(pause)
+	}
+	p.turn(func() { p.reply(p.last(), 0, noKey) })
+	p.lose(0)
+	p.miss(0, p.missed(good, 0))
+	handed = p.revive(0)
+	require.Len(t, handed, 1, "with a pause")
+	require.Equal(t, callOf(good), handed[0].bytes)
+	p.turn(func() { p.reply(handed[0], 0, "-ERR once\r\n") })
+	p.tick(hintPause)
+	require.Equal(t, callOf(good), p.last().bytes)
+	p.turn(func() { p.reply(p.last(), 0, one) })
+	p.tick(8 * hintPause)
+	require.Equal(t, callOf(bad), p.last().bytes)
 	p.turn(func() { p.reply(p.last(), 0, one) })
 	p.idle()
-	require.Zero(t, p.engine.Votes(0), "the vote was counted when the release was missed")
+}
+
+// TestNothingIsOwedAfter an answer: the key is gone, or holds another token, or a value of another type.
+func TestNothingIsOwedAfter(t *testing.T) {
+	for _, answer := range []string{one, zero, "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"} {
+		p := newScripted(t, 1)
+		p.submit(Release, "key")
+		p.all(p.last(), answer)
+		require.Empty(t, p.engine.rounds.hints[0].all, answer)
+	}
+	p := newScripted(t, 1)
+	p.submit(Acquire, "blocker")
+	for i := range 3 {
+		p.submit(Release, fmt.Sprint(i))
+	}
+	p.all(p.sent[0], ok)
+	p.all(p.last(), "*3\r\n:1\r\n+OK\r\n:1\r\n") // it fits as far as the first
+	require.Len(t, p.engine.rounds.hints[0].all, 2)
+	for i, x := range p.engine.rounds.hints[0].all {
+		require.Equal(t, fmt.Sprint(i+1), x.key)
+		require.NotZero(t, x.due, "it would end each connection")
+	}
+}
+
+// TestHandoffsReuseNoBatch of an operation that was decided in the same sweep and is not complete.
+func TestHandoffsReuseNoBatch(t *testing.T) {
+	p := newScripted(t, 1)
+	for i := range handoffOps + 1 {
+		p.miss(0, p.missed(p.op(Release, fmt.Sprint(i)), 0))
+	}
+	handed := p.revive(0)
+	op := p.submit(Acquire, "key")
+	sent := p.last()
+	p.turn(func() {
+		p.reply(sent, 0, ok)
+		p.engine.rounds.kept = keepBuffers // the batch of the handoff itself is not kept
+		for _, s := range handed[0].batch.Owner.(*wire).spans {
+			p.reply(handed[0], 0, fmt.Sprintf(":%d\r\n", s.count))
+		}
+	})
+	require.Equal(t, 1, op.times)
+	require.NoError(t, op.Err)
+	require.Equal(t, 1, op.Tally.Count(quorum.Granted))
+	require.NotSame(t, sent, p.last())
+	p.turn(func() { p.reply(p.last(), 0, one) })
+	p.idle()
 }
 
 const noKey = "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"

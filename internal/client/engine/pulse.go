@@ -9,7 +9,7 @@ const (
 	maxTick = 5 * time.Millisecond
 )
 
-// pulse is when the watchdog ticks: while a node owes anything. It sleeps otherwise.
+// pulse is when the watchdog ticks: while a node owes anything. It sleeps otherwise, at most until a hint is due.
 type pulse struct {
 	awake bool
 	busy  bool          // something was sent since the last tick
@@ -22,11 +22,21 @@ func (p *pulse) init() {
 	p.wake, p.stop, p.tick = make(chan struct{}, 1), make(chan struct{}), maxTick
 }
 
-// rest is the time to the next tick; 0, to sleep, where nothing is under way and nothing was sent since the last.
-func (p *pulse) rest(busy bool) (next time.Duration) {
+// rouse is the begin of a tick, which may have come while asleep.
+func (p *pulse) rouse() {
+	p.awake = true
+	select {
+	case <-p.wake: // so that see never blocks
+	default:
+	}
+}
+
+// rest is the time to the next tick. Where nothing is under way, and nothing was sent since the last, it sleeps for as
+// long as it may.
+func (p *pulse) rest(atMost time.Duration, busy bool) (next time.Duration) {
 	if busy = busy || p.busy; !busy {
 		p.awake, p.tick = false, maxTick
-		return 0
+		return atMost
 	}
 	p.busy = false
 	return p.tick

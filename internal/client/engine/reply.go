@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -59,7 +60,7 @@ func (w *wire) Fail(node, i int, err error) {
 		} else {
 			b.lost(node, s.first, s.count, err)
 		}
-		w.hint(node, s)
+		w.hint(node, s, s.first, false)
 	}
 	b.gone.Add(node)
 	b.ended(node)
@@ -102,6 +103,7 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 	}
 	err := misfit(v)
 	b.refusedAll(node, i, s.first+s.count-i, err)
+	w.hint(node, s, i, true)
 	return err
 }
 
@@ -142,11 +144,8 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 		w.again(node, s, 1, true)
 	default:
 		b.refusedAll(node, s.first, s.count, r.Err)
-		if r.Later || r.Fatal {
-			w.hint(node, s)
-		}
-		if r.Later {
-			b.batches.hints[node].retry = b.nodes.clock.Now().Add(handoffPause)
+		if !r.Foreign {
+			w.hint(node, s, s.first, true)
 		}
 	}
 	if r.Fatal {
@@ -155,8 +154,9 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 	return nil
 }
 
-// hint keeps a release after its failure on a node, unless the node cannot have its key.
-func (w *wire) hint(node int, s *span) {
+// hint keeps the releases of s from round first on, which a node has refused, or missed. A node that cannot have the
+// key is owed none.
+func (w *wire) hint(node int, s *span, first int, refused bool) {
 	b := w.batch
 	if s.kind != Release || !b.batches.wantsHint(node) {
 		return
@@ -165,9 +165,18 @@ func (w *wire) hint(node int, s *span) {
 	if !slices.ContainsFunc(rounds, func(r round) bool { return !r.absent.Has(node) }) {
 		return // as for most releases missed by a node while it is away
 	}
+	var now clock.Instant
+	if refused {
+		now = b.nodes.clock.Now()
+	}
 	for i, op := range b.batches.reader.Read(s.kind, w.Buf[s.from:s.to]) {
-		if !rounds[i].absent.Has(node) {
-			b.batches.hints[node].add(hint{string(op.Key), string(op.Token)})
+		if r := &rounds[i]; s.first+i >= first && !r.absent.Has(node) {
+			x := owed{hint: hint{string(op.Key), string(op.Token)}, refused: r.refused}
+			if refused {
+				x.refused = max(r.refused+1, r.refused)
+				x.due = now.Add(pauseAfter(x.refused))
+			}
+			b.batches.hints[node].add(x)
 		}
 	}
 }

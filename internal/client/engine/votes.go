@@ -74,6 +74,7 @@ type round struct {
 	refusal    int32      // likewise in batch.refusals
 	stale      quorum.Set // nodes that refused nothing but the number of a fencing token
 	kind       Kind       // of op, which may be its user's again
+	refused    uint8      // how often a node has refused it, where it is a hint for this node
 }
 
 // failure is why one vote of one round has failed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -297,4 +298,41 @@ func TestReleaseAsyncIsHandedOff(t *testing.T) {
 		require.EqualValues(t, 2, s.Release.Won)
 		require.Equal(t, 3, r.Holders("late"))
 	})
+}
+
+// TestARefusedReleaseIsRepeated until the node has answered it, after any error.
+func TestARefusedReleaseIsRepeated(t *testing.T) {
+	for name, flavor := range map[string]fakeredis.Flavor{"by script": fakeredis.Redis7, "native": fakeredis.Valkey9} {
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: flavor}))
+			for _, refusal := range []string{
+				"NOPERM this user has no permissions to run the 'evalsha' command", "NOPERM No permissions to access a key",
+				"ERR internal", "ERR unknown command 'EVALSHA'", "NOSCRIPT No matching script.", "LOADING Redis is loading the dataset in memory",
+				"BUSY Redis is busy running a script.", "MISCONF Errors writing to the AOF file", "OOM command not allowed",
+				"NOREPLICAS Not enough good replicas to write.", "READONLY You can't write against a read only replica.",
+				"MASTERDOWN Link with MASTER is down", "CLUSTERDOWN The cluster is down", "MOVED 1 127.0.0.1:1", "ASK 1 127.0.0.1:1",
+				"TRYAGAIN Multiple keys request during rehashing of slot", "CROSSSLOT Keys in request don't hash to the same slot",
+				"NOAUTH Authentication required.", "EXECABORT Transaction discarded", "UNBLOCKED client unblocked", "NOGOODSLAVE", "CODE of a later server",
+			} {
+				l := cluster.MustAcquire(t, r.Client, "lock:k", ttl)
+				r.AwaitHolders(t, 3, l.Key())
+				left := 1
+				if strings.HasPrefix(refusal, "NO") || strings.HasPrefix(refusal, "ERR") {
+					left = 2 // after some of them it is sent again at once
+				}
+				r.Servers[0].OnCommand(func(_ int64, args []string) {
+					if release := args[0] == "EVALSHA" || args[0] == "DELIFEQ"; release && strings.Contains(strings.Join(args, " "), l.Key()) && left > 0 {
+						left--
+						r.Servers[0].ErrorReply(args[0], refusal, 1)
+					}
+				})
+				require.NoError(t, l.Release(t.Context()))
+				began := time.Now()
+				awaitNoLock(t, r)
+				require.Less(t, time.Since(began), 5*time.Second, refusal)
+				require.Zero(t, left, refusal)
+				cluster.AwaitNodesUp(t, r.Client, 3)
+			}
+		})
+	}
 }

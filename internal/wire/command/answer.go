@@ -154,6 +154,7 @@ const (
 type Refusal struct {
 	refusal.Refusal
 	Unapplied bool // the command was certainly not executed
+	Foreign   bool // the key, the only one of the command, has a value of another type: it is no lock
 	Remedy    Remedy
 }
 
@@ -169,6 +170,7 @@ func Refused(k Kind, f Form, n int, v *resp.Value, loaded bool) Refusal {
 	default:
 		r.Unapplied = r.Later
 	}
+	r.Foreign = n == 1 && r.Code == "WRONGTYPE"
 	switch {
 	case call && r.Code == "NOSCRIPT":
 		if r.Err = errNoScript; !loaded {
