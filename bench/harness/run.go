@@ -14,6 +14,10 @@ import (
 
 // newHead describes what is about to be measured.
 func newHead(ctx context.Context, opts Options, servers []result.Server, section Section, notes []string) result.Head {
+	own := place.Servers()
+	if len(opts.Nodes) > 0 {
+		own = 0 // not known
+	}
 	return result.Head{
 		Section: section.Name,
 		Title:   section.Title,
@@ -21,6 +25,7 @@ func newHead(ctx context.Context, opts Options, servers []result.Server, section
 		Shows:   section.Shows,
 		Machine: describeMachine(),
 		Place:   place.Describe(len(opts.Nodes) > 0),
+		Own:     own,
 		Commit:  commit(ctx),
 		Date:    time.Now().UTC().Truncate(time.Second),
 		Method: fmt.Sprintf("%v after %v of warm-up, TTL %v, keys of %s bytes",
@@ -91,6 +96,9 @@ func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell
 			}
 			r.Cell, r.Round = cell, round+1
 			r.PingP50, r.PingP99 = micros(trips.Quantile(0.50)), micros(trips.Quantile(0.99))
+			if r.AcquireP50 > 0 && r.PingP50 > 0 {
+				r.Added = round(r.AcquireP50 - r.PingP50)
+			}
 			all = append(all, &r)
 			out.add(result.Line{Result: &r})
 		}

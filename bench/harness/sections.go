@@ -5,11 +5,11 @@ package harness
 func Sections(far, unwell string) []Section {
 	return []Section{
 		{"throughput", "Throughput and latency", "-scenario uncontended -c 1,8,64,512,2048",
-			[]string{"pairs", "floor", "p50", "p99", "cpu", "servers", "allocs", "acquire", "release"}},
+			[]string{"cpu", "core", "added", "p50", "p99", "pairs", "floor", "servers", "allocs", "acquire", "release"}},
 		{"contended", "Processes that want the same key", "-scenario contended -c 16 -procs 1,4 -hold 1ms",
 			[]string{"ideal", "p50", "p99", "p999", "goroutine", "process", "cross", "commands", "cpu"}},
 		{"nodes", "Number of nodes", "-scenario uncontended -n 1,3,5,7,9 -c 64",
-			[]string{"pairs", "p50", "cpu", "servers"}},
+			[]string{"cpu", "p50", "pairs", "servers"}},
 		{"network", "Longer round trips, every node's with its own jitter", "-scenario uncontended -rtt 200us,1ms,10ms -jitter 100us -c " + far,
 			[]string{"pairs", "floor", "acquire", "ping", "release", "cpu"}},
 		{"faults", "One faulty node", "-scenario uncontended -fault none,slow,hung,refusing,blackhole -c " + unwell,
@@ -22,15 +22,15 @@ func Sections(far, unwell string) []Section {
 func OwnSections() []Section {
 	return []Section{
 		{"keys", "Length of keys", "-scenario uncontended -keylen 8,24,64,256,1024 -c 64",
-			[]string{"pairs", "p50", "cpu"}},
+			[]string{"cpu", "p50", "pairs"}},
 		{"procs", "GOMAXPROCS", "-scenario uncontended -gomaxprocs 1,2,4,8,16 -c 64",
 			[]string{"pairs", "p50", "p99", "cpu"}},
 		{"submit", "Without a goroutine for each lock", "-driver redlock,redlock-submit,floor,floor-goroutines -scenario uncontended -c 1,64,512,2048",
-			[]string{"pairs", "floor", "p50", "p99", "cpu", "servers", "allocs"}},
+			[]string{"cpu", "core", "p50", "p99", "pairs", "floor", "servers", "allocs"}},
 		{"waiters", "Callers that wait for one key", "-driver redlock,redlock-nohandover -scenario contended -c 16,128,1024 -hold 100us",
 			[]string{"pairs", "ideal", "p99", "fair", "goroutine", "commands", "cpu"}},
 		{"groups", "Groups of three masters", "-driver redlock-groups -scenario uncontended -n 3,6,9,12 -c 512",
-			[]string{"pairs", "p99", "cpu", "servers"}},
+			[]string{"cpu", "p99", "pairs", "servers"}},
 		{"client", "Idle clients, locks held, several clients", "", nil},
 		{"valkey9", "Native commands and scripts on Valkey 9", "-server valkey9 " + native,
 			[]string{"pairs", "p50", "p99", "cpu", "release"}},

@@ -64,6 +64,9 @@ func Describe(running bool) string {
 	return fmt.Sprintf("apart: the clients have %s, the servers %s", name(now.clients), name(now.servers))
 }
 
+// Servers is how many processors the servers have for themselves; 0: they share all.
+func Servers() int { return len(now.servers) }
+
 // Processors is how many there are for all.
 func Processors() int { return max(len(available()), len(now.clients)+len(now.servers)) }
 

@@ -47,9 +47,12 @@ var measures = []measure{
 		text: func(_ *result.Group, r *result.Row) string { return two(r.AcquireP50, r.AcquireP99) }},
 	{name: "release", short: "release p50, p99", heading: "p50 and p99 of a release, µs", when: alone,
 		text: func(_ *result.Group, r *result.Row) string { return two(r.ReleaseP50, r.ReleaseP99) }},
+	{name: "added", heading: "p50 of an acquire above that of a PING, µs", of: func(f *result.Figures) float64 { return f.Added }, ranged: true, when: alone},
 	{name: "ping", short: "acquire/PING", heading: "p50 of an acquire as a multiple of a PING's", text: ofPing,
 		when: func(c result.Cell) bool { return alone(c) && c.RTT > 0 }},
 	{name: "cpu", short: "CPU µs/pair", heading: "Client CPU, µs per pair", of: func(f *result.Figures) float64 { return f.CPUPerPair }, ranged: true},
+	{name: "core", heading: "Locks a second for which a client core is enough", when: alone,
+		text: func(_ *result.Group, r *result.Row) string { return rateOf(r.CPUPerPair) }},
 	{name: "servers", short: "servers' CPU", heading: "CPU of all servers, µs per pair", of: func(f *result.Figures) float64 { return f.ServerCPU }, ranged: true,
 		when: func(c result.Cell) bool { return alone(c) && c.Fault == result.NoFault }},
 	{name: "allocs", short: "allocs/pair", heading: "Allocations per pair", when: alone,
@@ -136,6 +139,26 @@ func ofFloor(g *result.Group, r *result.Row) string {
 }
 
 func ofPing(_ *result.Group, r *result.Row) string { return ratio(r.AcquireP50, r.PingP50) }
+
+// rateOf is how many a second there are where each takes so many microseconds.
+func rateOf(micros float64) string {
+	if micros == 0 {
+		return "–"
+	}
+	return digits(1e6 / micros)
+}
+
+// limit is the most pairs a second that the servers' processors allow in a cell: with each of them at work all the
+// time, at what a pair costs them with the driver that asks least of them. It is 0 where they share processors.
+func limit(run *result.Run, g *result.Group) float64 {
+	least := math.Inf(1)
+	for _, r := range g.Rows {
+		if r.Error == "" && r.Weaker == "" && r.ServerCPU > 0 {
+			least = min(least, r.ServerCPU)
+		}
+	}
+	return 1e6 * float64(run.Own) / least
+}
 
 // ratio is a figure as a multiple of another.
 func ratio(a, b float64) string {

@@ -14,18 +14,19 @@ import (
 
 // The sizes of a picture.
 const (
-	panelWidth  = 430.0
+	panelWidth  = 340.0
 	panelHeight = 270.0 // of what the axes enclose
 	marginLeft  = 58.0
 	marginRight = 16.0
 	marginTop   = 112.0
 	axisHeight  = 46.0 // labels of the x axis
 	entryHeight = 19.0 // a line of the legend
-	entries     = 4    // in a line of it
+	entries     = 5    // in a line of it
 )
 
-// pictured are the measures that a picture shows, a panel each.
-var pictured = []string{"pairs", "cpu"}
+// pictured are the measures that a picture shows, a panel each: what a lock costs the client, what the client adds
+// to its time, and how many there are a second, up to what the servers can do.
+var pictured = []string{"cpu", "added", "pairs"}
 
 // style is the colour of a driver on a light and on a dark ground. Ours is bold, and the
 // yardsticks are dashed.
@@ -76,7 +77,7 @@ func sheet() string {
 		"@media (prefers-color-scheme:dark){svg{--ink:#e8e8e8;--soft:#a3a8ae;--grid:#33373d;--ground:#15181c;" + dark.String() + "}}\n" +
 		`text{fill:var(--ink);font:12px system-ui,sans-serif} .title{font-size:15px;font-weight:600} .soft{fill:var(--soft)}
 .end{text-anchor:end} .middle{text-anchor:middle} .ground{fill:var(--ground)} .grid{stroke:var(--grid)} .axis{stroke:var(--soft);fill:none}
-.line{stroke:currentColor;fill:none;stroke-linejoin:round} .band{fill:currentColor;opacity:.12} circle{fill:currentColor}
+.line{stroke:currentColor;fill:none;stroke-linejoin:round} .limit{stroke:var(--ink);fill:none;stroke-width:1.5;stroke-dasharray:1 3} .band{fill:currentColor;opacity:.12} circle{fill:currentColor}
 ` + rest.String()
 }
 
@@ -97,6 +98,7 @@ type panel struct {
 	bottom, peak float64 // of the y axis
 	labels       []string
 	curves       []curve
+	limit        []point // of the servers
 }
 
 // canvas is an SVG that is being written.
@@ -136,18 +138,21 @@ func Picture(run *result.Run) []byte {
 	width := panelWidth * float64(len(pictured))
 	height := marginTop + panelHeight + axisHeight + entryHeight*float64(lines) + 10
 	c := new(canvas)
-	c.add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">`, width, height, "pairs per second and client CPU per pair")
+	c.add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">`, width, height, "client CPU, added latency and pairs per second")
 	c.add("<style>\n%s</style>", sheet())
 	c.add(`<rect width="%.0f" height="%.0f" rx="8" class="ground"/>`, width, height)
 	// What is constant, without the value that the axis shows.
 	rest := strings.Replace(Title(groups[0].Cell), axis.title(groups[0].Cell)+", ", "", 1)
-	c.text(marginLeft, 24, "title", "One acquire and one release: how many a second, and what a pair costs the client")
+	c.text(marginLeft, 24, "title", "One acquire and one release: what it costs the client, what the client adds to its time, how many a second")
 	c.text(marginLeft, 42, "soft", fmt.Sprintf("%s; %s", rest, servers(run.Head)))
 	c.text(marginLeft, 58, "soft", fmt.Sprintf("commit %s, %s; medians of %d, bands are lowest to highest", run.Commit, run.Date.Format(time.DateOnly), run.Rounds))
 	c.text(marginLeft, 74, "soft", run.Machine+"; "+place(run.Head))
 	for i, name := range pictured {
 		p := newPanel(named(name), groups, rows, axis)
 		p.x = panelWidth * float64(i)
+		if name == "pairs" {
+			p.bound(run, groups)
+		}
 		p.draw(c, axis.label)
 	}
 	for i, r := range rows {
@@ -184,6 +189,16 @@ func newPanel(m measure, groups []*result.Group, rows []*result.Row, axis dimens
 	const room = 1.25
 	p.bottom, p.peak = p.bottom/room, p.peak*room
 	return p
+}
+
+// bound adds the servers' limit.
+func (p *panel) bound(run *result.Run, groups []*result.Group) {
+	for i, g := range groups {
+		if y := limit(run, g); y > 0 {
+			p.limit = append(p.limit, point{x: float64(i), y: y})
+			p.peak = max(p.peak, 1.25*y)
+		}
+	}
 }
 
 func (p *panel) px(x float64) float64 {
@@ -237,6 +252,11 @@ func (p *panel) draw(c *canvas, xLabel string) {
 	}
 	c.text((left+right)/2, bottom+33, "soft middle", xLabel)
 	c.add(`<path d="M%.1f %.1fV%.1fH%.1f" class="axis"/>`, left, p.top, bottom, right)
+	if len(p.limit) > 1 {
+		c.add(`<polyline points="%s" class="limit"/>`, p.path(p.limit, func(a point) float64 { return a.y }))
+		last := p.limit[len(p.limit)-1]
+		c.text(right-4, p.py(last.y)-6, "soft end", "the servers' limit")
+	}
 	for i, one := range slices.Backward(p.curves) { // ours is first, and on top
 		c.add(`<g class="d%d">`, styleOf(one.row.Driver, i))
 		back := slices.Clone(one.points)

@@ -21,6 +21,7 @@ func allLines() []result.Line {
 	all := []result.Line{{Head: &result.Head{
 		Title: "All", Section: "all", Args: "-c 1,64", Shows: []string{"pairs", "floor", "acquire", "heap"},
 		Machine: "a machine", Commit: "abc", Method: "by hand", Notes: []string{"be fair & kind"}, Drivers: []string{"redlock", "floor"},
+		Place: "apart: by halves", Own: 2,
 		Servers: []result.Server{{Addr: "a:1", What: "Redis 7"}, {Addr: "b:1", Down: "<gone>"}},
 	}}}
 	healthy := result.Cell{Scenario: "uncontended", Concurrency: 1, Nodes: 5, Fault: result.NoFault, KeyLen: 24}
@@ -32,7 +33,7 @@ func allLines() []result.Line {
 			for i, driver := range []string{"redlock", "lone", "floor", "dead"} {
 				rate := float64(100*(i+1)*cell.Concurrency) * float64(round)
 				r := &result.Result{Driver: driver, Cell: cell, Round: round, Figures: result.Figures{
-					PairsPerSec: rate, P50: 1e6 / rate, P99: 3e6 / rate, CPUPerPair: 1e5 / rate, AcquireP50: 7e5 / rate, PingP50: 12, PingP99: 34,
+					PairsPerSec: rate, P50: 1e6 / rate, P99: 3e6 / rate, CPUPerPair: 1e5 / rate, AcquireP50: 7e5 / rate, PingP50: 12, PingP99: 34, Added: 7e5/rate - 12, ServerCPU: 2e3 / rate,
 				}}
 				switch driver {
 				case "lone":
@@ -51,13 +52,13 @@ func TestTheSummary(t *testing.T) {
 	var out bytes.Buffer
 	summarize(&out, result.Collect(allLines()))
 	for _, want := range []string{
-		"* servers: 1 × Redis 7, 1 × down, unless", "The *floor* is no lock client", "![All](all.svg)", "* b:1 was down: <gone>\n", "## All\n\n`-c 1,64`\n",
+		"* processors: apart: by halves, unless", "* servers: 1 × Redis 7, 1 × down, unless", "The *floor* is no lock client", "![All](all.svg)", "* b:1 was down: <gone>\n", "## All\n\n`-c 1,64`\n",
 		"Pairs per second, by goroutines and fault:\n\n| driver | 1 / healthy | 64 / healthy | 64 / hung |\n|---|---|---|---|\n| **redlock** | 150<br>(100–200) | 9,600<br>(6,400–12,800) |",
 		"| *a PING* | 12.0, 34.0 |", "| lone * |", "| **redlock** | 0.33 |", "| dead | – | – | – |\n",
 		"MiB of heap and stacks at the end",
 		"* no figures of dead: hangs <for ever> (1 / healthy; 64 / healthy; 64 / hung)\n",
 		"* errors of lone, of which the first: <lost> (1 / healthy: 2; ",
-		"Where redlock is behind, its figure as a multiple of theirs:\n\n* Pairs per second – 1 / healthy: floor 0.33;",
+		"Where redlock is behind, its figure as a multiple of theirs:\n\n* Client CPU, µs per pair – 1 / healthy: floor 3.00;", "* Pairs per second – 1 / healthy: floor 0.33;",
 		"clients:\n\n* idle: 12,300 bytes\n", "* lone *: one server, a weaker guarantee", "* be fair & kind\n",
 	} {
 		require.Contains(t, out.String(), want)
@@ -82,7 +83,7 @@ func TestScenariosApart(t *testing.T) {
 	summarize(&out, result.Collect(lines))
 	text := out.String()
 	require.Contains(t, text, "Pairs per second, by goroutines:\n\n| driver | 1 | 64 |\n")
-	require.Contains(t, text, "contended, concurrency 64, 5 nodes, 1 process:\n\n| driver | Pairs per second | p50 of a pair")
+	require.Contains(t, text, "contended, concurrency 64, 5 nodes, 1 process:\n\n| driver | Client CPU, µs per pair | p50 of a pair")
 	require.Equal(t, 1, strings.Count(text, "not supported"))
 	require.Contains(t, text, "* no figures of floor: not supported: does not wait (")
 	require.NotContains(t, text, "floor's", "there is none to compare with")
@@ -103,7 +104,8 @@ func TestThePicture(t *testing.T) {
 	}
 	text := string(svg)
 	require.NotContains(t, text, "NaN")
-	require.Equal(t, 2*3, strings.Count(text, "<polyline"), "two measures, three drivers that have figures")
+	require.Equal(t, 3*3+1, strings.Count(text, "<polyline"), "three measures of three drivers that have figures, and the limit of the servers")
+	require.Contains(t, text, "the servers&#39; limit")
 	for _, want := range []string{"prefers-color-scheme", "lone (one server)", "commit abc", `class="band"`, "<title>redlock: 9,600</title>"} {
 		require.Contains(t, text, want)
 	}

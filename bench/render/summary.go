@@ -17,7 +17,7 @@ import (
 )
 
 // usual are the measures of a run that names none.
-var usual = []string{"pairs", "floor", "p50", "p99", "cpu", "servers", "allocs", "seconds", "ideal", "p999", "fair", "goroutine", "process", "handoff", "cross", "commands", "orphan"}
+var usual = []string{"cpu", "core", "added", "p50", "p99", "pairs", "floor", "servers", "allocs", "seconds", "ideal", "p999", "fair", "goroutine", "process", "handoff", "cross", "commands", "orphan"}
 
 // Write writes README.md, and a picture of each run that varies something, to a directory.
 func Write(dir string, runs []*result.Run) error {
@@ -226,7 +226,7 @@ func missing(w io.Writer, groups []*result.Group) {
 func losses(w io.Writer, groups []*result.Group) {
 	_, labels := axes(groups)
 	var lines []string
-	for _, name := range []string{"pairs", "p50", "p99", "cpu"} {
+	for _, name := range []string{"cpu", "p50", "p99", "pairs"} {
 		m := named(name)
 		var where []string
 		for i, g := range groups {

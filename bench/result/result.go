@@ -24,7 +24,8 @@ type Head struct {
 	Args    string    `json:"args,omitempty"`  // of the section
 	Shows   []string  `json:"shows,omitempty"` // measures, each a table of the summary
 	Machine string    `json:"machine"`
-	Place   string    `json:"place,omitempty"` // who has which processors
+	Place   string    `json:"place,omitempty"`             // who has which processors
+	Own     int       `json:"server_processors,omitempty"` // that the servers have for themselves
 	Commit  string    `json:"commit"`
 	Date    time.Time `json:"date"`
 	Method  string    `json:"method"`
@@ -139,6 +140,8 @@ type Figures struct {
 	// network alone. It is the same for all drivers.
 	PingP50 float64 `json:"ping_p50_us,omitempty"`
 	PingP99 float64 `json:"ping_p99_us,omitempty"`
+	// What a client adds to that: AcquireP50, one round trip, less PingP50.
+	Added float64 `json:"added_us,omitempty"`
 
 	// The cost of a fault at the end of the window, and its growth since before the fault.
 	GoroutineGrowth  float64 `json:"goroutines_growth,omitempty"`
