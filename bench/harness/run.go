@@ -96,9 +96,7 @@ func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell
 			}
 			r.Cell, r.Round = cell, round+1
 			r.PingP50, r.PingP99 = micros(trips.Quantile(0.50)), micros(trips.Quantile(0.99))
-			if r.AcquireP50 > 0 && r.PingP50 > 0 {
-				r.Added = round(r.AcquireP50 - r.PingP50)
-			}
+			r.Added = r.Above()
 			all = append(all, &r)
 			out.add(result.Line{Result: &r})
 		}

@@ -140,7 +140,7 @@ type Figures struct {
 	// network alone. It is the same for all drivers.
 	PingP50 float64 `json:"ping_p50_us,omitempty"`
 	PingP99 float64 `json:"ping_p99_us,omitempty"`
-	// What a client adds to that: AcquireP50, one round trip, less PingP50.
+	// What the client has added to that: see [Figures.Above].
 	Added float64 `json:"added_us,omitempty"`
 
 	// The cost of a fault at the end of the window, and its growth since before the fault.
@@ -175,6 +175,14 @@ type Figures struct {
 	Kills     float64 `json:"kills,omitempty"`
 	OrphanP50 float64 `json:"orphan_p50_us,omitempty"`
 	OrphanMax float64 `json:"orphan_max_us,omitempty"`
+}
+
+// Above is what a client has added to the round trip of the network: AcquireP50 less PingP50, where there are both.
+func (f *Figures) Above() float64 {
+	if f.AcquireP50 == 0 || f.PingP50 == 0 {
+		return 0
+	}
+	return f.AcquireP50 - f.PingP50
 }
 
 // Note is a few figures about one thing that is no cell.
