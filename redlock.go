@@ -582,7 +582,8 @@ type Op struct {
 }
 
 // Submit begins op. It neither blocks nor allocates. With an error Done is not called: ErrBusy, ErrClosed, or
-// ErrArgument for a wrong op or one under way. Done may be called before Submit returns.
+// ErrArgument for a wrong op or one under way. MaxWaiting does not apply to an OpRelease: there is one at most for
+// each Op. Done may be called before Submit returns.
 func (c *Client) Submit(op *Op) error {
 	if op == nil {
 		return client.WrongArgument("operation is nil")

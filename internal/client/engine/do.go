@@ -48,14 +48,14 @@ func urgencyOf(op *Op) urgency {
 	case op.Prompt:
 		return renewals
 	case op.Kind == Release:
-		return unbounded // its caller has asked for room before
+		return unbounded
 	}
 	return bounded
 }
 
-// HasRoom reports whether n more operations may wait. The caller of a release asks before it ends anything of its
-// lock. The release is then queued in any case, so a refused release has changed nothing. Beyond Config.MaxWaiting
-// there are at most as many releases as callers ask for at once.
+// HasRoom reports whether n more operations may wait. The caller of Release asks before it ends anything of its lock.
+// The release is then queued in any case, so a refused one has changed nothing. Beyond Config.MaxWaiting there are at
+// most as many releases as callers ask for at once, and those of user's Ops.
 func (e *Engine) HasRoom(n int) bool {
 	return e.nodes.closing.Load() || int(e.queue.size.Load())+n <= e.queue.limit
 }

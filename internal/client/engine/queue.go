@@ -5,8 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// queue has the submitted and unsent operations, oldest first. It is bounded for callers. Cleanups are not refused,
-// but there is at most one for each accepted operation.
+// queue has the submitted and unsent operations, oldest first. It is bounded for callers, but not for releases: one
+// that is refused leaves its key for the TTL. They have a bound of their own. A cleanup follows an accepted operation.
+// A lock that is held is released once. An Op is its user's memory, linked in place, and is in the queue once.
 //
 // Renewals have a separate list, taken first: a lock kept alive must not end because many other operations wait. A
 // renewal may overtake any of them. A release of its lock is not among them: once it is asked for no renewal begins,
@@ -49,18 +50,28 @@ const (
 func (q *queue) push(op *Op, u urgency) error {
 	var l list
 	l.push(op)
-	return q.pushAll(l, u)
+	err, _ := q.pushAll(l, nil, u)
+	return err
 }
 
-// pushAll appends all of l, which is not empty, or returns why none.
-func (q *queue) pushAll(l list, u urgency) error {
+// pushAll appends all of l, operations of one kind, or returns why none. Behind them it appends the acquire along,
+// if that is not nil, or says why it was in vain: what ends acquires ends no release.
+func (q *queue) pushAll(l list, along *Op, u urgency) (err, vain error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	n := l.n
+	if along != nil {
+		n++
+	}
 	switch {
 	case q.refuses(l.first.Kind) && u != cleanUp:
-		return ErrClosed
-	case int(q.size.Load())+l.n > q.limit && u == bounded:
-		return ErrBusy
+		return ErrClosed, ErrClosed
+	case int(q.size.Load())+n > q.limit && u == bounded:
+		return ErrBusy, ErrBusy
+	case along != nil && q.refuses(Acquire):
+		vain = ErrClosed
+	case along != nil:
+		l.push(along)
 	}
 	q.size.Add(int64(l.n))
 	if u == renewals {
@@ -68,7 +79,7 @@ func (q *queue) pushAll(l list, u urgency) error {
 			op.advance(queued)
 		}
 		q.renewals.append(l)
-		return nil
+		return nil, vain
 	}
 	before := q.tail
 	for op := l.first; op != nil; op = op.next {
@@ -81,7 +92,7 @@ func (q *queue) pushAll(l list, u urgency) error {
 		q.tail.next = l.first
 	}
 	q.tail = l.last
-	return nil
+	return nil, vain
 }
 
 // remove takes op out if it is still waiting here.

@@ -3,8 +3,10 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -99,7 +101,7 @@ func TestQueue(t *testing.T) {
 				var l list
 				op.begin(0)
 				l.push(op)
-				if err := q.pushAll(l, renewals); closed {
+				if err, _ := q.pushAll(l, nil, renewals); closed {
 					require.Equal(t, ErrClosed, err)
 				} else {
 					require.NoError(t, err)
@@ -139,4 +141,60 @@ func TestRenewalsGoFirst(t *testing.T) {
 	p.turn(func() { p.reply(p.sent[0], 0, ok) })
 	require.Len(t, p.sent, 2)
 	require.Contains(t, p.sent[1].bytes, "kept")
+}
+
+// TestTheEndOfAcquiresEndsNoRelease: the acquire of another caller, sent along with a release, is refused alone.
+func TestTheEndOfAcquiresEndsNoRelease(t *testing.T) {
+	for name, begin := range map[string]func(p *scriptedFleet, release *Call, along *Call) error{
+		"a caller": func(p *scriptedFleet, release, along *Call) error {
+			go func() { // as the reader
+				for p.engine.queue.size.Load() == 0 && len(p.sent) == 0 {
+					runtime.Gosched()
+				}
+				p.engine.lock.Lock()
+				p.engine.turn(func() { p.reply(p.last(), 0, one) })
+			}()
+			return p.engine.DoWith(t.Context(), release, along)
+		},
+		"no caller": func(p *scriptedFleet, release, along *Call) error {
+			var l Ops
+			l.Add(&release.Op)
+			err := p.engine.Discard(l, along)
+			p.engine.Drive()
+			p.turn(func() { p.reply(p.last(), 0, one) })
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newScripted(t, 1)
+			release, err := p.engine.Call(Release, "key", 0)
+			require.NoError(t, err)
+			along, err := p.engine.Call(Acquire, "key", time.Second)
+			require.NoError(t, err)
+			p.engine.Ending()
+			require.NoError(t, begin(p, release, along))
+			require.Len(t, along.done, 1)
+			require.Equal(t, ErrClosed, along.Err)
+			require.Len(t, p.sent, 1)
+			require.Contains(t, p.sent[0].bytes, "EVALSHA")
+			require.NotContains(t, p.sent[0].bytes, "SET")
+			p.idle()
+		})
+	}
+}
+
+// TestReleasesAreNotBounded by MaxWaiting: each is of an Op of its own.
+func TestReleasesAreNotBounded(t *testing.T) {
+	p := newScripted(t, 1)
+	p.submit(Acquire, "blocker")
+	for p.engine.queue.size.Load() < 4 {
+		p.submit(Acquire, "key")
+	}
+	op := p.op(Acquire, "key")
+	require.Equal(t, ErrBusy, p.engine.Submit(&op.Op))
+	for i := range 100 {
+		p.submit(Release, fmt.Sprint(i))
+	}
+	require.EqualValues(t, 104, p.engine.queue.size.Load())
+	require.Equal(t, ErrBusy, p.engine.Submit(&op.Op))
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // Submit queues op and has it sent. It does not block and does not allocate; op.Done is notified of the result,
-// possibly before Submit returns. With an error (ErrClosed, ErrBusy, or a wrong argument) nothing was queued.
+// possibly before Submit returns. With an error (ErrClosed, ErrBusy but not of a release, or a wrong argument) nothing
+// was queued.
 func (e *Engine) Submit(op *Op) error {
 	now, kind := e.nodes.clock.Now(), op.Kind // once queued, op may be submitted again by its Done
 	if err := e.enqueueAt(op, now); err != nil {
@@ -29,7 +30,7 @@ func (e *Engine) enqueueAt(op *Op, now clock.Instant) error {
 	}
 	var l list
 	l.push(op)
-	return e.enqueueAll(l, nil, now, bounded)
+	return e.enqueueAll(l, nil, now, urgencyOf(op))
 }
 
 // Ops is a list of operations to be submitted together. The zero value is empty.
@@ -63,38 +64,48 @@ func (e *Engine) Begin(ops Ops) error {
 // Drive sends what waits, if no other goroutine is about to. It does not block.
 func (e *Engine) Drive() { e.submittedNow(Extend, e.nodes.clock.Now(), nil) }
 
-// enqueueAll queues checked operations, and behind them, if it is not nil, the acquire of another caller: all of them
-// or none. This caller learns of its end in every case.
+// enqueueAll queues checked operations, all of them or none, and behind them, if it is not nil, the acquire of another
+// caller. This caller learns of its end in every case: also where the closing engine takes the releases alone.
 func (e *Engine) enqueueAll(l list, along *Call, now clock.Instant, u urgency) error {
 	callers := l.n
 	if u == unawaited {
 		callers = 0
 	}
-	if along != nil {
-		callers++
-		l.push(&along.Op)
-	}
 	for op := l.first; op != nil; op = op.next {
 		op.Reserve() // unless it is
 		op.begin(now)
 	}
-	e.queue.depth.Add(int64(callers))
-	err := e.queue.pushAll(l, u)
-	if err == nil {
-		return nil
-	}
-	e.queue.depth.Add(int64(-callers))
-	for op := l.pop(); op != nil; op = l.pop() {
-		op.Err, op.Until = err, clock.Never // no phase to end: it was not begun
-		op.advance(idle)
-		if along == nil || err != ErrBusy { // else each of the two callers asks again, alone
-			e.counters.noteOp(op, err)
-		}
-	}
+	var next *Op
 	if along != nil {
+		callers++
+		next = &along.Op
+		next.Reserve()
+		next.begin(now)
+	}
+	e.queue.depth.Add(int64(callers))
+	err, vain := e.queue.pushAll(l, next, u)
+	if err != nil {
+		e.queue.depth.Add(int64(-callers))
+		for op := l.pop(); op != nil; op = l.pop() {
+			e.refuse(op, err, along == nil)
+		}
+	} else if vain != nil {
+		e.queue.depth.Add(-1)
+	}
+	if along != nil && vain != nil {
+		e.refuse(next, vain, false)
 		along.Complete(nil)
 	}
 	return err
+}
+
+// refuse ends an operation that was not queued. Of a pair without room each caller asks again, alone.
+func (e *Engine) refuse(op *Op, err error, alone bool) {
+	op.Err, op.Until = err, clock.Never // no phase to end: it was not begun
+	op.advance(idle)
+	if alone || err != ErrBusy {
+		e.counters.noteOp(op, err)
+	}
 }
 
 // Listen notes that d more callers wait for pushes. Pushes are then read at once, and not by the watchdog. It counts

@@ -107,10 +107,6 @@ func (op *Op) askNext() bool {
 	if err == nil {
 		return true
 	}
-	if op.Kind == engine.Release && err == engine.ErrBusy { // the first group has released it, so this one does too
-		op.parts.Parts()[1].Site.Engine().Abandon(&s.Op)
-		s.Err = nil
-	}
 	op.Unreserve()
 	return false
 }

@@ -351,3 +351,26 @@ func TestFailsAtOnceBehindASilentNode(t *testing.T) {
 		require.Less(t, time.Since(began), tick/2, "it waits for the watchdog")
 	})
 }
+
+// TestReleasesOfOps beyond MaxWaiting are not refused: each lock would stay for its TTL.
+func TestReleasesOfOps(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 4 })
+		const n = 1000
+		var ops []*redlock.Op
+		done := make(chan error, n)
+		for i := range n {
+			l := cluster.MustAcquire(t, r.Client, fmt.Sprint(i), ttl)
+			op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte(l.Key()), Done: func(op *redlock.Op) { done <- op.Err() }}
+			copy(op.Token[:], l.Token())
+			ops = append(ops, op)
+		}
+		for _, op := range ops {
+			require.NoError(t, r.Submit(op))
+		}
+		for range ops {
+			require.NoError(t, testkit.Get(t, done))
+		}
+		r.AwaitEmpty(t)
+	})
+}
