@@ -125,6 +125,7 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holdi
 		w.Attempted(h.hold, deniedBy(c.First()), err)
 		g.report(ctx, h, r, w)
 		if err == nil || !t.ShouldRetry(err) {
+			w.Hear(t)
 			return h, g.gaveUp(ctx, t, err)
 		}
 		t.Wait(false)

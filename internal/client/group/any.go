@@ -114,6 +114,7 @@ func (x *choice) inLines(ctx context.Context, t *waiting.Tries) (Handle, error) 
 			h, err = x.attempt(ctx, at, w)
 		}
 		if err == nil || !t.ShouldRetry(err) {
+			w.Hear(t)
 			return h, g.gaveUp(ctx, t, err)
 		}
 		t.Wait(false)

@@ -117,6 +117,9 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *Calls, s *hold
 				}
 			}
 		} else { // it has won; or no holder has refused it, and it stands before others in no line
+			if !more && !waiting.IsRetryable(err) { // its context has ended
+				waiting.Hear(t, places)
+			}
 			leave(h)
 		}
 		g.report(ctx, h, r, places...)

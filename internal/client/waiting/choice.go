@@ -217,7 +217,7 @@ func (o *Chooser) Await(ctx context.Context, t *Tries) (why Reason, at int, hand
 	cfg := &c.of.cfg
 	for {
 		if why = c.of.over(ctx, done); why != none {
-			o.hear(t)
+			o.Hear(t)
 			return why, 0, handed
 		}
 		c.mu.Lock()
@@ -235,7 +235,7 @@ func (o *Chooser) Await(ctx context.Context, t *Tries) (why Reason, at int, hand
 				return MayAttempt, Everywhere, handed
 			}
 			if !t.skipped() {
-				o.hear(t)
+				o.Hear(t)
 				return UsedUp, 0, handed
 			}
 		}
@@ -255,10 +255,10 @@ func (o *Chooser) asks() bool {
 	return true
 }
 
-// hear gives a caller, in vain so far, the end of the last attempt for one of the keys.
-func (o *Chooser) hear(t *Tries) {
+// Hear gives a caller, in vain so far, the end of the last attempt for one of the keys.
+func (o *Chooser) Hear(t *Tries) {
 	for _, p := range o.choice.places {
-		p.hear(t)
+		p.Hear(t)
 	}
 }
 

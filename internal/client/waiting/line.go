@@ -15,7 +15,7 @@ const (
 	knownFor = 3 * time.Second
 	maxKnown = 1024
 
-	// denialLasts is how long a denied attempt speaks for calls that do not wait.
+	// denialLasts is how long a grant or a denial speaks for calls that have not waited for it.
 	denialLasts = time.Second
 )
 
@@ -29,6 +29,7 @@ type line struct {
 	busy      bool          // a waiter acts for the line; another must not
 	known     clock.Instant // until when the key is known to be contended
 	outcome   error         // of the last attempt, for the other callers; nil: there was none
+	ended     clock.Instant // when that attempt ended
 	denied    clock.Instant // until when the last attempt counts as a denial
 	kept      clock.Instant // until when sets may keep turns; 0: the lock has had a holder since
 
@@ -108,16 +109,32 @@ func (l *line) wakeSets() {
 	}
 }
 
-// attempted notes the end of an attempt of one of its callers. A granted lock is taken for the others.
-func (l *line) attempted(now clock.Instant, err error) {
-	switch {
-	case err == nil:
-		l.outcome, l.denied, l.kept = engine.ErrTaken, 0, 0
-	case IsRetryable(err):
-		if l.outcome, l.denied = err, 0; err == engine.ErrTaken {
-			l.denied, l.kept = now.Add(denialLasts), 0
-		}
+// failed notes the end of an attempt of one of its callers without the lock. How a caller itself has ended it says
+// nothing to the others.
+func (l *line) failed(now clock.Instant, err error) {
+	if !IsRetryable(err) {
+		return
 	}
+	if l.outcome, l.ended, l.denied = err, now, 0; err == engine.ErrTaken {
+		l.denied, l.kept = now.Add(denialLasts), 0
+	}
+}
+
+// granted notes that one of its callers has the lock, until then. For the others it is taken.
+func (l *line) granted(now, until clock.Instant) {
+	l.held, l.outcome, l.ended, l.denied, l.kept = until, engine.ErrTaken, now, 0, 0
+}
+
+// news is what is known to a caller who began then: how the last attempt ended, nil: nothing. A holder is news only
+// if there was one while the caller waited, or in the second before.
+func (l *line) news(now, began clock.Instant) error {
+	switch {
+	case now < l.held:
+		return engine.ErrTaken
+	case l.outcome == engine.ErrTaken && l.ended < began.Add(-denialLasts):
+		return nil
+	}
+	return l.outcome
 }
 
 // keep is until when a set keeps a turn for which it has waited. All sets together keep the lock free for keepMost, and
@@ -137,7 +154,8 @@ func (l *line) isTaken(now clock.Instant) bool { return now < l.held || now < l.
 // have their turn the lock may pass on to the present waiters, or further if no other process is known.
 func (l *line) won(w *Waiter, s *contention.Surroundings, until clock.Instant, denied quorum.Set) {
 	l.contender.Won(s, denied)
-	l.held, l.passes = until, maxPasses-1
+	l.granted(s.Now, until)
+	l.passes = maxPasses - 1
 	others := l.callers()
 	if w.place == nil {
 		others--
@@ -173,7 +191,7 @@ func (l *line) passed(w *Waiter, now, until clock.Instant) {
 	if l.remove(w); w.place != nil {
 		l.push(w)
 	}
-	l.held = until
+	l.granted(now, until)
 	l.passes--
 	l.contender.Passed(now)
 }

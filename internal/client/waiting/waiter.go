@@ -56,7 +56,8 @@ const (
 	Closed                   // the client closes
 )
 
-// stand puts w, outside any line, at the end of its own.
+// stand puts w, outside any line, at the end of its own. Its caller's last attempt, if there was one, has failed with
+// last.
 func (w *Waiter) stand(denied quorum.Set, last error) {
 	l := w.lines
 	s := l.lock(w.key)
@@ -65,7 +66,7 @@ func (w *Waiter) stand(denied quorum.Set, last error) {
 	line, isNew := l.lineFor(s, w.key)
 	w.look, w.stood = clock.Never, l.cfg.Clock.Now()
 	line.push(w)
-	line.attempted(w.stood, last)
+	line.failed(w.stood, last)
 	if p := w.place; p != nil {
 		line.contender.Apart(p.at, len(p.choice.places))
 	}
@@ -92,9 +93,7 @@ func (w *Waiter) Await(ctx context.Context, t *Tries) (Reason, holding.Hold) {
 func (l *Lines) Await(ctx context.Context, t *Tries, b *Bell, all ...*Waiter) (Reason, holding.Hold) {
 	why, handed := l.await(ctx, t, b, all)
 	if why != MayAttempt && why != Handed {
-		for _, w := range all {
-			w.hear(t)
-		}
+		Hear(t, all)
 	}
 	return why, handed
 }
@@ -114,7 +113,7 @@ func (l *Lines) await(ctx context.Context, t *Tries, b *Bell, all []*Waiter) (Re
 			case reason == Handed:
 				return reason, handed
 			case reason == Late:
-				w.hear(t)
+				w.Hear(t)
 				w.Leave()
 				all[i], next = nil, 0
 				continue
@@ -151,15 +150,22 @@ func (l *Lines) over(ctx context.Context, done <-chan struct{}) Reason {
 	return none
 }
 
-// hear gives a caller, in vain so far, the end of the last attempt of its line.
-func (w *Waiter) hear(t *Tries) {
+// Hear is Hear for a caller with several places, each of which may be nil.
+func Hear(t *Tries, all []*Waiter) {
+	for _, w := range all {
+		w.Hear(t)
+	}
+}
+
+// Hear gives a caller, in vain so far, the end of the last attempt of its line.
+func (w *Waiter) Hear(t *Tries) {
 	if w == nil {
 		return
 	}
 	s := w.lines.lock(w.key)
 	defer s.mu.Unlock()
-	if w.line != nil && w.line.outcome != nil {
-		t.Last = w.line.outcome
+	if l := w.line; l != nil {
+		t.Last = cmp.Or(l.news(w.lines.cfg.Clock.Now(), t.Began), t.Last)
 	}
 }
 
@@ -302,7 +308,7 @@ func (w *Waiter) Attempted(h holding.Hold, denied quorum.Set, err error) {
 	w.won = w.won || won
 	w.finish(func(l *line, s *contention.Surroundings) {
 		w.keeps = 0
-		l.attempted(s.Now, err)
+		l.failed(s.Now, err)
 		switch {
 		case won:
 			l.won(w, s, held.Until, denied)
@@ -328,7 +334,7 @@ func (w *Waiter) Shared(denied quorum.Set) (waits bool) {
 		switch {
 		case denied != 0 && (acted || w.keeps != 0):
 			w.keeps = 0
-			l.attempted(s.Now, engine.ErrTaken)
+			l.failed(s.Now, engine.ErrTaken)
 			l.contender.Refused(s, denied)
 		case acted:
 			if until := cmp.Or(w.keeps, l.keep(s.Now, s.Now.Sub(w.stood))); l.contender.Keep(s, until) {

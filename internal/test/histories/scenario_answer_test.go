@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,15 +13,62 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 )
+
+// outages are ways for a node to grant nothing.
+var outages = map[string]func(*fakeredis.Server){
+	"stopped": (*fakeredis.Server).Down, "hanging": (*fakeredis.Server).Hang, "refusing": func(n *fakeredis.Server) { n.Deny("SET") },
+}
+
+// comeAndGo has 30 callers, who give up soon and come again, want a lock that was free for a second, from all nodes
+// that fail now.
+func (s *stage) comeAndGo(name string, fail func(*fakeredis.Server)) {
+	calls := 300
+	if testkit.Long() {
+		calls = 10_000
+	}
+	c := s.Client(func(c *redlock.Config) { c.NodeTimeout, c.StallTimeout = time.Second, time.Hour })
+	s.inTurn(soon, s.begin(s.ctx, c, name, longTTL), s.begin(s.ctx, c, name, longTTL)) // so its line has heard of a holder
+	s.Servers.Each(fail)
+	time.Sleep(1050 * time.Millisecond)
+	var all sync.WaitGroup
+	var begun, taken, heard atomic.Int32
+	for p := range 30 {
+		random := rand.New(rand.NewPCG(1, uint64(p)))
+		all.Go(func() {
+			for begun.Add(1) <= int32(calls) {
+				ctx, cancel := context.WithTimeout(s.ctx, 30*time.Millisecond+time.Duration(random.Int64N(int64(970*time.Millisecond))))
+				_, err := c.Acquire(ctx, name, longTTL)
+				cancel()
+				switch {
+				case errors.Is(err, redlock.ErrTaken):
+					taken.Add(1)
+				case errors.Is(err, redlock.ErrNoQuorum):
+					heard.Add(1)
+				}
+				require.Error(s.T, err)
+			}
+		})
+	}
+	all.Wait()
+	s.T.Logf("%s: of %d calls %d hear of a holder, %d that there is no quorum", name, calls, taken.Load(), heard.Load())
+	require.Zero(s.T, taken.Load(), "%s: hear of a holder", name)
+	if name != "hanging" { // there no attempt ends before its caller
+		require.Greater(s.T, heard.Load(), int32(calls*9/10), "%s: hear that there is no quorum", name)
+	}
+	s.Servers.Each(func(n *fakeredis.Server) {
+		require.NoError(s.T, n.Heal())
+		n.Allow("SET")
+	})
+	require.NoError(s.T, c.Ready(s.ctx))
+}
 
 // answers are scenarios of what a caller hears: a fact that was seen, and no belief.
 var answers = []scenario{
 	// A lock that no quorum can grant has no holder, and no caller hears of one.
 	{"an outage beside a line", 3, func(s *stage) {
-		for name, fail := range map[string]func(*fakeredis.Server){
-			"stopped": (*fakeredis.Server).Down, "hanging": (*fakeredis.Server).Hang, "refusing": func(n *fakeredis.Server) { n.Deny("SET") },
-		} {
+		for name, fail := range outages {
 			for _, held := range []bool{false, true} {
 				key, c := fmt.Sprint(name, held), s.Client()
 				if held { // the line's first attempts are denied
@@ -67,6 +115,31 @@ var answers = []scenario{
 				require.NoError(s.T, c.Ready(s.ctx))
 			}
 		}
+	}},
+	{"an outage beside callers who come and go", 3, func(s *stage) {
+		for name, fail := range outages {
+			s.comeAndGo(name, fail)
+		}
+	}},
+	// A caller who gives up in its own attempt hears of the one before, by another.
+	{"cut off in an attempt", 3, func(s *stage) {
+		c := s.Client(func(c *redlock.Config) { c.NodeTimeout, c.StallTimeout = time.Second, time.Minute })
+		require.NoError(s.T, c.Ready(s.ctx))
+		s.Servers.Each((*fakeredis.Server).Hang)
+		waits := func(d time.Duration) *waiting {
+			ctx, cancel := context.WithTimeout(s.ctx, d)
+			context.AfterFunc(s.ctx, cancel)
+			return s.begin(ctx, c, "k", longTTL)
+		}
+		first := waits(2500 * time.Millisecond)
+		time.Sleep(1200 * time.Millisecond)
+		second := waits(1800 * time.Millisecond)
+		<-first.done
+		<-second.done
+		var gaveUp *redlock.AcquireError
+		require.ErrorAs(s.T, second.err, &gaveUp)
+		require.Equal(s.T, 1, gaveUp.Attempts)
+		require.ErrorIs(s.T, gaveUp.Last, redlock.ErrNoQuorum, "%v", second.err)
 	}},
 	// A set that fails for another of its keys says nothing about the first.
 	{"a set beside a line", 6, func(s *stage) {
