@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -219,21 +220,57 @@ func TestAnActAfterNew(t *testing.T) {
 
 // TestARefusedNewWritesNothing: what it would write has other clients of these nodes refused.
 func TestARefusedNewWritesNothing(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 3)
-		m := cluster.NewMachine(t)
-		m.Link(servers[1].Addr()).Delay(20*time.Millisecond, 0, 0)
-		_, port, err := net.SplitHostPort(servers[0].Addr())
-		require.NoError(t, err)
-		cfg := redlock.Config{Nodes: append(fakeredis.Addrs(servers), "db:"+port, "other:9"), Logger: slog.New(slog.DiscardHandler)}
-		fenced(0)(&cfg)
-		knobs.Of(&cfg).Lookup = func(context.Context, string, string) ([]netip.Addr, error) {
-			return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
-		}
-		_, err = m.Client(cfg)
-		require.ErrorIs(t, err, redlock.ErrConfig)
-		require.ErrorIs(t, err, conn.ErrSameServer)
-		time.Sleep(time.Second)
-		require.Zero(t, servers.Holders("redlock:fence"))
-	})
+	for name, wrong := range map[string]func(s fakeredis.Servers, again string, c *redlock.Config){
+		"two names": func(_ fakeredis.Servers, again string, c *redlock.Config) {
+			c.Nodes = append(c.Nodes, again, "other:9")
+		},
+		"two names in NextNodes": func(_ fakeredis.Servers, again string, c *redlock.Config) {
+			c.NextNodes = append([]string{again}, c.Nodes[1:]...)
+		},
+		"two names in groups": func(_ fakeredis.Servers, again string, c *redlock.Config) {
+			c.Groups, c.Nodes = [][]string{c.Nodes, {again}}, nil
+		},
+		"a replica":     func(s fakeredis.Servers, _ string, _ *redlock.Config) { s[1].Demote() },
+		"no permission": func(s fakeredis.Servers, _ string, _ *redlock.Config) { s[1].Deny("EVALSHA") },
+		"each refuses":  func(s fakeredis.Servers, _ string, _ *redlock.Config) { s.Each((*fakeredis.Server).DenyScripts) },
+	} {
+		cluster.Run(t, name, func(t *testing.T) {
+			servers := cluster.Start(t, 3)
+			m := cluster.NewMachine(t)
+			m.Link(servers[1].Addr()).Delay(20*time.Millisecond, 0, 0)
+			_, port, err := net.SplitHostPort(servers[0].Addr())
+			require.NoError(t, err)
+			config := func() redlock.Config {
+				cfg := redlock.Config{Nodes: fakeredis.Addrs(servers), Logger: slog.New(slog.DiscardHandler)}
+				fenced(0)(&cfg)
+				knobs.Of(&cfg).Lookup = func(context.Context, string, string) ([]netip.Addr, error) {
+					return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+				}
+				return cfg
+			}
+			cfg := config()
+			wrong(servers, "db:"+port, &cfg)
+			var written atomic.Int64 // a key at any moment
+			servers.Each(func(s *fakeredis.Server) {
+				s.OnCommand(func(int64, []string) { written.Add(int64(s.Len())) })
+			})
+			_, err = m.Client(cfg)
+			require.ErrorIs(t, err, redlock.ErrConfig)
+			time.Sleep(5 * time.Second)
+			require.Zero(t, servers[0].Len()+servers[1].Len()+servers[2].Len())
+			require.Zero(t, written.Load())
+
+			servers.Each(func(s *fakeredis.Server) {
+				s.OnCommand(nil)
+				s.Allow("EVALSHA", "EVAL", "SCRIPT")
+			})
+			if name == "a replica" {
+				return
+			}
+			c, err := m.Client(config())
+			require.NoError(t, err)
+			defer c.Close()
+			require.NoError(t, c.InitFencing(t.Context()), "of the right fleet")
+		})
+	}
 }
