@@ -314,9 +314,10 @@ func Permits(name string, n int) []string { return client.Permits(name, n) }
 // lock in every case, also after a panic of f. It returns the error of Acquire, or the error of f, joined
 // (errors.Join) with a [LostError] if the lock was seen to be lost before f returned. ttl is 30 ms at least.
 //
-// Do does not wait for its release. When it returns the release is sent, or follows the batch under way, before all
-// later operations on key; Close and Shutdown wait for it. A key deleted at the nodes after the last renewal is not
-// noticed.
+// Do does not wait for its release. When it returns the kernel has the release; or, without raw sockets or while other
+// operations are under way, it follows within a round trip, before all later operations on key. A program that ends
+// right after Do calls Close, which waits for it, as Shutdown does. A key deleted at the nodes after the last renewal
+// is not noticed.
 //
 // Given the context of a lock on key held by this client, such as that of a Do around it, Do would wait for itself:
 // it returns ErrArgument.

@@ -62,7 +62,7 @@ func (l *rounds) complete() (calls int, ops list, now clock.Instant) {
 // judge turns the votes on op into its result, and sends the release after an acquire without a lock.
 func (l *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
 	r := &v.rounds[round]
-	op.Tally = r.tally
+	op.Tally, op.Trip = r.tally, now.Sub(v.sentAt)
 	switch {
 	case r.kind.HasValue():
 		v.giveValues(op, round)

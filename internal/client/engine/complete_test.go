@@ -178,4 +178,5 @@ func TestValidityCountsFromSubmit(t *testing.T) {
 	require.NoError(t, op.Err)
 	require.Equal(t, until, op.Until)
 	require.Equal(t, queued, op.Took(p.clock.Now()))
+	require.Zero(t, op.Trip, "the wait in the queue is no trip")
 }

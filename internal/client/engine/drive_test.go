@@ -199,3 +199,53 @@ func TestAnIdleFleetIsArmed(t *testing.T) {
 	require.False(t, p.engine.nodes.pulse.awake)
 	require.True(t, p.engine.armed)
 }
+
+// TestDriveAtOnce: the release of a process that may end is sent when DriveAtOnce returns, though others hold the
+// driver lock for a moment, collect, or have filled the window with one operation; but several others are not
+// overtaken.
+func TestDriveAtOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		before func(p *scriptedFleet)
+		sent   int
+	}{
+		"alone":      {func(*scriptedFleet) {}, 1},
+		"collecting": {func(p *scriptedFleet) { p.engine.collectCalls.Store(int64(p.clock.Now().Add(time.Hour))) }, 1},
+		"renewal":    {func(p *scriptedFleet) { p.submit(Extend, "key") }, 2},
+		"others":     {func(p *scriptedFleet) { p.submit(Extend, "key"); p.submit(Acquire, "other") }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newScripted(t, 1)
+			test.before(p)
+			require.NoError(t, p.discard("key"))
+			p.engine.DriveAtOnce()
+			require.Len(t, p.sent, test.sent)
+			require.Zero(t, p.engine.rounds.window.extra)
+		})
+	}
+	t.Run("the lock is held", func(t *testing.T) {
+		p := newScripted(t, 1)
+		p.engine.Listen(1) // so that Arm is called
+		done := make(chan struct{})
+		p.onArm = func() { // of DriveSoon, which gives the lock up and does not drive
+			go func() {
+				defer close(done)
+				_ = p.discard("key")
+				p.engine.DriveAtOnce()
+			}()
+			select {
+			case <-done:
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+		p.engine.DriveSoon()
+		<-done
+		require.Len(t, p.sent, 1)
+	})
+}
+
+// discard queues a release without a waiting caller.
+func (p *scriptedFleet) discard(key string) error {
+	var l Ops
+	l.Add(&p.op(Release, key).Op)
+	return p.engine.Discard(l, nil)
+}

@@ -84,6 +84,7 @@ type Op struct {
 	Err      error
 	Tally    quorum.Tally
 	Until    clock.Instant // when validity ends if the nodes did as asked, on the engine's clock
+	Trip     time.Duration // from when it was sent to the verdict
 	Failures []Failure     // one for each failed vote; reused by the next Submit
 	Refusals []Refusal     // of a fenced acquire; likewise
 
@@ -134,7 +135,7 @@ func (op *Op) begin(now clock.Instant) {
 	op.Err, op.Until = nil, clock.Instant(quorum.Until(time.Duration(now), op.TTL))
 	op.Failures = op.Failures[:0]
 	op.Refusals = op.Refusals[:0]
-	op.Tally = quorum.Tally{}
+	op.Tally, op.Trip = quorum.Tally{}, 0
 }
 
 // advance moves to a phase without a race.

@@ -138,12 +138,26 @@ func (e *Engine) Cancel(op *Op) bool {
 // lazyTimeout has the watchdog tick every millisecond.
 const lazyTimeout = 4 * minTick
 
+// DriveAtOnce is Drive for a caller whose process may end right after it. The fleet was given what the caller has queued
+// when DriveAtOnce returns, past the window if need be, unless several other operations are under way: then it goes
+// with the next batch. One other does not count: it may be the renewal of the lock that is released.
+func (e *Engine) DriveAtOnce() {
+	if e.queue.depth.Load() > 1 || e.alone.Load() {
+		e.Drive()
+		return
+	}
+	e.lock.Lock() // its holders are quick: none of them waits for nodes
+	e.rounds.window.more(maxWindow)
+	e.turn(func() { e.flush(); e.rounds.window.more(0) })
+}
+
 // DriveSoon sends operations without a waiting caller a little later: with the next operation of a caller, or at the
 // watchdog's next tick, after a millisecond or two. So a caller with another lock to take at once has one batch and
 // one round trip for both.
 //
-// Submitters that do not get the lock rely on its holder to drive. They have counted themselves in depth before they
-// tried, so it is enough to look there.
+// Submitters that do not get the lock rely on its holder to drive. Those with a waiting caller have counted themselves
+// in depth before they tried, so it is enough to look there. A cleanup whose submitter tried in this moment goes at
+// that tick too.
 func (e *Engine) DriveSoon() {
 	if e.queue.depth.Load() == 0 && e.lock.TryLock() {
 		e.nodes.pulse.see(lazyTimeout)

@@ -46,6 +46,7 @@ type window struct {
 	round  time.Duration // a quorum's round trip when little else goes on; 0 is unknown
 	probed clock.Instant // when it was last measured
 	due    bool          // measure it again: the next batch is small and goes alone
+	extra  int           // batches beyond size
 	isOpen atomic.Bool
 }
 
@@ -130,12 +131,18 @@ func (w *window) measure(round time.Duration) {
 	w.size = 1 + min(int(w.round/roundPerBatch), maxWindow-1)
 }
 
+// more allows some batches beyond the size.
+func (w *window) more(n int) {
+	w.extra = n
+	w.set()
+}
+
 func (w *window) set() {
 	size := w.size
 	if w.due {
 		size = 1 // the wire must be empty
 	}
-	if open := w.inside < size && w.ops < w.bound; open != w.isOpen.Load() {
+	if open := w.inside < size+w.extra && w.ops < w.bound; open != w.isOpen.Load() {
 		w.isOpen.Store(open)
 	}
 }

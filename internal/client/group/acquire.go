@@ -186,7 +186,7 @@ func (g *Group) attempt(ctx context.Context, c *Calls, s *holding.State, sent bo
 // connection.
 func (g *Group) awaitSplit(ctx context.Context, c *Calls, round int) error {
 	at, split := c.Split()
-	pause := at.lines.AfterSplit(string(split.Key), split.Tally.Nodes(quorum.Granted), round, split.Took(g.clock.Now()))
+	pause := at.lines.AfterSplit(string(split.Key), split.Tally.Nodes(quorum.Granted), round, split.Trip)
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {

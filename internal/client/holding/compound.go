@@ -234,12 +234,12 @@ func (c *Compound) Leave() (op *engine.Op, unsent bool, err error) {
 
 // Discard is Leave for a caller that does not look at the result. It is counted when the first key has one. The
 // acquire of the first waiter for a lock of one key is sent along. If atOnce, the releases are sent when Discard
-// returns, or follow the batch under way; else they may be sent a little later, with the next operation.
+// returns, as by DriveAtOnce; else they may be sent a little later, with the next operation.
 func (c *Compound) Discard(along *engine.Call, atOnce bool) (err error) {
 	c.First().Part = false
 	_ = c.each(func(e *engine.Engine, ops engine.Ops) error {
 		if err = cmp.Or(e.Discard(ops, along), err); atOnce {
-			e.Drive()
+			e.DriveAtOnce()
 		} else {
 			e.DriveSoon()
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -308,4 +309,33 @@ func TestWhatEndsSplits(t *testing.T) {
 			require.Greater(t, early, 5)
 		})
 	}
+}
+
+// TestPausesAfterSplitsAreOfTrips, however long the first attempt has waited to be sent.
+func TestPausesAfterSplitsAreOfTrips(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, cluster.NodeTimeout(time.Minute), func(c *redlock.Config) { c.StallTimeout = time.Minute })
+		const keys, wait = 10, 200 * time.Millisecond
+		for i := range keys {
+			for _, s := range r.Servers[1:] {
+				s.Set(fmt.Sprint(i), foreign, time.Hour)
+			}
+		}
+		r.Servers.Hang()
+		blocker := testkit.InBackground(func() (redlock.Lock, error) { return r.TryAcquire(t.Context(), "blocker", ttl) })
+		testkit.Await(t, "the blocker", func() bool { return cluster.Stats(t, r.Client).InFlight == 1 })
+		var tried []<-chan testkit.Result[redlock.Lock]
+		for i := range keys {
+			tried = append(tried, testkit.InBackground(func() (redlock.Lock, error) { return r.TryAcquire(t.Context(), fmt.Sprint(i), ttl) }))
+		}
+		time.Sleep(wait)
+		r.Heal(t)
+		r.Servers.Delay(time.Millisecond)
+		began := time.Now()
+		for _, c := range tried {
+			require.Equal(t, redlock.ErrTaken, testkit.Get(t, c).Err)
+		}
+		require.Less(t, time.Since(began), wait)
+		require.NoError(t, testkit.Get(t, blocker).Err)
+	})
 }
