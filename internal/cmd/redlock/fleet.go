@@ -16,6 +16,7 @@ type fleet struct {
 	fenced             bool
 	tls                masterTLS
 	secure             *watched[*tls.Config] // of rediss:// nodes; nil without settings for it
+	logins             logins
 }
 
 func newFleet() fleet {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/server/frontend"
@@ -26,7 +28,9 @@ A client of Redlock names the address once, and not three times.
   redlock serve -nodes 10.0.0.1:6379,10.0.0.2:6379,10.0.0.3:6379
   redlock serve -embedded                 nothing to install: for trying only
 
-SIGTERM and SIGINT end it: commands under way are answered, and locks with KEEP are released.
+SIGTERM, SIGINT and SIGQUIT end it: commands under way are answered, and locks with KEEP are released; a second one
+ends it at once. SIGHUP has it read its files again: users, scripts, certificates, and the passwords of nodes in the
+-config file. Connections and locks stay.
 
 Its exit status is 69 where an address is in use, and 64 where a setting is wrong.`
 
@@ -35,7 +39,7 @@ type serving struct {
 	listen, users, scripts, metrics string
 	cert                            pair
 	socketMode                      fs.FileMode
-	noTTL, drain                    time.Duration
+	noTTL, drain, lameDuck          time.Duration
 	clients                         int
 	force, embedded                 bool
 }
@@ -44,7 +48,10 @@ type serving struct {
 type server struct {
 	*settings
 	serving
-	log *slog.Logger
+	log          *slog.Logger
+	life         *life
+	listenPair   *watched[*tls.Certificate] // nil without TLS
+	reloadFailed atomic.Bool                // the last one
 }
 
 func serve(ctx context.Context, env *environment, args []string) error {
@@ -59,6 +66,9 @@ func serve(ctx context.Context, env *environment, args []string) error {
 	case s.embedded && s.now.text+s.next.text != "":
 		return usage("-embedded brings its own masters: leave -nodes and -next-nodes out")
 	}
+	s.life = live()
+	defer s.life.close()
+	reap()
 	return s.run(ctx)
 }
 
@@ -71,10 +81,7 @@ func (s *server) run(ctx context.Context) error {
 		defer masters.Close()
 		s.now.text = strings.Join(masters.Nodes(), ",")
 	}
-	cfg := frontend.Config{
-		MaxTTL: s.longest(), Fenced: s.fenced, NoTTL: s.noTTL, Force: s.force,
-		Limits: session.Limits{Clients: s.clients}, Logger: s.log,
-	}
+	cfg := frontend.Config{MaxTTL: s.longest(), Fenced: s.fenced, NoTTL: s.noTTL, Force: s.force, Logger: s.log}
 	var err error
 	if cfg.Users, err = s.readUsers(); err != nil {
 		return err
@@ -82,8 +89,8 @@ func (s *server) run(ctx context.Context) error {
 	if cfg.Scripts, err = s.readScripts(); err != nil {
 		return err
 	}
-	secure, _, err := s.cert.listenTLS(s.log)
-	if err != nil {
+	var secure *tls.Config
+	if secure, s.listenPair, err = s.cert.listenTLS(s.log); err != nil {
 		return err
 	}
 	var operators page
@@ -101,6 +108,7 @@ func (s *server) run(ctx context.Context) error {
 	if secure != nil {
 		listener = tls.NewListener(listener, secure)
 	}
+	cfg.Limits.Clients = s.clientsAllowed(len(cfg.Client.Stats().Nodes))
 	front := frontend.New(cfg)
 	if s.metrics != "" {
 		l, err := listen("metrics", s.metrics, 0)
@@ -113,11 +121,13 @@ func (s *server) run(ctx context.Context) error {
 	s.greet(listener, cfg)
 	ended := make(chan error, 1)
 	go func() { ended <- front.Serve(listener) }()
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
+	notify("READY=1")
+	err = s.life.wait(ctx, ended, func() { s.reload(front) })
+	notify("STOPPING=1")
+	if err == nil {
+		s.life.leave(s.lameDuck, ended)
 	}
-	drain, cancel := context.WithTimeout(context.Background(), s.drain)
+	drain, cancel := s.life.drain(s.serving.drain)
 	defer cancel()
 	front.Stop(drain)
 	_ = cfg.Client.Shutdown(drain) // the releases of departed clients
@@ -137,6 +147,23 @@ func (s *server) greet(l net.Listener, cfg frontend.Config) {
 	if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() && cfg.Users == nil {
 		s.log.Warn("redlock: every host that reaches this address can release locks; set -users", "address", a.String())
 	}
+}
+
+// What a server keeps back of the files and connections that it may have open: as many as redis-server does, and for
+// each node its connection, the next one, and one that asks whether the node speaks TLS.
+const (
+	ownFiles  = 32
+	nodeFiles = 3
+)
+
+// clientsAllowed is how many connections of clients are left beside those of the nodes: without a vote no client is served.
+func (s *server) clientsAllowed(nodes int) int {
+	wanted := cmp.Or(s.clients, session.DefaultClients)
+	left := max(1, maxFiles()-ownFiles-nodeFiles*nodes)
+	if left < wanted {
+		s.log.Warn("redlock: fewer clients than -clients are accepted: the limit of open files (ulimit -n) leaves no more", "clients", left, "wanted", wanted, "limit", maxFiles())
+	}
+	return min(wanted, left)
 }
 
 func (s *server) readUsers() (frontend.Users, error) {

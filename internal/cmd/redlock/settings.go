@@ -165,6 +165,9 @@ func (s *settings) connect(logger *slog.Logger) (*redlock.Client, error) {
 	if err := s.configure(&cfg, logger); err != nil {
 		return nil, err
 	}
+	if s.logins.start(s) {
+		cfg.Credentials = s.logins.login
+	}
 	client, err := redlock.New(cfg)
 	if errors.Is(err, redlock.ErrConfig) {
 		return nil, &exit{exitUsage, err}

@@ -61,7 +61,8 @@ var table = []setting{
 	{name: "metrics", of: "serve", help: "the `address` of /metrics, /ready and of a page for operators at /, such as :9121", at: func(s *settings) any { return &s.serve.metrics }},
 	{name: "no-ttl", of: "serve", help: "grant locks without an expiry for this `duration` and keep them alive; 0 refuses them", at: func(s *settings) any { return &s.serve.noTTL }},
 	{name: "drain", of: "serve", byDefault: "5s", help: "the `duration` that commands under way have at the end", at: func(s *settings) any { return &s.serve.drain }},
-	{name: "clients", of: "serve", help: "the `number` of connections at most; 0 is 16384", at: func(s *settings) any { return &s.serve.clients }},
+	{name: "lame-duck", of: "serve", help: "the `duration` from the signal to end until the listener is closed, while /ready says 503: balancers look elsewhere meanwhile", at: func(s *settings) any { return &s.serve.lameDuck }},
+	{name: "clients", of: "serve", help: "the `number` of connections at most; 0 is 16384, or what the limit of open files leaves", at: func(s *settings) any { return &s.serve.clients }},
 	{name: "force", of: "serve", help: "allow scripts that change the lock of any owner", at: func(s *settings) any { return &s.serve.force }},
 	{name: "embedded", of: "serve", help: "bring three masters inside the process: for trying only", at: func(s *settings) any { return &s.serve.embedded }},
 

@@ -19,6 +19,7 @@ type conn struct {
 	db      int
 	name    string
 	allowed bool // it has logged in, or need not
+	user    string
 	prefix  string
 
 	tx   transaction
@@ -39,7 +40,7 @@ func newConn(s *Server, id int64, push session.Push) *conn {
 // reset is the state of a new connection.
 func (c *conn) reset() {
 	c.unsubscribeAll()
-	c.resp3, c.db, c.name, c.allowed, c.prefix = false, 0, "", c.server.cfg.Users == nil, ""
+	c.resp3, c.db, c.name, c.allowed, c.user, c.prefix = false, 0, "", c.server.users.Load() == nil, "", ""
 	c.tx = transaction{}
 }
 

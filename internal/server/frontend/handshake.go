@@ -62,7 +62,7 @@ func (c *conn) hello(args []string, r *session.Reply) session.Plan {
 
 // login logs a user in, or answers why not.
 func (c *conn) login(name, password string, r *session.Reply) bool {
-	users := c.server.cfg.Users
+	users := c.server.users.Load()
 	if users == nil && name == "default" {
 		return true // as a Redis without a password does
 	}
@@ -75,7 +75,7 @@ func (c *conn) login(name, password string, r *session.Reply) bool {
 	if user.Prefix != c.prefix {
 		c.unsubscribeAll() // these are another user's channels
 	}
-	c.allowed, c.prefix = true, user.Prefix
+	c.allowed, c.user, c.prefix = true, name, user.Prefix
 	return true
 }
 
@@ -83,7 +83,7 @@ func (c *conn) auth(args []string, r *session.Reply) session.Plan {
 	name, password := "default", args[len(args)-1]
 	if len(args) == 3 {
 		name = args[1]
-	} else if c.server.cfg.Users == nil {
+	} else if c.server.users.Load() == nil {
 		r.Error("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
 		return session.Plan{}
 	}

@@ -31,6 +31,7 @@ type Server struct {
 	cfg      Config
 	grants   *grants.Store
 	scripts  *scripts
+	users    atomic.Pointer[Users] // nil: no password
 	sessions *session.Server
 	channels channels
 	stats    Stats
@@ -58,6 +59,9 @@ func New(cfg Config) *Server {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{cfg: cfg, scripts: newScripts(cfg.Scripts), channels: channels{of: map[string]map[*conn]struct{}{}}}
+	if cfg.Users != nil {
+		s.users.Store(&cfg.Users)
+	}
 	s.grants = grants.New(grants.Config{Client: cfg.Client, MaxTTL: cfg.MaxTTL, NoTTL: cfg.NoTTL})
 	s.sessions = session.New(cfg.Limits, func(id int64, push session.Push) session.Commands {
 		return newConn(s, id, push)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -201,4 +202,52 @@ func TestBounds(t *testing.T) {
 		_ = b.conn.Close()
 		testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 1 })
 	}
+}
+
+// TestReload: connections and their locks stay, but those of a user that is gone or has another prefix, logged in at the same
+// moment too.
+func TestReload(t *testing.T) {
+	read := func(text string) frontend.Users {
+		users, err := frontend.ReadUsers(strings.NewReader(text))
+		require.NoError(t, err)
+		return users
+	}
+	f := start(t, 3, func(c *frontend.Config) { c.Users = read("stays pw s:\nchanges pw c:\ngoes pw g:\nmoves pw m:\n") })
+	locked := map[string]*client{}
+	for _, user := range []string{"stays", "changes", "goes", "moves"} {
+		locked[user] = f.dial(t)
+		locked[user].expect("AUTH " + user + " pw => +OK")
+		require.Equal(t, "[$", locked[user].ask("RL.LOCK k 60000 KEEP")[:2])
+	}
+	stranger := f.dial(t)
+	var mu sync.Mutex
+	var in []*client // logged in as the user that goes
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for c := f.dial(t); c.ask("AUTH goes pw") == "+OK"; c = f.dial(t) {
+				mu.Lock()
+				in = append(in, c)
+				mu.Unlock()
+			}
+		})
+	}
+	testkit.Await(t, "logins", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(in) > 100
+	})
+	f.Reload(read("stays pw s:\nchanges new c:\nmoves pw other:\n"), nil)
+	all.Wait()
+	for _, c := range in {
+		require.Equal(t, "end: EOF", c.receive(), "of a user that is gone")
+	}
+	for _, user := range []string{"goes", "moves"} {
+		require.Equal(t, "end: EOF", locked[user].receive())
+	}
+	locked["stays"].expect("GET k => $")
+	locked["changes"].expect("GET k => $\nAUTH changes pw => -WRONGPASS\nAUTH changes new => +OK")
+	stranger.expect("AUTH goes pw => -WRONGPASS\nAUTH moves pw => +OK\nGET k => nil")
+	testkit.Await(t, "its lock is released", func() bool { return len(f.Servers[0].Keys()) == 2 })
+	require.ElementsMatch(t, []string{"s:k", "c:k"}, f.Servers[0].Keys())
 }

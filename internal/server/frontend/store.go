@@ -22,12 +22,11 @@ const (
 // scripts is the scripts sent by clients, by SHA1. The least recently called one makes room for
 // others: its client gets NOSCRIPT, as from a restarted Redis, and sends the text.
 type scripts struct {
+	mu     sync.Mutex
 	listed map[string]*luascript.Script
-
-	mu    sync.Mutex
-	known map[string]*stored
-	texts int // bytes of these
-	calls uint64
+	known  map[string]*stored
+	texts  int // bytes of these
+	calls  uint64
 }
 
 type stored struct {
@@ -37,11 +36,20 @@ type stored struct {
 }
 
 func newScripts(listed Scripts) *scripts {
-	s := &scripts{listed: map[string]*luascript.Script{}, known: map[string]*stored{}}
-	for _, script := range append(luascript.Known(), listed...) { // a user's entry replaces ours
-		s.listed[script.Name] = script
-	}
+	s := &scripts{known: map[string]*stored{}}
+	s.list(listed)
 	return s
+}
+
+// list puts scripts in place of those listed before.
+func (s *scripts) list(listed Scripts) {
+	all := map[string]*luascript.Script{}
+	for _, script := range append(luascript.Known(), listed...) { // a user's entry replaces ours
+		all[script.Name] = script
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listed = all
 }
 
 // add parses a text, and keeps it.

@@ -74,8 +74,11 @@ func (u Users) areApart() error {
 }
 
 // check returns the user with a name and a password. It takes as long for an unknown name.
-func (u Users) check(name, password string) (User, bool) {
-	user, known := u[name]
+func (u *Users) check(name, password string) (user User, ok bool) {
+	known := false
+	if u != nil {
+		user, known = (*u)[name]
+	}
 	sum := sha256.Sum256([]byte(password))
 	return user, subtle.ConstantTimeCompare(sum[:], user.sum[:]) == 1 && known
 }

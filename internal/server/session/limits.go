@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// DefaultClients is Limits.Clients by default.
+const DefaultClients = 16384
+
 // Limits bound the resources of clients. A zero field means its default.
 type Limits struct {
 	Clients   int           // connections. Default: 16384
@@ -20,7 +23,7 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		Clients: cmp.Or(max(l.Clients, 0), 16384), Command: cmp.Or(l.Command, 128<<10), Bulk: cmp.Or(l.Bulk, 64<<10),
+		Clients: cmp.Or(max(l.Clients, 0), DefaultClients), Command: cmp.Or(l.Command, 128<<10), Bulk: cmp.Or(l.Bulk, 64<<10),
 		Arguments: cmp.Or(l.Arguments, 128), Pipeline: cmp.Or(l.Pipeline, 1024), Memory: cmp.Or(l.Memory, 64<<20),
 		Read: cmp.Or(l.Read, 10*time.Second), Write: cmp.Or(l.Write, 10*time.Second),
 	}

@@ -151,6 +151,18 @@ func (s *Server) Stop(ctx context.Context) {
 	s.gate.end()
 }
 
+// End ends the connections for which isOver is true, after the answers to their commands under way. isOver is called with a
+// connection's commands while none of them is planned, and must not block.
+func (s *Server) End(isOver func(Commands) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n := range s.sessions {
+		if n.isOver(isOver) {
+			go n.stop() // a client that does not read would delay the others
+		}
+	}
+}
+
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // maxWrite is the size of one write, at which it takes no more replies.

@@ -384,6 +384,13 @@ func (s *session) drop() {
 	s.room.Broadcast()
 }
 
+// isOver asks about the session's commands.
+func (s *session) isOver(f func(Commands) bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return f(s.commands)
+}
+
 // stop has the session read no more commands, and end after its answers to those under way. It
 // cancels waiting ones.
 func (s *session) stop() {

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// TestFiles: where few files may be open clients leave those of the nodes alone: more clients than that are refused, and a node
+// that has gone comes back.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	servers := cluster.Start(t, 3)
+	binary, err := os.Executable()
+	require.NoError(t, err)
+	d := startDaemon(t, exec.Command("sh", "-c", "ulimit -n 60; exec "+binary+" serve -listen 127.0.0.1:0"), "REDLOCK_NODES="+nodesOf(servers))
+	testkit.Await(t, "it is warned", func() bool { return strings.Contains(d.err.String(), "clients=19 wanted=16384 limit=60") })
+	served := 0
+	var first *peer
+	for range 60 {
+		p := d.dial()
+		if p.ask("PING") == "+PONG" {
+			if served++; first == nil {
+				first = p
+			}
+		}
+	}
+	require.Equal(t, 19, served)
+	for _, s := range servers {
+		s.Down()
+		require.NoError(t, s.Heal())
+	}
+	testkit.Await(t, "the nodes are back", func() bool { return first.ask("SET k v NX PX 30000") == "+OK" })
+}
+
+// TestFirstProcess: as the first process of a container a server takes the ends of orphans.
+func TestFirstProcess(t *testing.T) {
+	t.Parallel()
+	servers := cluster.Start(t, 3)
+	binary, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(binary, "serve", "-listen", "127.0.0.1:0")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	if os.Getuid() != 0 {
+		t.Skip("needs root, for a namespace of processes")
+	}
+	d := startDaemon(t, cmd, "REDLOCK_NODES="+nodesOf(servers))
+	children := func() string {
+		var all strings.Builder
+		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", d.Process.Pid))
+		require.NoError(t, err)
+		for _, task := range tasks {
+			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", d.Process.Pid, task.Name()))
+			all.Write(text)
+		}
+		return all.String()
+	}
+	gate := filepath.Join(t.TempDir(), "gate")
+	const orphan = "(while [ ! -e $0 ]; do sleep 0.02; done) >/dev/null 2>&1 &"
+	out, err := exec.Command("nsenter", "-t", fmt.Sprint(d.Process.Pid), "-p", "sh", "-c", orphan+orphan, gate).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	testkit.Await(t, "the orphans are its children", func() bool { return len(strings.Fields(children())) == 2 })
+	write(t, gate, "")
+	testkit.Await(t, "no zombie is left", func() bool { return children() == "" })
+	d.signal(syscall.SIGTERM)
+	require.Equal(t, exitOK, d.status())
+}

@@ -1,0 +1,21 @@
+package frontend
+
+import "github.com/redlock-go/redlock/internal/server/session"
+
+// Reload puts users and scripts in place of the present ones, where there are any. Connections stay, and their locks, but
+// those of a user that is gone or has another prefix now: these end. Another password ends none.
+//
+// A login reads the users, and notes its own, while it holds its connection. The new users are there before any connection is
+// looked at. So a login is of the new users, or its connection is looked at after it.
+func (s *Server) Reload(users Users, scripts Scripts) {
+	s.scripts.list(scripts)
+	if users == nil {
+		return
+	}
+	s.users.Store(&users)
+	s.sessions.End(func(of session.Commands) bool {
+		c := of.(*conn)
+		user, known := users[c.user]
+		return c.allowed && (!known || user.Prefix != c.prefix)
+	})
+}
