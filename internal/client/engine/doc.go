@@ -28,6 +28,14 @@
 // operation: after unlocking it looks at the queue once more (see driver.drive). A turn under the lock is bounded by
 // the queue at its begin.
 //
+// # Votes of a whole batch
+//
+// Nearly all replies are those of nodes that do all that they are asked. So a batch has them written beside its
+// commands (Batch.Usual). What arrives is compared with that, in one piece, and counted: votes.granted notes how many
+// rounds, from the first on, a node has granted, and decides those that a quorum has, at once. The first vote of
+// another kind puts these counts into the tallies (uncount), where all further votes of the batch go. A hook for
+// votes, extends, reads and fenced commands use tallies from the start.
+//
 // # User code
 //
 // No user code runs under a lock. A separate goroutine, the goroutine of callbacks,

@@ -25,6 +25,15 @@ type queue struct {
 	depth      atomic.Int64 // operations submitted by callers and without a result, here and at the nodes
 }
 
+// serials counts the operations of all clients of this process.
+var serials atomic.Uint64
+
+// Serial returns the number of an operation that would be queued now: greater than that of each before.
+func Serial() uint64 { return serials.Add(1) }
+
+// Serials is the greatest number so far.
+func Serials() uint64 { return serials.Load() }
+
 // refuses reports whether the closing engine takes no more of a kind. q.mu is held.
 func (q *queue) refuses(k Kind) bool { return q.closed || q.ending && k == Acquire }
 
@@ -81,10 +90,11 @@ func (q *queue) pushAll(l list, along *Op, u urgency) (err, vain error) {
 		q.renewals.append(l)
 		return nil, vain
 	}
-	before := q.tail
+	before, serial := q.tail, serials.Add(uint64(l.n))-uint64(l.n)
 	for op := l.first; op != nil; op = op.next {
 		op.advance(queued)
-		op.prev, before = before, op
+		serial++
+		op.Serial, op.prev, before = serial, before, op
 	}
 	if q.tail == nil {
 		q.head = l.first

@@ -154,9 +154,12 @@ func (g *Group) attempt(ctx context.Context, c *Calls, s *holding.State, sent bo
 		if s.Until = c.Until(); err == nil && g.clock.Now() >= s.Until { // this goroutine may have waited long to run again
 			err = engine.ErrExpired
 		}
+		if err == nil && !c.Stands() {
+			err = engine.ErrTaken
+		}
 		c.Note(err)
 		if err == nil {
-			s.Token = first.Token
+			s.Serial, s.Token = first.Serial, first.Token
 			h = g.begin(s, c.Absent(), first.Block.First)
 			c.Granted()
 		} else if !unsent {

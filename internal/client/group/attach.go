@@ -32,6 +32,7 @@ func Attach(ctx context.Context, key, value string, validUntil time.Time, groups
 		s.More.Tail = value[copy(s.Token[:], value):]
 	}
 	for _, g := range groups {
+		s.Serial = g.lines.Doubt(key)
 		seen, err := g.read(ctx, key)
 		if err != nil {
 			return Handle{}, err

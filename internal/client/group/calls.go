@@ -2,6 +2,7 @@ package group
 
 import (
 	"time"
+	"unsafe"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
@@ -30,6 +31,17 @@ func (c *Calls) Split() (*Group, *engine.Call) {
 		}
 	}
 	return groupOf(at), at.Call
+}
+
+// Stands notes an acquire that has won, and reports whether this process may take the lock: not if a younger grant is
+// known, or a holder that got an older lock passed on.
+func (c *Calls) Stands() bool {
+	for _, p := range c.Parts() {
+		if !groupOf(p).lines.Granted(unsafe.String(unsafe.SliceData(p.Key), len(p.Key)), p.Serial) { // the key is read, not kept
+			return false
+		}
+	}
+	return true
 }
 
 // Granted reports to the fences which nodes have granted an acquire.

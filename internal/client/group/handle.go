@@ -280,7 +280,7 @@ func (h Handle) next(s *holding.State, along fresh) *engine.Call {
 	if along == (fresh{}) {
 		return nil
 	}
-	return h.group.lines.Along(s.Key, along.token, along.block)
+	return h.group.lines.Along(s, along.token, along.block)
 }
 
 // ReleaseAsync is Release without waiting for the nodes. The handle is dead at once.
@@ -321,7 +321,11 @@ func (h Handle) leave(atOnce bool) error {
 
 // freed notes that no holder in this process has the lock any more.
 func (g *Group) freed(s *holding.State) {
-	g.eachKey(s.Key, s.More, func(g *Group, key string) { g.lines.Freed(key) })
+	serial := s.Serial
+	if s.Several() != nil { // it is of the first key
+		serial = 0
+	}
+	g.eachKey(s.Key, s.More, func(g *Group, key string) { g.lines.Freed(key, serial) })
 }
 
 // eachKey calls f for each key of a lock, with its group.

@@ -28,10 +28,11 @@ func (g *Group) plainly(ctx context.Context, key string, ttl time.Duration) (h H
 	}
 	c.Watch(ctx.Done())
 	c.Tail = g.cfg.tail
-	if g.engine.Do(ctx, c) != nil || c.Err != nil || g.clock.Now() >= c.Until { // this goroutine may have waited long to run again
+	won := g.engine.Do(ctx, c) == nil && c.Err == nil && g.clock.Now() < c.Until // this goroutine may have waited long to run again
+	if !won || !g.lines.Granted(key, c.Serial) {
 		return h, c, nil
 	}
-	s := holding.State{Key: key, Token: c.Token, Until: c.Until, TTL: c.TTL}
+	s := holding.State{Key: key, Serial: c.Serial, Token: c.Token, Until: c.Until, TTL: c.TTL}
 	h = Handle{group: g, hold: g.keeper.Begin(&s, c.Absent, 0), key: key}
 	g.engine.Free(c)
 	return h, nil, nil
@@ -54,7 +55,7 @@ func (h Handle) releasePlainly(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	err = g.engine.Do(ctx, c)
-	g.lines.Freed(h.key)
+	g.lines.Freed(h.key, h.hold.Serial())
 	if err != nil || c.Err != nil {
 		return true, h.notReleased(ctx, c, err)
 	}

@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"time"
+	"unsafe"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
@@ -48,6 +49,9 @@ func (g *Group) Submit(op *Op, t *token.Token, also *Group) error {
 			return err
 		}
 		*t, op.Block, submitted = f.token, f.block, true
+	}
+	if op.Kind == engine.Release { // perhaps of a lock with a handle in this process
+		g.lines.Doubt(unsafe.String(unsafe.SliceData(op.Key), len(op.Key)))
 	}
 	if op.group != g || op.Token != *t {
 		op.Absent = 0 // it was of another lock
@@ -144,6 +148,9 @@ func (op *Op) Report() (ended bool) {
 	if op.decider, op.err = c.Result(); op.err == nil && op.Kind.HasTTL() && g.clock.Now() >= c.Until() {
 		op.err = engine.ErrExpired
 	}
+	if op.err == nil && op.Kind == engine.Acquire && !c.Stands() {
+		op.err = engine.ErrTaken
+	}
 	if op.err != nil {
 		c.Rollback(op.err)
 	}
@@ -171,7 +178,7 @@ func (op *Op) Report() (ended bool) {
 // freedByOp notes that an Op has released a lock.
 func (g *Group) freedByOp(key []byte) {
 	if g.lines.Known() {
-		g.lines.Freed(string(key))
+		g.lines.Freed(string(key), 0)
 	}
 }
 

@@ -39,8 +39,8 @@ const (
 	tokenShown             // the user has asked for the token
 )
 
-// MaxPasses bounds the holders of one grant, in a row inside a process: then other processes have their turn. A life
-// is a multiple of it when the nodes have granted the lock.
+// MaxPasses bounds the holders of one grant, in a row inside a process: then other processes have their turn. The
+// lives of a grant are its serial number times MaxPasses, and the next ones.
 const MaxPasses = 64
 
 // manyReleases is where releases stops counting: the lock has no validity any more, although perhaps no release was
@@ -73,6 +73,7 @@ func (m *More) Site(i int, home Site) Site {
 // State is a copy of what is known of a lock.
 type State struct {
 	Key      string
+	Serial   uint64 // of the grant, of the first key: see engine.Op
 	Token    token.Token
 	Until    clock.Instant // when validity ends
 	TTL      time.Duration
@@ -115,11 +116,10 @@ func begin(s *State, absent quorum.Set, fence fencing.Token) Hold {
 	return Hold{l, l.begin(s, absent), fence}
 }
 
-// begin starts a life with a state and returns its number, never 0. The lease must not
-// be in use.
+// begin starts a life with a state and returns its number. The lease must not be in use.
 func (l *lease) begin(s *State, absent quorum.Set) (life uint64) {
 	l.mu.Lock() // a Hold of an earlier life may look
-	life = (l.life | (MaxPasses - 1)) + 1
+	life = s.Serial * MaxPasses
 	l.life, l.key, l.token, l.more, l.absent = life, s.Key, veil(s.Token), s.More, absent
 	l.validity, l.kept = renewal.Validity{TTL: s.TTL, Until: s.Until}, nil
 	l.releases, l.notes = 0, 0
@@ -154,6 +154,9 @@ type Hold struct {
 	Fence fencing.Token // the fencing token, or 0
 }
 
+// Serial is the number of the grant.
+func (h Hold) Serial() uint64 { return h.life / MaxPasses }
+
 // IsZero reports whether h never held anything.
 func (h Hold) IsZero() bool { return h.lease == nil }
 
@@ -178,7 +181,7 @@ func (h Hold) State() (s State, ok bool) {
 	l := h.lease
 	defer l.mu.Unlock()
 	s = State{
-		Key: l.key, Token: l.token.unveil(), Until: l.validity.Until, TTL: l.validity.TTL,
+		Key: l.key, Serial: l.life / MaxPasses, Token: l.token.unveil(), Until: l.validity.Until, TTL: l.validity.TTL,
 		Released: l.releases > 0, More: l.more, Kept: l.kept != nil,
 	}
 	if s.Released {

@@ -31,7 +31,7 @@ func until(l *lease, life uint64) (clock.Instant, bool) {
 // TestHandlesOfAnotherLifeAreDead: they see nothing, and change nothing.
 func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 	var l lease
-	old := l.begin(&State{Key: "old", Token: tokenOf(1), Until: second}, 0)
+	old := l.begin(&State{Key: "old", Serial: 1, Token: tokenOf(1), Until: second}, 0)
 	require.True(t, l.of(old).end())
 	require.False(t, l.of(old).end(), "twice")
 	check := func() {
@@ -48,12 +48,12 @@ func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 		require.False(t, l.of(old).end())
 	}
 	check()
-	life := l.begin(&State{Key: "new", Token: tokenOf(2), Until: 2 * second}, 0b10)
+	life := l.begin(&State{Key: "new", Serial: 2, Token: tokenOf(2), Until: 2 * second}, 0b10)
 	require.NotEqual(t, old, life)
 	check()
 	s, ok := l.of(life).State()
 	require.True(t, ok)
-	require.Equal(t, State{Key: "new", Token: tokenOf(2), Until: 2 * second}, s)
+	require.Equal(t, State{Key: "new", Serial: 2, Token: tokenOf(2), Until: 2 * second}, s)
 }
 
 // TestExtensions: validity begins at 5 and moves forward, with what has won, until the lock is lost.

@@ -24,6 +24,9 @@ const (
 type line struct {
 	contender contention.Contender
 	key       string
+	youngest  uint64        // the number of the youngest grant seen by the line; 0: none
+	unknown   uint64        // grants up to this number may have been followed by others, unseen
+	passedAt  uint64        // the greatest number of all operations when the lock was passed on last
 	held      clock.Instant // until when a holder in this process is known to have the lock
 	passes    int           // how often the lock may still pass on before other processes have their turn
 	busy      bool          // a waiter acts for the line; another must not
@@ -173,13 +176,32 @@ func (l *line) toEnd(w *Waiter) {
 	l.push(w)
 }
 
-// mayPass returns the waiter for the lock to pass on to, or nil. A holder has lost its lock if its validity ends
-// before the end known to the line.
-func (l *line) mayPass(now, until clock.Instant) *Waiter {
-	if l.passes <= 0 || until < l.held || l.contender.LeavesFree(now) {
+// stands notes a grant by its number, and reports whether it does stand. It does not if a younger one is known: the key
+// was lost before that. It does not either if the lock was passed on while the grant was on its way: an operator has
+// deleted the key of that lock, and the caller who has got it may be using it.
+func (l *line) stands(serial uint64, now clock.Instant) bool {
+	if l.isPast(serial) || serial <= l.passedAt && now < l.held {
+		return false
+	}
+	l.youngest = serial
+	return true
+}
+
+// isPast reports whether a younger grant is known.
+func (l *line) isPast(serial uint64) bool { return serial < l.youngest }
+
+// mayPass returns the waiter for the lock of a grant to pass on to, or nil. Only the youngest grant is passed on: the
+// holder of another one has lost its lock, though its validity may last longer.
+func (l *line) mayPass(serial uint64, now clock.Instant) *Waiter {
+	if serial != max(l.youngest, l.unknown) || l.passes <= 0 || l.contender.LeavesFree(now) {
 		return nil
 	}
-	if w := l.actor(); w != nil && !w.whole {
+	return l.taker()
+}
+
+// taker is the waiter for a lock, or for its next acquire, to be given to, or nil: the actor, if it rests.
+func (l *line) taker() *Waiter {
+	if w := l.actor(); w != nil && w.rests && !w.whole {
 		return w
 	}
 	return nil
@@ -192,17 +214,19 @@ func (l *line) passed(w *Waiter, now, until clock.Instant) {
 		l.push(w)
 	}
 	l.granted(now, until)
+	l.passedAt = engine.Serials()
 	l.passes--
 	l.contender.Passed(now)
 }
 
-// along returns the waiter that may ask for the lock at the moment of its release, or nil. It acts from now on.
-func (l *line) along(now clock.Instant) *Waiter {
-	if l.busy || !l.contender.MayAttempt() || l.contender.LeavesFree(now) {
+// along returns the waiter that may ask for the lock of a grant at the moment of its release, or nil. It acts from now
+// on.
+func (l *line) along(serial uint64, now clock.Instant) *Waiter {
+	if l.isPast(serial) || l.busy || !l.contender.MayAttempt() || l.contender.LeavesFree(now) {
 		return nil
 	}
-	w := l.actor()
-	if w == nil || w.whole || w.place != nil || !w.parked {
+	w := l.taker()
+	if w == nil || w.place != nil {
 		return nil
 	}
 	l.held = 0
@@ -211,8 +235,12 @@ func (l *line) along(now clock.Instant) *Waiter {
 	return w
 }
 
-// freed notes that no holder in this process has the lock any more.
-func (l *line) freed(now clock.Instant) {
+// freed notes that the lock of a grant, or of an unknown one (0), was given back or lost: no holder in this process
+// has the lock any more, unless a younger grant is known.
+func (l *line) freed(serial uint64, now clock.Instant) {
+	if serial != 0 && l.isPast(serial) {
+		return
+	}
 	l.held, l.denied = 0, 0
 	l.contender.Freed()
 	if l.first == nil {

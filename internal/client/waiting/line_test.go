@@ -68,3 +68,35 @@ func TestLineIsKept(t *testing.T) {
 	require.Empty(t, s.lines)
 	require.False(t, l.Known())
 }
+
+// TestYoungestGrant: it alone is passed on. A grant that was on its way at that moment does not stand while the lock
+// that was passed on is in use; an older one than that never does.
+func TestYoungestGrant(t *testing.T) {
+	l := testLines()
+	older, old := engine.Serial(), engine.Serial()
+	require.True(t, l.Granted("a", old))
+	w := l.Join("a", new(engine.Call), 0, nil, nil)
+	line, now := w.line, l.cfg.Clock.Now()
+	require.Nil(t, line.mayPass(older, now))
+	require.Same(t, w, line.mayPass(old, now))
+	w.rests = false
+	require.Nil(t, line.mayPass(old, now), "to one that does not rest")
+	w.rests = true
+	onItsWay := engine.Serial()
+	line.passed(w, now, now.Add(time.Minute))
+	require.False(t, l.Granted("a", onItsWay))
+	sent := engine.Serial()
+	require.True(t, l.Granted("a", sent))
+	require.Nil(t, line.mayPass(old, now))
+	line.freed(old, now)
+	require.NotZero(t, line.held, "a younger one may be held")
+	line.freed(sent, now)
+	require.Zero(t, line.held)
+	require.False(t, l.Granted("a", onItsWay), "past")
+	require.Nil(t, line.mayPass(old, now))
+	l.Doubt("a")
+	next := l.Join("a", new(engine.Call), 0, nil, nil)
+	require.Nil(t, line.mayPass(sent, now))
+	require.True(t, l.Granted("a", engine.Serial()))
+	require.Same(t, next, line.mayPass(line.youngest, now))
+}

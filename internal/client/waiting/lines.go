@@ -52,6 +52,7 @@ type Lines struct {
 	survey   survey // the sentry's
 	counts   counts
 	choices  choices
+	grants   grants
 }
 
 const (
@@ -113,11 +114,15 @@ func (l *Lines) LeaveQueues() {
 }
 
 // lock locks the shard of key and returns it.
-func (l *Lines) lock(key string) *shard {
-	s := &l.shards[maphash.String(l.seed, key)%shards]
+func (l *Lines) lock(key string) *shard { return l.lockOf(l.hash(key)) }
+
+func (l *Lines) lockOf(hash uint64) *shard {
+	s := &l.shards[hash%shards]
 	s.mu.Lock()
 	return s
 }
+
+func (l *Lines) hash(key string) uint64 { return maphash.String(l.seed, key) }
 
 // each calls f for each line, under its shard's lock, and leaves the queues returned by f.
 func (l *Lines) each(f func(*shard, *line) departure) {
@@ -193,10 +198,10 @@ func (l *Lines) lineFor(s *shard, key string) (_ *line, isNew bool) {
 	if line := s.lines[key]; line != nil {
 		return line, false
 	}
-	made := &line{key: key, passes: maxPasses - 1}
+	l.known.Add(1)
+	made := &line{key: key, passes: maxPasses - 1, unknown: l.grants.of(l.hash(key)).Load()}
 	made.contender.Init(key, l.names)
 	s.lines[key] = made
-	l.known.Add(1)
 	return made, true
 }
 
@@ -239,7 +244,7 @@ func (l *Lines) pass(s *shard, h holding.Hold, held *holding.State) (d departure
 	if line == nil {
 		return d, false
 	}
-	w := line.mayPass(now, held.Until)
+	w := line.mayPass(held.Serial, now)
 	if w == nil {
 		return d, false
 	}
@@ -264,19 +269,19 @@ func (l *Lines) pass(s *shard, h holding.Hold, held *holding.State) (d departure
 	return d, true
 }
 
-// Along returns the acquire of the first waiter for key, if it may ask for the lock at the moment of its release:
-// with a new token and block, to be sent along with the release. It is nil without such a waiter.
-func (l *Lines) Along(key string, t token.Token, b fencing.Block) *engine.Call {
+// Along returns the acquire of the first waiter for a lock, if it may ask for it at the moment of its release: with a
+// new token and block, to be sent along with the release. It is nil without such a waiter.
+func (l *Lines) Along(held *holding.State, t token.Token, b fencing.Block) *engine.Call {
 	if engine.IsClosed(l.cfg.Ending) || !l.CanBeWoken() {
 		return nil
 	}
-	s := l.lock(key)
+	s := l.lock(held.Key)
 	defer s.mu.Unlock()
-	line := s.lines[key]
+	line := s.lines[held.Key]
 	if line == nil {
 		return nil
 	}
-	w := line.along(l.cfg.Clock.Now())
+	w := line.along(held.Serial, l.cfg.Clock.Now())
 	if w == nil {
 		return nil
 	}
@@ -286,15 +291,15 @@ func (l *Lines) Along(key string, t token.Token, b fencing.Block) *engine.Call {
 	return w.call
 }
 
-// Freed notes that no holder in this process has the lock on key any more: it was given back or lost.
-func (l *Lines) Freed(key string) {
+// Freed notes that the lock of a grant of key, or of an unknown one (0), was given back or lost.
+func (l *Lines) Freed(key string, serial uint64) {
 	if l.known.Load() == 0 {
 		return
 	}
 	s := l.lock(key)
 	defer s.mu.Unlock()
 	if line := s.lines[key]; line != nil {
-		line.freed(l.cfg.Clock.Now())
+		line.freed(serial, l.cfg.Clock.Now())
 	}
 }
 

@@ -27,7 +27,7 @@ type Waiter struct {
 	prev, next *Waiter
 	acts       *line         // the busy line it acts for
 	sent       bool          // its call was given to a release, to be sent along
-	parked     bool          // it sleeps
+	rests      bool          // it takes what it is given: its goroutine waits, for nodes at most, and is in no attempt and no user code
 	away       bool          // its goroutine is in user code: it does nothing for its line
 	handed     holding.Hold  // the lock, once passed on to it; it may be asking the nodes then
 	place      *place        // if it stands there for a choice
@@ -64,7 +64,7 @@ func (w *Waiter) stand(denied quorum.Set, last error) {
 	defer s.mu.Unlock()
 	l.waiting.Add(1)
 	line, isNew := l.lineFor(s, w.key)
-	w.look, w.stood = clock.Never, l.cfg.Clock.Now()
+	w.look, w.stood, w.rests = clock.Never, l.cfg.Clock.Now(), true
 	line.push(w)
 	line.failed(w.stood, last)
 	if p := w.place; p != nil {
@@ -174,8 +174,8 @@ func (w *Waiter) Hear(t *Tries) {
 func (w *Waiter) step() (why Reason, step contention.Step, handed holding.Hold) {
 	s := w.lines.lock(w.key)
 	defer s.mu.Unlock()
-	w.parked = false
 	l := w.line
+	w.rests = false
 	switch {
 	case w.sent:
 		return MayAttempt, step, handed
@@ -198,7 +198,7 @@ func (w *Waiter) step() (why Reason, step contention.Step, handed holding.Hold) 
 		}
 		if step.Action != contention.Pause {
 			l.busy, w.acts = true, l
-			if step.Action == contention.Attempt {
+			if w.rests = step.Action != contention.Attempt; !w.rests {
 				why = MayAttempt
 			}
 			return why, step, handed
@@ -213,7 +213,7 @@ func (w *Waiter) step() (why Reason, step contention.Step, handed holding.Hold) 
 	if w.keeps != 0 {
 		w.look = min(w.look, w.keeps)
 	}
-	w.parked = true
+	w.rests = true
 	return none, contention.Step{}, handed
 }
 
@@ -403,7 +403,7 @@ func (w *Waiter) Left(h holding.Hold) {
 func (w *Waiter) AwaitSent() bool {
 	s := w.lines.lock(w.key)
 	sent := w.sent
-	w.parked = false // no release takes it along any more
+	w.rests = false // no release takes it along any more
 	s.mu.Unlock()
 	if !sent {
 		return false
@@ -445,7 +445,7 @@ func setAway(all []*Waiter, is bool) {
 func (w *Waiter) Leave() {
 	l := w.lines
 	s := l.lock(w.key)
-	for w.parked = false; w.acts != nil; w.parked = false { // a release may send its call along until the last moment
+	for w.rests = false; w.acts != nil; w.rests = false { // a release may send its call along until the last moment
 		s.mu.Unlock()
 		if w.AwaitSent() && w.call.Err == nil {
 			l.cfg.Engine.Discount(&w.call.Op, context.Canceled)

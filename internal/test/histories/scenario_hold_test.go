@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
@@ -60,6 +61,65 @@ var holds = []scenario{
 		<-w.done
 		require.NoError(s.T, w.err)
 	}},
+	// A holder that has lost its lock gives back nothing of a younger grant, known to its process.
+	{"given back behind a younger grant", 3, func(s *stage) {
+		c := s.Client()
+		for i, do := range []bool{false, true} {
+			for j, ttl := range []time.Duration{longTTL, longTTL / 2, 0} {
+				key := fmt.Sprint("k", i, j)
+				giveBack := s.hung(c, key, do)
+				var first *waiting
+				if ttl == 0 {
+					first = s.wait(c, key, longTTL)
+				}
+				s.Servers.Each(func(node *fakeredis.Server) { node.Del(key) })
+				var younger redlock.Lock
+				if ttl == 0 { // it was granted in line, and is over
+					s.release(s.granted(first))
+					younger = s.take(s.Client(), key, longTTL)
+				} else {
+					younger = s.take(c, key, ttl)
+				}
+				w := s.wait(c, key, longTTL)
+				giveBack()
+				time.Sleep(time.Second)
+				require.True(s.T, w.waits(), "two holders: %v, %d", do, j)
+				s.release(younger)
+				s.granted(w)
+			}
+		}
+	}},
+	// An attached handle has the same token. The lock is not passed on: it may end by that handle.
+	{"given back beside an attached handle", 3, func(s *stage) {
+		c := s.Client()
+		held := s.take(c, "k", longTTL)
+		state, err := c.Inspect(s.ctx, "k")
+		require.NoError(s.T, err)
+		attached, err := c.Attach(s.ctx, "k", state.Token(), time.Now().Add(longTTL))
+		require.NoError(s.T, err)
+		w := s.wait(c, "k", longTTL)
+		s.release(held)
+		s.granted(w)
+		require.ErrorIs(s.T, attached.Release(s.ctx), redlock.ErrNotHeld)
+	}},
+}
+
+// hung has a caller hold a lock, perhaps by Do, and returns what has it give that back, lost or not.
+func (s *stage) hung(c *redlock.Client, key string, do bool) (giveBack func()) {
+	if !do {
+		l := s.take(c, key, longTTL)
+		return func() { _ = l.Release(s.ctx) }
+	}
+	inside, leave := make(chan struct{}), make(chan struct{})
+	go func() {
+		_ = c.Do(s.ctx, key, longTTL, func(context.Context) error {
+			close(inside)
+			<-leave
+			return nil
+		})
+	}()
+	<-inside
+	return func() { close(leave) }
 }
 
 // deaths are scenarios of processes that die, and of the cost of idle ones.

@@ -3,7 +3,6 @@ package histories
 import (
 	"context"
 	"fmt"
-	"net"
 	"sync/atomic"
 	"time"
 
@@ -43,20 +42,17 @@ var orders = []scenario{
 		s.release(held)
 		require.Greater(s.T, s.granted(w).Remaining(), 850*time.Millisecond)
 	}},
-	// A lock passed on to a caller that was asking the nodes meanwhile has expired since.
+	// A lock passed on to a caller that was entering a queue meanwhile has expired since.
 	{"passed on and expired", 3, func(s *stage) {
-		m := s.Machine()
-		m.Wrap = func(c net.Conn) net.Conn { return noPushes{c} }
-		c, _ := s.ClientOn(m, func(c *redlock.Config) {
-			c.NodeTimeout = 200 * time.Millisecond
-			c.Retry = redlock.Retry{Min: time.Millisecond, Max: 2 * time.Millisecond}
-		})
-		const ttl = 100 * time.Millisecond
+		c, m := s.ClientOn(s.Machine(), func(c *redlock.Config) { c.NodeTimeout = time.Second })
+		const ttl, way = 600 * time.Millisecond, 20 * time.Millisecond
 		held := s.take(c, "k", ttl)
+		for _, node := range s.Nodes {
+			m.Link(node).Delay(way, way, 0)
+		}
 		w := s.begin(s.ctx, c, "k", ttl)
-		time.Sleep(3 * time.Millisecond)
+		time.Sleep(2*way + way/4) // it has asked for the lock
 		s.Servers.Mute()
-		time.Sleep(6 * time.Millisecond) // it asks
 		s.release(held)
 		require.EqualValues(s.T, 1, c.Stats().HandedOver)
 		time.Sleep(2 * ttl)

@@ -1,0 +1,56 @@
+package waiting
+
+import (
+	"sync/atomic"
+
+	"github.com/redlock-go/redlock/internal/client/engine"
+)
+
+// grants has the number of the youngest grant of some keys, for lines to come: each cell is of all keys with some
+// hash. A new line reads its cell: no grant of its key before has a greater number. If the number is of another key,
+// the present lock is not passed on.
+//
+// A grant is noted in its cell, and then in its line if there are lines. A line is counted before it reads its cell.
+// So one of the two sees the other.
+type grants [1024]atomic.Uint64
+
+// of is the cell of a key, by its hash. The lowest bits choose the shard.
+func (g *grants) of(hash uint64) *atomic.Uint64 { return &g[hash/shards%uint64(len(g))] }
+
+// note notes a number.
+func (g *grants) note(hash, serial uint64) {
+	cell := g.of(hash)
+	for was := cell.Load(); was < serial && !cell.CompareAndSwap(was, serial); was = cell.Load() {
+	}
+}
+
+// Granted notes that the nodes have granted key, by the number of the acquire, and reports whether that stands: else
+// its caller gives it back. See line.stands.
+func (l *Lines) Granted(key string, serial uint64) (stands bool) {
+	hash := l.hash(key)
+	l.grants.note(hash, serial)
+	if l.known.Load() == 0 {
+		return true
+	}
+	s := l.lockOf(hash)
+	defer s.mu.Unlock()
+	line := s.lines[key]
+	return line == nil || line.stands(serial, l.cfg.Clock.Now())
+}
+
+// Doubt notes that a lock on key may end without its handle: it is attached, or an Op is about to release it. No
+// grant before is passed on any more. It returns a number for the attached handle.
+func (l *Lines) Doubt(key string) (serial uint64) {
+	hash := l.hash(key)
+	serial = engine.Serial()
+	l.grants.note(hash, serial)
+	if l.known.Load() == 0 {
+		return serial
+	}
+	s := l.lockOf(hash)
+	defer s.mu.Unlock()
+	if line := s.lines[key]; line != nil {
+		line.unknown = serial
+	}
+	return serial
+}
