@@ -97,7 +97,7 @@ type Config struct {
 	// DialTimeout bounds connecting and the handshake, for each address of a name: these are tried one after another,
 	// begun 250 ms apart. Default: 1 s.
 	DialTimeout time.Duration
-	// StallTimeout is how long a node may owe replies in silence before it is dialed again. Default: 1 s.
+	// StallTimeout is how long a node may owe replies, and send no whole one, before it is dialed again. Default: 1 s.
 	StallTimeout time.Duration
 	MaxWaiting   int   // bounds the operations waiting to be sent to a group; more fail with ErrBusy. Default: 65536
 	Retry        Retry // the pauses between the attempts of Acquire, and their number

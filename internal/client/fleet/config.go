@@ -22,7 +22,9 @@ const (
 	defaultStallTimeout = time.Second
 	DefaultMaxInFlight  = 64 << 10 // as many operations as wait by default: no burst from their queue cuts off the slowest node
 
-	defaultMaxInFlightBytes = 16 << 20
+	// defaultMaxInFlightBytes is as many with keys of 4 KiB: long keys cut off no node before short ones would. So much
+	// memory is taken by a node that is slow with these, and answers steadily.
+	defaultMaxInFlightBytes = DefaultMaxInFlight * 4 << 10
 
 	minBackoff = 20 * time.Millisecond
 	maxBackoff = 2 * time.Second

@@ -50,7 +50,7 @@ type node struct {
 
 	owed     inflight
 	opening  *Batch        // the first batch on sock, sent by OnUp; nil if there was none, or it was answered
-	progress clock.Instant // when it last sent a byte of a reply, or was sent a batch while it owed nothing
+	progress clock.Instant // when it last sent a whole reply, or was sent a batch while it owed nothing
 
 	in      []byte
 	r, w    int // in[r:w] was read, and waits to be decoded
@@ -221,8 +221,7 @@ func (n *node) receive(now clock.Instant) {
 // decode hands on every whole reply in the buffer and keeps the rest at its start.
 func (n *node) decode(now clock.Instant) {
 	for n.r < n.w && n.fault == nil {
-		kind := resp.Kind(n.in[n.r])
-		pushed := kind == resp.Push
+		pushed := resp.Kind(n.in[n.r]) == resp.Push
 		b := n.owed.oldest()
 		if b == nil && !pushed {
 			n.fault = conn.ErrUnsolicited
@@ -230,8 +229,7 @@ func (n *node) decode(now clock.Instant) {
 		}
 		if !pushed {
 			if k, usual := n.owed.asUsual(n.in[n.r:n.w]); usual && k == 0 {
-				n.progress = now
-				break // a part of a reply
+				break // a part of a reply, which is no progress: a node may drip
 			} else if usual {
 				count := bytes.Count(n.in[n.r:n.r+k], []byte{'\n'})
 				n.r += k
@@ -242,9 +240,6 @@ func (n *node) decode(now clock.Instant) {
 		k, err := n.decoder.Decode(n.in[n.r:n.w], &n.value)
 		if err == resp.ErrIncomplete {
 			if n.w-n.r < len(n.in) {
-				if !pushed && kind != resp.Attribute { // a push may follow it
-					n.progress = now
-				}
 				break
 			}
 			err = conn.ErrOversized

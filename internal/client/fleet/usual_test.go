@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -73,4 +74,33 @@ func TestUsualReplies(t *testing.T) {
 // replied is what was replied, decoded or not.
 func replied(got string) string {
 	return strings.NewReplacer("usual", "+", "OK0", "+", "12", "+").Replace(got)
+}
+
+// TestPartsAreNoProgress, be the reply as usual or not.
+func TestPartsAreNoProgress(t *testing.T) {
+	for usual, reply := range map[string]string{"+OK\r\n": "+OK\r\n", ":1\r\n": "$3\r\nabc\r\n"} {
+		n := newNode(&Fleet{cfg: Config{}.withDefaults()}, 0, conn.Address{})
+		n.up(nil, identity{}, 0)
+		c := new(counting)
+		n.owed.push(&Batch{Buf: []byte("x"), Replies: 1, Owner: c, Usual: []byte(usual), Counter: c, waiting: 1})
+		n.owed.sent(1)
+		for i := range len(reply) {
+			require.Zero(t, n.progress, reply[:i])
+			n.w += copy(n.in[n.w:], reply[i:i+1])
+			n.decode(clock.Instant(1 + i))
+		}
+		require.NoError(t, n.fault)
+		require.Equal(t, clock.Instant(len(reply)), n.progress)
+	}
+}
+
+// TestLongKeysCutOffNoNode: it may owe nearly as many replies as with short keys.
+func TestLongKeysCutOffNoNode(t *testing.T) {
+	n := newNode(&Fleet{cfg: Config{}.withDefaults()}, 0, conn.Address{})
+	n.up(nil, identity{}, 0)
+	b := &Batch{Buf: make([]byte, 4<<10+100), Replies: 1}
+	for !n.isBehind(b) {
+		n.owed.push(b)
+	}
+	require.Greater(t, n.owed.len, DefaultMaxInFlight*9/10)
 }
