@@ -112,8 +112,8 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holdi
 		case sent, why == waiting.MayAttempt: // what was sent is an attempt, also if the wait has ended since
 		case why == waiting.Handed:
 			h := Handle{group: g, hold: handed, key: s.Key}
-			if h.accept(t) {
-				return h, nil
+			if err := h.accept(t); err != engine.ErrExpired {
+				return g.unlessEnding(h, err)
 			}
 			w.StandAgain()
 			continue
@@ -122,6 +122,7 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holdi
 		}
 		t.Attempts++
 		h, r, err := g.attempt(ctx, c, s, sent)
+		h, err = g.unlessEnding(h, err)
 		w.Attempted(h.hold, deniedBy(c.First()), err)
 		g.report(ctx, h, r, w)
 		if err == nil || !t.ShouldRetry(err) {
@@ -286,12 +287,22 @@ func deniedBy(c *engine.Call) (denied quorum.Set) {
 
 // accept ends the tries by a lock passed on to their caller. It releases a lock whose validity is over: the caller's
 // goroutine has waited long to run again.
-func (h Handle) accept(t *waiting.Tries) bool {
+func (h Handle) accept(t *waiting.Tries) error {
 	if h.Remaining() > 0 {
 		t.End = waiting.HandedOver
-		return true
+		return nil
 	}
 	h.ReleaseAsync()
 	t.Last = engine.ErrExpired
-	return false
+	return engine.ErrExpired
+}
+
+// unlessEnding gives a lock back that a waiting caller has got while the client ends. The end waits for callers in
+// lines: so the release is sent, where one by the user might come too late.
+func (g *Group) unlessEnding(h Handle, err error) (Handle, error) {
+	if err != nil || !engine.IsClosed(g.ending) {
+		return h, err
+	}
+	h.ReleaseAsync()
+	return Handle{}, engine.ErrClosed
 }

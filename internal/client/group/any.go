@@ -97,8 +97,8 @@ func (x *choice) inLines(ctx context.Context, t *waiting.Tries) (Handle, error) 
 		case waiting.Handed:
 			o := &x.options[at]
 			h := Handle{group: o.Group, hold: handed, key: o.Key}
-			if h.accept(t) {
-				return h, nil
+			if err := h.accept(t); err != engine.ErrExpired {
+				return g.unlessEnding(h, err)
 			}
 			w.StandAgain()
 			continue
@@ -113,6 +113,7 @@ func (x *choice) inLines(ctx context.Context, t *waiting.Tries) (Handle, error) 
 		} else {
 			h, err = x.attempt(ctx, at, w)
 		}
+		h, err = g.unlessEnding(h, err)
 		if err == nil || !t.ShouldRetry(err) {
 			w.Hear(t)
 			return h, g.gaveUp(ctx, t, err)

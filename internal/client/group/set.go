@@ -105,6 +105,9 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *Calls, s *hold
 		}
 		t.Attempts++
 		h, r, err := g.attempt(ctx, c, s, false)
+		if stands() {
+			h, err = g.unlessEnding(h, err)
+		}
 		more := t.ShouldRetry(err)
 		if more && err == engine.ErrTaken {
 			waits := false

@@ -136,6 +136,7 @@ func (c *Choice) stand(seats []Seat) {
 	c.mu.Unlock()
 	for at, s := range seats {
 		s.Lines.choices.stand.Add(1)
+		s.Lines.waiting.Add(1)
 		places[at].stand(s.Denied, s.Last)
 		go places[at].run(ctx)
 	}

@@ -176,6 +176,7 @@ func (l *Lines) IsContended(key string) bool {
 func (l *Lines) Join(key string, c *engine.Call, denied quorum.Set, last error, b *Bell) *Waiter {
 	w := l.waiter(key, b)
 	w.call = c
+	l.waiting.Add(1) // until it leaves: also a lock passed on to it is waited for at the end
 	w.stand(denied, last)
 	return w
 }
@@ -260,7 +261,6 @@ func (l *Lines) pass(s *shard, h holding.Hold, held *holding.State) (d departure
 	if !ok {
 		return d, false
 	}
-	l.waiting.Add(-1)
 	l.passed.Add(1)
 	w.handed = next
 	line.passed(w, now, until)

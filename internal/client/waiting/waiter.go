@@ -62,7 +62,6 @@ func (w *Waiter) stand(denied quorum.Set, last error) {
 	l := w.lines
 	s := l.lock(w.key)
 	defer s.mu.Unlock()
-	l.waiting.Add(1)
 	line, isNew := l.lineFor(s, w.key)
 	w.look, w.stood, w.rests = clock.Never, l.cfg.Clock.Now(), true
 	line.push(w)
@@ -467,15 +466,13 @@ func (w *Waiter) Leave() {
 	}
 	s.mu.Unlock()
 	l.tracking.leave(d)
-	if line != nil { // only now: Close leaves the queues, and ends the connections, when none waits
-		l.waiting.Add(-1)
-	}
 	if w.won && !handed.IsZero() { // both: the nodes have lost keys. The passed lock goes to no other caller
 		handed.ShowToken()
 	}
 	if !handed.IsZero() {
 		l.cfg.Release(handed)
 	}
+	l.waiting.Add(-1) // only now: Close leaves the queues, and ends the connections, when none waits
 	l.hasLeft()
 	if w.whole || w.place != nil { // a caller may report to it yet
 		return
