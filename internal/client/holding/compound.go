@@ -333,9 +333,11 @@ func (c *Compound) Absent() quorum.Set {
 	return absent
 }
 
-// Refused is the call for the key at a place, if nodes have refused it as taken, or nil.
+// Refused is the call for the key at a place, if nodes have refused it as taken, or nil. A key with split votes is so
+// only where no other key is taken, and its rounds are used up: until then no holder of it was seen.
 func (c *Compound) Refused(place int) *engine.Call {
-	if asked := c.Asked(); place < len(asked) && (asked[place].Err == engine.ErrTaken || asked[place].Err == engine.ErrSplit) {
+	asked := c.Asked()
+	if _, err := c.Result(); place < len(asked) && asked[place].Err == err && (err == engine.ErrTaken || err == engine.ErrSplit) {
 		return asked[place].Call
 	}
 	return nil

@@ -346,3 +346,23 @@ func TestTryAcquireAny(t *testing.T) {
 	}
 	require.Greater(t, len(first), 1)
 }
+
+// TestASplitKeyOfATakenSet has no holder that was seen: it is asked for again, by this caller and by others.
+func TestASplitKeyOfATakenSet(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		r.Servers.Take("taken")
+		for _, s := range r.Servers[1:] {
+			s.Set("split", foreign, time.Hour)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		all := testkit.Start(func() error { _, err := r.AcquireAll(ctx, ttl, "split", "taken"); return err })
+		testkit.Await(t, "a wait", func() bool { return r.Stats().Acquire.Denied > 0 })
+		time.Sleep(10 * time.Millisecond)
+		r.Servers.Del("split")
+		_, err := r.TryAcquire(t.Context(), "split", ttl)
+		require.NoError(t, err)
+		cancel()
+		require.ErrorIs(t, testkit.Get(t, all), context.Canceled)
+	})
+}
