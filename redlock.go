@@ -92,7 +92,7 @@ type Config struct {
 	// NodeTimeout is how long the nodes have to answer an attempt once it is sent, to within 5 ms or a quarter of
 	// itself. Then the missing votes have failed. In a burst, which may starve the nodes, they have longer:
 	// NodeTimeout once more for each 256 operations under way, or as long as the operation has waited to be sent, if
-	// that is longer; 20 times NodeTimeout at most. Default: TTL/20, at most 50 ms.
+	// that is longer; 20 times NodeTimeout at most. Default: TTL/20, at most 50 ms. The least is 1 ms.
 	NodeTimeout time.Duration
 	// DialTimeout bounds connecting and the handshake, for each address of a name: these are tried one after another,
 	// begun 250 ms apart. Default: 1 s.

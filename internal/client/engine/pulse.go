@@ -7,6 +7,9 @@ import "time"
 const (
 	minTick = time.Millisecond
 	maxTick = 5 * time.Millisecond
+
+	// MinTimeout is the shortest Config.Timeout that can be kept.
+	MinTimeout = minTick
 )
 
 // pulse is when the watchdog ticks: while a node owes anything. It sleeps otherwise, at most until a hint is due.

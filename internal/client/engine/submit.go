@@ -188,3 +188,6 @@ func (e *Engine) Ask(q *Query) {
 	e.queries.begin(q)
 	e.drive(nil)
 }
+
+// AskSoon queues a query behind all others to its node. Drive sends it. The driver lock is not taken.
+func (e *Engine) AskSoon(q *Query) { e.queries.begin(q) }

@@ -94,6 +94,9 @@ func (cfg Config) check() (Config, error) {
 			return cfg, fmt.Errorf("%s is %v, want 0 (the default) or more", d.name, *d.value)
 		}
 	}
+	if d := cfg.Engine.Timeout; d > 0 && d < engine.MinTimeout {
+		return cfg, fmt.Errorf("NodeTimeout is %v, want 0 (the default) or %v or more: no answer is looked for more often", d, engine.MinTimeout)
+	}
 	if cfg.Retry, err = cfg.Retry.Check(); err != nil {
 		return cfg, err
 	}

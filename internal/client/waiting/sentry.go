@@ -22,6 +22,7 @@ type sentry struct {
 	calm    clock.Instant    // when they are
 	mu      sync.Mutex       // taken last
 	vacant  []string         // keys of lines with a place in a queue, perhaps unneeded
+	owed    []stay           // places that nodes have not taken back
 	listens bool             // pushes are waited for
 	looked  clock.Instant    // when it looked last at all lines
 	due     clock.Instant    // when it asks next
@@ -34,6 +35,9 @@ type sentry struct {
 const (
 	// firstTrips is between the questions to the nodes until the slow ones are known.
 	firstTrips = 20 * time.Millisecond
+
+	// leastPing is between the later questions to a node at least, however short the timeout: by default it is as long.
+	leastPing = 100 * time.Millisecond
 
 	// lookEvery is how often the sentry looks at all lines, and asks silent nodes.
 	lookEvery = 500 * time.Millisecond
@@ -84,10 +88,11 @@ func (l *Lines) Turn() time.Duration {
 	s.vacateAll()
 	s.collect()
 	l.survey.collect()
-	if !s.listens {
-		return clock.Forever
-	}
 	now := l.cfg.Clock.Now()
+	again := s.leaveAgain(now)
+	if !s.listens {
+		return again.Sub(now)
+	}
 	lost := s.lost.Swap(0)
 	if s.flushed.Load() != 0 && now >= s.calm {
 		lost |= s.flushed.Swap(0)
@@ -102,16 +107,16 @@ func (l *Lines) Turn() time.Duration {
 			s.looked, s.nodes = now, s.look(lost)
 			l.survey.begin(now)
 		}
-		s.due = now.Add(min(2*l.cfg.QueryTimeout, lookEvery))
+		s.due = now.Add(max(leastPing, min(2*l.cfg.QueryTimeout, lookEvery)))
 		if s.late != 0 {
 			all, s.due = true, now.Add(firstTrips)
 		}
 		s.ask(all)
 	}
 	if s.flushed.Load() != 0 {
-		return min(s.due, s.calm).Sub(now)
+		again = min(again, s.calm)
 	}
-	return s.due.Sub(now)
+	return min(s.due, again).Sub(now)
 }
 
 // vacateAll gives up the places of lines without a waiter.

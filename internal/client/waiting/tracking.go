@@ -185,12 +185,11 @@ func departureOf(l *line) departure { return departure{l.contender.Depart(), l.k
 
 // leave leaves queues, and does not wait for the nodes. No lock is held: the driver takes those of shards.
 func (p *tracking) leave(d departure) {
-	e := p.lines.cfg.Engine
 	for node := range d.nodes.All() {
-		q := e.Query(node, p.lines.cfg.QueryTimeout)
-		q.Buf, q.Replies = command.AppendQueue(q.Buf, d.key, p.id, command.Leave)
-		e.Ask(q)
-		q.Free()
+		p.pushLeave(stay{key: d.key, node: node})
+	}
+	if d.nodes != 0 {
+		p.lines.cfg.Engine.Drive()
 	}
 }
 

@@ -155,6 +155,7 @@ var wrongConfigs = []struct {
 	{"node 1: address is neither", redlock.Config{Nodes: []string{"10.0.0.1", "me:sesame@10.0.0.2:6379", "10.0.0.3"}}},
 	{"nodes 1 and 2 are both 10.0.0.3:6379", redlock.Config{Nodes: []string{"10.0.0.1", "redis://me:sesame@10.0.0.3", "10.0.0.3"}}},
 	{"NodeTimeout is -1ns, want 0", redlock.Config{Nodes: manyNodes(1, 1), NodeTimeout: -1}},
+	{"NodeTimeout is 999µs, want 0 (the default) or 1ms or more", redlock.Config{Nodes: manyNodes(1, 1), NodeTimeout: 999 * time.Microsecond}},
 	{"DialTimeout is -1ns, want 0", redlock.Config{Nodes: manyNodes(1, 1), DialTimeout: -1}},
 	{"StallTimeout is -1ns, want 0", redlock.Config{Nodes: manyNodes(1, 1), StallTimeout: -1}},
 	{"MaxWaiting is -1, want 0", redlock.Config{Nodes: manyNodes(1, 1), MaxWaiting: -1}},

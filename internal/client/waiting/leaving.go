@@ -1,0 +1,90 @@
+package waiting
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/wire/command"
+)
+
+// A place in the queue of a node is owed back to it until the node has answered, or its ticket has ended: others wait
+// for this process meanwhile. A node that has refused to take it back, or has missed that, is asked again after a
+// growing pause, by the sentry.
+
+// stay is a place that this process has left, and the node has not taken back.
+type stay struct {
+	key   string
+	node  int
+	since clock.Instant // when it was left first; 0: now
+	times int           // it was asked
+	due   clock.Instant // when it is asked again
+}
+
+// leavePause is the pause before the first repeat. Each other pause is twice as long as the one before.
+const leavePause = 250 * time.Millisecond
+
+// pushLeave queues the question to a node to take a place back. Drive sends it. A shard may be locked: so a later
+// question of a waiter of this key, to enter, is behind it.
+func (p *tracking) pushLeave(x stay) {
+	e, q := p.lines.cfg.Engine, p.lines.cfg.Engine.Query(x.node, p.lines.cfg.QueryTimeout)
+	loads := 0
+	if x.times > 0 { // it may have lost the script
+		q.Buf, loads = command.AppendLoadQueue(q.Buf)
+	}
+	q.Buf, q.Replies = command.AppendQueue(q.Buf, x.key, p.id, command.Leave)
+	q.Replies += loads
+	q.Ring = func() { // once it is answered
+		if err := q.Err; err != engine.ErrClosed && (err != nil || q.Said[loads].Err != nil) {
+			p.lines.sentry.stays(x)
+		}
+	}
+	e.AskSoon(q)
+	q.Free()
+}
+
+// stays notes a place that a node has not taken back. The driver lock is held.
+func (s *sentry) stays(x stay) {
+	now := s.lines.cfg.Clock.Now()
+	if x.times == 0 {
+		x.since = now
+	}
+	x.due = now.Add(leavePause << x.times)
+	if x.times++; x.due.Sub(x.since) > command.AloneTicket {
+		return // its ticket has ended
+	}
+	s.mu.Lock()
+	if len(s.owed) < maxVacant { // the tickets of others end
+		s.owed = append(s.owed, x)
+	}
+	s.mu.Unlock()
+	s.lines.cfg.Ring()
+}
+
+// leaveAgain asks again for the places to be taken back that are due, and returns when the next is. A place that is in
+// use again, or is just being entered, is none: it is left with its line.
+func (s *sentry) leaveAgain(now clock.Instant) (next clock.Instant) {
+	next = clock.Never
+	s.mu.Lock()
+	owed := s.owed
+	s.owed = nil
+	s.mu.Unlock()
+	for _, x := range owed {
+		if now < x.due {
+			next = min(next, x.due)
+			s.mu.Lock()
+			s.owed = append(s.owed, x)
+			s.mu.Unlock()
+			continue
+		}
+		sh := s.lines.lock(x.key)
+		if l := sh.lines[x.key]; l == nil || !l.busy && !l.contender.Nodes().Has(x.node) {
+			s.lines.tracking.pushLeave(x)
+		}
+		sh.mu.Unlock()
+	}
+	if len(owed) > 0 {
+		s.lines.cfg.Engine.Drive()
+	}
+	return next
+}
