@@ -27,7 +27,8 @@ func Run(ctx context.Context, nodes []string, note func(result.Note)) error {
 		kept(ctx, nodes, note, 1_000),
 		kept(ctx, nodes, note, 10_000),
 		kept(ctx, nodes, note, 100_000),
-		several(ctx, nodes, note))
+		several(ctx, nodes, note),
+		underLock(ctx, nodes, note))
 }
 
 // figures makes a note.

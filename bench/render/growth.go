@@ -176,6 +176,49 @@ It assumes:
 `, digits(group), 100*busyShare, scaleCallers, maxGroups)
 }
 
+// lockPart begins the notes about the part of the client's CPU under the driver lock; package growth makes them.
+const lockPart = "client CPU under the driver lock"
+
+// moreCores computes what more client cores would bring, by Amdahl's law.
+func moreCores(w io.Writer, runs []*result.Run) {
+	var lines []string
+	counts := []float64{4, 8, 16}
+	for _, run := range runs {
+		for _, n := range run.Found {
+			if n.Part != lockPart || len(n.Figures) != 2 {
+				continue
+			}
+			part, each := n.Figures[0].Value/100, n.Figures[1].Value
+			line := fmt.Sprintf("| %s | %s µs | %.0f %% |", n.What, digits(each), 100*part)
+			for _, cores := range counts {
+				line += fmt.Sprintf(" %.1f × = %s |", 1/(part+(1-part)/cores), digits(1e6/each/(part+(1-part)/cores)))
+			}
+			lines = append(lines, line+fmt.Sprintf(" %.0f |", math.Ceil(part*counts[len(counts)-1])))
+		}
+	}
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(w, `## What more client cores would bring
+
+Computed from what was measured with this one, not measured. In a group one goroutine at a time sends and reads, under the
+driver lock. By Amdahl's law that part bounds what 4, 8 and 16 client cores make of it: times as much, and locks a second.
+
+| one group | CPU a lock | under the driver lock | 4 cores | 8 cores | 16 cores | groups that keep 16 busy |
+|---|---|---|---|---|---|---|
+%s
+
+It assumes:
+
+* the part was read off a CPU profile of one core; the kernel's work for the sends is in it;
+* servers, network and interrupts are no limit, and cores are as fast together as one alone;
+* a batch is as full as with these callers here: with more cores and as many callers, batches are smaller, and a lock dearer;
+* no cache lines travel between cores, which costs more the more cores there are: so it is a bound from above;
+* the part is each group's own, and keys are spread evenly, so n groups bring n times as much, up to the number of cores.
+
+`, strings.Join(lines, "\n"))
+}
+
 // cores are those of clients for a rate.
 func cores(rate, cost float64) string {
 	if cost == 0 {

@@ -133,9 +133,11 @@ func TestScale(t *testing.T) {
 		lines = append(lines, result.Line{Note: &result.Note{Part: fmt.Sprint(n, " locks kept alive"), What: "each lock",
 			Figures: []result.Figure{{Value: float64(n), Unit: "bytes"}, {Value: 0, Unit: "lost"}}}})
 	}
+	lines = append(lines, result.Line{Note: &result.Note{Part: lockPart, What: "512 callers", Figures: []result.Figure{{Value: 40, Unit: "%"}, {Value: 2, Unit: "µs"}}}})
 	var out bytes.Buffer
 	summarize(&out, result.Collect(lines))
 	for _, want := range []string{
+		"| 512 callers | 2.00 µs | 40 % | 1.8 × = 909,000 | 2.1 × = 1,050,000 | 2.3 × = 1,140,000 | 7 |\n",
 		"| goroutines | redlock | 64 | 4096 | 1.00 | 0.00 | 0.00 |\n",
 		"\n100,000 locks kept alive:\n",
 		"| locks kept alive, each lock | 1,000 | 100,000 | bytes | 1.00 |\n",

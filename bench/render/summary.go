@@ -59,6 +59,7 @@ func summarize(w io.Writer, runs []*result.Run) {
 	}
 	growth(&body, runs)
 	scale(&body, runs)
+	moreCores(&body, runs)
 	if all := notes(runs); len(all) > 0 {
 		fmt.Fprintf(&body, "## Before you compare\n\n* %s\n", strings.Join(all, "\n* "))
 	}
