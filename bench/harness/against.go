@@ -168,6 +168,9 @@ func paired(rounds []match, of func(*result.Figures) float64) (ratios []float64,
 // median is the median of sorted numbers.
 func median(all []float64) float64 { return (all[(len(all)-1)/2] + all[len(all)/2]) / 2 }
 
+// turnEnv marks a process of one turn, which measures by itself.
+const turnEnv = "REDLOCK_BENCH_TURN"
+
 // match is a result of each side, and the part of the time for which other processes of the machine used a
 // processor, at most. It includes interrupts, which are those of the network mostly.
 type match struct {
@@ -196,11 +199,14 @@ func (s *site) rounds(ctx context.Context, opts Options, sides [2]side, driver s
 		one := match{others: math.Inf(-1)}
 		for turn := range sides {
 			i := (n + turn) % len(sides)
-			r, others, err := s.turn(ctx, opts, sides[i], driver, cell)
+			r, others, err := s.turn(ctx, opts, sides[i], driver, s.addrs[:cell.Nodes], cell)
 			switch {
 			case ctx.Err() != nil:
 				return nil, errInterrupted
-			case err != nil:
+			case err == nil && r.Error != "":
+				err = errors.New(r.Error)
+			}
+			if err != nil {
 				return nil, fmt.Errorf("%s: %w", sides[i].name, err)
 			}
 			r.Round = n + 1
@@ -213,11 +219,11 @@ func (s *site) rounds(ctx context.Context, opts Options, sides [2]side, driver s
 
 // turn has one side measure one driver in one cell, in a process of its own. Others is the part of the time for which
 // processes but this and the servers used a processor.
-func (s *site) turn(ctx context.Context, opts Options, of side, driver string, cell result.Cell) (r *result.Result, others float64, err error) {
-	args := append([]string{"-json", "-nodes", join(s.addrs[:cell.Nodes]), "-driver", driver,
+func (s *site) turn(ctx context.Context, opts Options, of side, driver string, nodes []string, cell result.Cell) (r *result.Result, others float64, err error) {
+	args := append([]string{"-json", "-nodes", join(nodes), "-driver", driver,
 		"-d", opts.Timing.Window.String(), "-warmup", opts.Timing.Warmup.String(), "-ttl", opts.TTL.String()}, flagsOf(cell)...)
 	cmd := exec.CommandContext(ctx, of.binary, args...)
-	cmd.Env = append(os.Environ(), of.env...)
+	cmd.Env = append(append(os.Environ(), turnEnv+"=1"), of.env...)
 	var printed, failed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &printed, &failed
 	start, idle, servers := time.Now(), idleTime(), s.used(ctx)
@@ -232,18 +238,10 @@ func (s *site) turn(ctx context.Context, opts Options, of side, driver string, c
 	lines, err := result.Read(&printed, "")
 	for _, l := range lines {
 		if l.Result != nil {
-			return l.Result, others, asError(l.Result.Error)
+			return l.Result, others, nil
 		}
 	}
 	return nil, 0, cmp.Or(err, error(io.ErrUnexpectedEOF))
-}
-
-// asError is the reason why a result has no figures.
-func asError(reason string) error {
-	if reason == "" {
-		return nil
-	}
-	return errors.New(reason)
 }
 
 // flagsOf are the flags of a cell in which it is not as usual. A program that is older does not know all flags.

@@ -66,7 +66,8 @@ type Options struct {
 	CPUProfile  string   // file
 	JSON        bool
 
-	client bool // measure what makes sense for one client at a time, and no cell
+	own    *side // this program, which measures each turn in a process of its own; nil: in this process
+	client bool  // measure what makes sense for one client at a time, and no cell
 }
 
 // ParseOptions reads the command line of a program, less its name. Help goes to

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,18 +19,20 @@ import (
 	"github.com/redlock-go/redlock/internal/test/realredis"
 )
 
-// where is a driver that fails with the processors of its process and of the servers that this has started.
+// where is a driver that fails with the processors of its process and of the servers that its parent has started.
 type where struct{}
 
 func (where) Name() string { return "where" }
 
 func (where) Open(context.Context, Config) (Session, error) {
 	all := []string{processors("self")}
-	lists, err := filepath.Glob("/proc/self/task/*/children")
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", os.Getppid()))
 	for _, list := range lists {
 		children, _ := os.ReadFile(list)
 		for _, pid := range strings.Fields(string(children)) {
-			all = append(all, processors(pid))
+			if pid != strconv.Itoa(os.Getpid()) {
+				all = append(all, processors(pid))
+			}
 		}
 	}
 	return nil, errors.Join(err, errors.New(strings.Join(all, " ")))

@@ -34,6 +34,8 @@ type Program struct {
 	// Source is the program's own package in its repository, "./bench", for -against; without it there is no such
 	// flag.
 	Source string
+	// turns has each turn of a driver in a process of its own, where nothing is left of the turns before.
+	turns bool
 	// Suite has the sections for -suite; without sections there is no such flag.
 	Suite Suite
 }
@@ -42,6 +44,7 @@ type Program struct {
 // says, and exits.
 func (p Program) Execute() {
 	p.serve()
+	p.turns = os.Getenv(turnEnv) == ""
 	opts, err := ParseOptions(os.Args[1:], p, io.Discard)
 	switch {
 	case err != nil || len(opts.Render) > 0:
@@ -159,6 +162,9 @@ func (p Program) bench(ctx context.Context, opts Options, section Section, out *
 	out.begin(newHead(ctx, opts, s.servers, section, p.Notes))
 
 	cells, drivers := opts.cells(), p.pick(opts.Drivers)
+	if self, err := os.Executable(); err == nil && p.turns && opts.CPUProfile == "" && !opts.unwell() {
+		opts.own = &side{binary: self}
+	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var good, bad int
 	for _, cell := range cells {

@@ -80,6 +80,14 @@ func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell
 			var err error
 			if cell.Scenario == Contended {
 				r, err = s.contend(ctx, d, cfg, cell, timing)
+			} else if opts.own != nil && cell.Fault == result.NoFault {
+				var own *result.Result
+				near := cell
+				near.RTT, near.Jitter = 0, 0 // its nodes are the proxy
+				if own, _, err = s.turn(ctx, opts, *opts.own, d.Name(), cfg.Nodes, near); err == nil {
+					r = *own
+					failed[d.Name()] = r.Error != ""
+				}
 			} else {
 				cfg.Keys = keys(cell.Concurrency, cell.KeyLen)
 				r, err = Measure(ctx, d, cfg, timing)
