@@ -148,11 +148,13 @@ func TestTheEndOfAcquiresEndsNoRelease(t *testing.T) {
 	for name, begin := range map[string]func(p *scriptedFleet, release *Call, along *Call) error{
 		"a caller": func(p *scriptedFleet, release, along *Call) error {
 			go func() { // as the reader
-				for p.engine.queue.size.Load() == 0 && len(p.sent) == 0 {
-					runtime.Gosched()
+				for sent := false; !sent; runtime.Gosched() {
+					p.engine.lock.Lock()
+					if sent = len(p.sent) > 0; sent {
+						p.reply(p.sent[0], 0, one)
+					}
+					p.engine.turn(func() {})
 				}
-				p.engine.lock.Lock()
-				p.engine.turn(func() { p.reply(p.last(), 0, one) })
 			}()
 			return p.engine.DoWith(t.Context(), release, along)
 		},
