@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -68,7 +67,7 @@ func BenchmarkPair(b *testing.B) {
 	for b.Loop() {
 		for _, kind := range []Kind{Acquire, Release} {
 			c.Kind = kind
-			if err := e.Do(context.Background(), c); err != nil || c.Err != nil {
+			if err := e.Do(c); err != nil || c.Err != nil {
 				b.Fatal(err, c.Err)
 			}
 		}

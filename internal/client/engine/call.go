@@ -25,18 +25,19 @@ func (c *Call) Complete(*Op) { c.done <- struct{}{} }
 // it. The driver knows its Done channel: a channel cannot block or panic.
 func (c *Call) Watch(done <-chan struct{}) { c.ended = done }
 
+// Watched is the channel of Watch.
+func (c *Call) Watched() <-chan struct{} { return c.ended }
+
 // Wait waits for the end of a call.
 func (c *Call) Wait() { <-c.done }
 
-// Ended is nil for a call with a result, and else the error of ctx, which has ended it.
-func (c *Call) Ended(ctx context.Context) error {
-	if c.Err != context.Canceled {
-		return nil
+// Ended is nil for a call with a result, and else context.Canceled: the end of its caller's context has ended it, for
+// whatever reason. The context itself is asked once no other caller waits for this one.
+func (c *Call) Ended() error {
+	if c.Err == context.Canceled {
+		return c.Err
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return context.Canceled // its Done channel is closed, so it has ended
+	return nil
 }
 
 // IsClosed reports whether a Done channel is closed. It runs no user code.

@@ -195,7 +195,7 @@ func TestReleaseIsSentWithoutACaller(t *testing.T) {
 // do is Watch and Do.
 func (e *Engine) do(ctx context.Context, c *Call) error {
 	c.Watch(ctx.Done())
-	return e.Do(ctx, c)
+	return e.Do(c)
 }
 
 // TestScanIsBounded: a tick looks at so many waiting calls and no more, for submitters

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/rules/fencing"
@@ -34,14 +33,14 @@ func (e *Engine) Free(c *Call) {
 	e.calls.Put(c)
 }
 
-// Do submits a call and waits for its result. An error is ErrBusy, but not of a release (HasRoom), ErrClosed or the
-// error of ctx, given to Watch before. After an error of ctx the release of an acquire is under way, an extend may or may
-// not take effect, and a release is sent. The result of the operation itself is in the Call.
+// Do submits a call and waits for its result. An error is ErrBusy, but not of a release (HasRoom), ErrClosed or
+// context.Canceled: the context given to Watch has ended. Then the release of an acquire is under way, an extend may or
+// may not take effect, and a release is sent. The result of the operation itself is in the Call.
 //
 // Do waits on one channel only. To wait for the context as well would mean a select. It takes the locks of both
 // channels twice for every operation, and the context's is often shared. So the watchdog looks at the Done channels
 // of the calls under way at each of its ticks, maxTick apart at most.
-func (e *Engine) Do(ctx context.Context, c *Call) error { return e.DoWith(ctx, c, nil) }
+func (e *Engine) Do(c *Call) error { return e.DoWith(c, nil) }
 
 func urgencyOf(op *Op) urgency {
 	switch {
@@ -62,7 +61,7 @@ func (e *Engine) HasRoom(n int) bool {
 
 // DoWith is Do for c, with another call sent along after it. The other call ends once in every case. Its caller waits
 // for the end, and gets the same error as c if neither was sent.
-func (e *Engine) DoWith(ctx context.Context, c, along *Call) error {
+func (e *Engine) DoWith(c, along *Call) error {
 	urgency := urgencyOf(&c.Op)
 	if c.along = 0; along != nil {
 		c.along, urgency = 1, bounded
@@ -75,5 +74,5 @@ func (e *Engine) DoWith(ctx context.Context, c, along *Call) error {
 	}
 	e.submitted(c.Kind, now, c)
 	<-c.done
-	return c.Ended(ctx)
+	return c.Ended()
 }

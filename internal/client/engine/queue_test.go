@@ -156,7 +156,7 @@ func TestTheEndOfAcquiresEndsNoRelease(t *testing.T) {
 					p.engine.turn(func() {})
 				}
 			}()
-			return p.engine.DoWith(t.Context(), release, along)
+			return p.engine.DoWith(release, along)
 		},
 		"no caller": func(p *scriptedFleet, release, along *Call) error {
 			var l Ops

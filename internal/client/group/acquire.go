@@ -1,7 +1,6 @@
 package group
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -42,7 +41,11 @@ func (g *Group) acquire(ctx context.Context, key string, more *holding.More, ttl
 		return Handle{}, g.cutOff(ctx, &t)
 	}
 	s := holding.State{Key: key, More: more}
-	c, err := g.acquisition(ctx, &s, ttl, ended)
+	by := caller{}
+	if ended == nil {
+		by = callerOf(ctx)
+	}
+	c, err := g.acquisition(by, &s, ttl, ended)
 	if err != nil {
 		return Handle{}, err
 	}
@@ -52,9 +55,9 @@ func (g *Group) acquire(ctx context.Context, key string, more *holding.More, ttl
 			g.reportUnsent(ctx, engine.Acquire, key, engine.ErrTaken)
 			return Handle{}, engine.ErrTaken
 		}
-		h, r, err := g.attempt(ctx, &c, &s, ended != nil)
+		h, r, err := g.attempt(&c, &s, ended != nil)
 		g.report(ctx, h, r)
-		return h, err
+		return h, asked(ctx, err)
 	}
 	var h Handle
 	if more != nil {
@@ -62,27 +65,36 @@ func (g *Group) acquire(ctx context.Context, key string, more *holding.More, ttl
 	} else {
 		h, err = g.inLine(ctx, &t, &c, &s, ended != nil)
 	}
-	return g.acquired(ctx, &t, h, err)
+	return g.acquired(ctx, &t, h, g.gaveUp(ctx, &t, err))
 }
+
+// caller is what a call needs to know of its context. That is user code, and may block: it is asked before its caller
+// stands in a line, and after it has left.
+type caller struct {
+	done <-chan struct{}
+	tail string // the value is one of a front end
+}
+
+func callerOf(ctx context.Context) caller { return caller{ctx.Done(), token.TailFrom(ctx)} }
 
 // acquisition returns the calls for the attempts of one caller to get the lock of s. The caller frees them. The first
 // may have ended already.
-func (g *Group) acquisition(ctx context.Context, s *holding.State, ttl time.Duration, ended *engine.Call) (c Calls, err error) {
+func (g *Group) acquisition(by caller, s *holding.State, ttl time.Duration, ended *engine.Call) (c Calls, err error) {
 	if ended != nil {
 		s.TTL = ended.TTL
 		c.Take(holding.Part{Call: ended, Site: g})
 		return c, nil
 	}
-	if tail := token.TailFrom(ctx); tail != "" {
+	if by.tail != "" {
 		if s.More == nil {
 			s.More = new(holding.More)
 		}
-		s.More.HasTail, s.More.Tail = true, tail
+		s.More.HasTail, s.More.Tail = true, by.tail
 	}
 	if c, err = newCalls(g, engine.Acquire, s, ttl, g.cfg.tail); err != nil {
 		return c, err
 	}
-	c.Watch(ctx.Done())
+	c.Watch(by.done)
 	s.TTL = c.First().TTL
 	return c, nil
 }
@@ -93,10 +105,10 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holdi
 	var denied quorum.Set
 	if ended || !g.lines.IsContended(s.Key) {
 		t.Attempts++
-		h, r, err := g.attempt(ctx, c, s, ended)
+		h, r, err := g.attempt(c, s, ended)
 		g.report(ctx, h, r)
 		if err == nil || !t.ShouldRetry(err) {
-			return h, g.gaveUp(ctx, t, err)
+			return h, err
 		}
 		if g.lines.CanBeWoken() || t.IsLimited() {
 			denied = deniedBy(c.First())
@@ -106,7 +118,7 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holdi
 	w := g.lines.Join(s.Key, c.First(), denied, t.Last, nil)
 	defer w.Leave()
 	for {
-		why, handed := w.Await(ctx, t)
+		why, handed := w.Await(c.First().Watched(), t)
 		sent := w.AwaitSent()
 		switch {
 		case sent, why == waiting.MayAttempt: // what was sent is an attempt, also if the wait has ended since
@@ -118,16 +130,16 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holdi
 			w.StandAgain()
 			continue
 		default:
-			return Handle{}, g.waitedInVain(ctx, t, why)
+			return Handle{}, inVain(why)
 		}
 		t.Attempts++
-		h, r, err := g.attempt(ctx, c, s, sent)
+		h, r, err := g.attempt(c, s, sent)
 		h, err = g.unlessEnding(h, err)
 		w.Attempted(h.hold, deniedBy(c.First()), err)
 		g.report(ctx, h, r, w)
 		if err == nil || !t.ShouldRetry(err) {
 			w.Hear(t)
-			return h, g.gaveUp(ctx, t, err)
+			return h, err
 		}
 		t.Wait(false)
 	}
@@ -136,21 +148,21 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holdi
 // attempt is one attempt, with one new token for all keys. If one key is refused, the others are released. If it was
 // sent along with a release, only its end is awaited. If nodes have refused nothing but the number of a fencing
 // token, it is made again at once, and if votes are split, after a pause. The caller reports the attempts to the
-// hook, after it has let others act.
-func (g *Group) attempt(ctx context.Context, c *Calls, s *holding.State, sent bool) (h Handle, r *reports, err error) {
+// hook, after it has let others act. The error is context.Canceled where the end of the caller's context has ended it.
+func (g *Group) attempt(c *Calls, s *holding.State, sent bool) (h Handle, r *reports, err error) {
 	first := c.First()
 	for splits, again := 0, true; again; sent = false {
 		var op *engine.Op
 		var unsent bool
 		if sent {
-			op, unsent, err = c.Await(ctx)
+			op, unsent, err = c.Await()
 		} else {
 			f, failed := g.fresh(&first.Proposal)
 			if failed != nil {
 				return Handle{}, r, failed
 			}
 			c.About(f.token, f.block, 0)
-			op, unsent, err = c.Do(ctx)
+			op, unsent, err = c.Do()
 		}
 		if s.Until = c.Until(); err == nil && g.clock.Now() >= s.Until { // this goroutine may have waited long to run again
 			err = engine.ErrExpired
@@ -176,7 +188,7 @@ func (g *Group) attempt(ctx context.Context, c *Calls, s *holding.State, sent bo
 			if splits == waiting.MaxSplits {
 				return h, r, engine.ErrTaken // each round had a vote for another
 			}
-			if ended := g.awaitSplit(ctx, c, splits); ended != nil {
+			if ended := g.awaitSplit(c, splits); ended != nil {
 				return h, r, ended
 			}
 			splits, again = splits+1, true
@@ -188,7 +200,7 @@ func (g *Group) attempt(ctx context.Context, c *Calls, s *holding.State, sent bo
 // awaitSplit waits for this caller's turn to try again after split votes. An error is what has ended the wait. It
 // holds nothing meanwhile: the release of the lost attempt is on its way, and stays ahead of the next attempt on each
 // connection.
-func (g *Group) awaitSplit(ctx context.Context, c *Calls, round int) error {
+func (g *Group) awaitSplit(c *Calls, round int) error {
 	at, split := c.Split()
 	pause := at.lines.AfterSplit(string(split.Key), split.Tally.Nodes(quorum.Granted), round, split.Trip)
 	timer := time.NewTimer(pause)
@@ -196,8 +208,8 @@ func (g *Group) awaitSplit(ctx context.Context, c *Calls, round int) error {
 	select {
 	case <-timer.C:
 		return nil
-	case <-ctx.Done():
-		return cmp.Or(ctx.Err(), context.Canceled)
+	case <-c.First().Watched():
+		return context.Canceled
 	case <-g.ending:
 		return engine.ErrClosed
 	}
@@ -245,7 +257,7 @@ func (g *Group) acquired(ctx context.Context, t *waiting.Tries, h Handle, err er
 	return h, err
 }
 
-// gaveUp is the error of an Acquire after its last attempt, which has ended with err.
+// gaveUp is the error of an Acquire that has left its lines, after an attempt or a wait that has ended with err.
 func (g *Group) gaveUp(ctx context.Context, t *waiting.Tries, err error) error {
 	if err != nil && t.End == waiting.AttemptsUsedUp { // also if ctx has ended since
 		return g.acquireError(t, nil)
@@ -256,15 +268,12 @@ func (g *Group) gaveUp(ctx context.Context, t *waiting.Tries, err error) error {
 	return g.cutOff(ctx, t)
 }
 
-// waitedInVain is the error of an Acquire after its wait has ended.
-func (g *Group) waitedInVain(ctx context.Context, t *waiting.Tries, why waiting.Reason) error {
-	switch why {
-	case waiting.Closed:
+// inVain is the error of a wait, for gaveUp.
+func inVain(why waiting.Reason) error {
+	if why == waiting.Closed {
 		return engine.ErrClosed
-	case waiting.UsedUp:
-		return g.acquireError(t, nil)
 	}
-	return g.cutOff(ctx, t)
+	return context.Canceled
 }
 
 // cutOff is the error of an Acquire when its context has ended.

@@ -40,6 +40,7 @@ func (o *Option) state() holding.State {
 // is about to give back.
 type choice struct {
 	home    *Group // of the first key
+	by      caller
 	ttl     time.Duration
 	options []Option
 	found   []found // by option
@@ -67,11 +68,13 @@ func AcquireAny(ctx context.Context, ttl time.Duration, options []Option, once b
 	if err := x.check(); err != nil {
 		return Handle{}, err
 	}
+	x.by = callerOf(ctx)
 	if once {
-		return x.ask(ctx, (*Option).isTaken)
+		h, err := x.ask(ctx, (*Option).isTaken)
+		return h, asked(ctx, err)
 	}
 	h, err := x.inLines(ctx, &t)
-	if err == nil {
+	if err = x.home.gaveUp(ctx, &t, err); err == nil {
 		t.Key = h.key
 	}
 	return x.home.acquired(ctx, &t, h, err)
@@ -84,14 +87,14 @@ func (x *choice) inLines(ctx context.Context, t *waiting.Tries) (Handle, error) 
 		t.Attempts++
 		h, err := x.ask(ctx, (*Option).isContended)
 		if err == nil || !t.ShouldRetry(err) {
-			return h, g.gaveUp(ctx, t, err)
+			return h, err
 		}
 	}
 	t.Wait(false)
 	w := waiting.Choose(waiting.NameOf(x.keys()), x.seats(), x.ttl)
 	defer w.Leave()
 	for {
-		why, at, handed := w.Await(ctx, t)
+		why, at, handed := w.Await(x.by.done, t)
 		switch why {
 		case waiting.MayAttempt:
 		case waiting.Handed:
@@ -103,7 +106,7 @@ func (x *choice) inLines(ctx context.Context, t *waiting.Tries) (Handle, error) 
 			w.StandAgain()
 			continue
 		default:
-			return Handle{}, g.waitedInVain(ctx, t, why)
+			return Handle{}, inVain(why)
 		}
 		t.Attempts++
 		var h Handle
@@ -116,7 +119,7 @@ func (x *choice) inLines(ctx context.Context, t *waiting.Tries) (Handle, error) 
 		h, err = g.unlessEnding(h, err)
 		if err == nil || !t.ShouldRetry(err) {
 			w.Hear(t)
-			return h, g.gaveUp(ctx, t, err)
+			return h, err
 		}
 		t.Wait(false)
 		w.WaitOn()
@@ -197,7 +200,7 @@ func (x *choice) ask(ctx context.Context, without func(*Option) bool) (Handle, e
 			lost, out = err, append(out, x.options[at].Group)
 		}
 		if asked == 0 {
-			rest = x.look(ctx, rest)
+			rest = x.look(rest)
 		}
 	}
 	return Handle{}, cmp.Or(lost, engine.ErrTaken)
@@ -206,12 +209,12 @@ func (x *choice) ask(ctx context.Context, without func(*Option) bool) (Handle, e
 // attempt asks for one key, in the turn, if any, of a caller in line.
 func (x *choice) attempt(ctx context.Context, at int, turn *waiting.Chooser) (Handle, error) {
 	g, s := x.options[at].Group, x.options[at].state()
-	c, err := g.acquisition(ctx, &s, x.ttl, nil)
+	c, err := g.acquisition(x.by, &s, x.ttl, nil)
 	if err != nil {
 		return Handle{}, err
 	}
 	defer c.Free()
-	h, r, err := g.attempt(ctx, &c, &s, false)
+	h, r, err := g.attempt(&c, &s, false)
 	x.found[at] = found{deniedBy(c.First()), err}
 	if turn != nil {
 		turn.Attempted(h.hold, x.found[at].denied, err)
@@ -222,7 +225,7 @@ func (x *choice) attempt(ctx context.Context, at int, turn *waiting.Chooser) (Ha
 
 // look asks which of some keys an acquire would get, in one round trip that sets nothing. It returns the keys not
 // refused by nodes, the free ones first. What it does not learn is for the attempts to find out.
-func (x *choice) look(ctx context.Context, of []int) (open []int) {
+func (x *choice) look(of []int) (open []int) {
 	if len(of) < 2 {
 		return of
 	}
@@ -237,8 +240,8 @@ func (x *choice) look(ctx context.Context, of []int) (open []int) {
 		return of
 	}
 	defer c.Free()
-	c.Watch(ctx.Done())
-	if c.AskAll(ctx) != nil {
+	c.Watch(x.by.done)
+	if c.AskAll() != nil {
 		return of
 	}
 	var unknown []int

@@ -114,7 +114,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		return err
 	}
 	c.Accompany(h.hold, s.Until)
-	op, _, err := c.Do(ctx)
+	op, _, err := c.Do()
 	if err == nil && g.clock.Now() >= c.Until() { // this goroutine may have waited long to run again
 		err = engine.ErrExpired
 		c.Rollback(err)
@@ -201,7 +201,7 @@ func (h Handle) release(ctx context.Context) error {
 		return engine.ErrNotHeld
 	}
 	c.About(s.Token, fencing.Block{}, absent)
-	op, unsent, err := h.send(ctx, &c, ended != nil, &s, along)
+	op, unsent, err := h.send(&c, ended != nil, &s, along)
 	return h.released(ctx, &c, op, unsent, cmp.Or(err, ended))
 }
 
@@ -252,10 +252,10 @@ func (h Handle) hasRoom(ctx context.Context, s *holding.State) bool {
 
 // send sends a release, or leaves it to be sent, all of it or nothing. With something fresh the acquire of the lock's
 // first waiter is sent along, if there is room for both. The line learns of it on every path, and before a hook is
-// called: a hook may block.
-func (h Handle) send(ctx context.Context, c *Calls, leaves bool, s *holding.State, along fresh) (op *engine.Op, unsent bool, err error) {
+// called or the context asked: these may block.
+func (h Handle) send(c *Calls, leaves bool, s *holding.State, along fresh) (op *engine.Op, unsent bool, err error) {
 	if next := h.next(s, along); next != nil {
-		if op, unsent, err = c.DoWith(ctx, next); err != engine.ErrBusy {
+		if op, unsent, err = c.DoWith(next); err != engine.ErrBusy {
 			return op, unsent, err
 		}
 	}
@@ -263,7 +263,7 @@ func (h Handle) send(ctx context.Context, c *Calls, leaves bool, s *holding.Stat
 	if leaves {
 		return c.Leave()
 	}
-	return c.Do(ctx)
+	return c.Do()
 }
 
 // along is what an acquire needs to be sent along with the release of h, where some caller waits for the lock. It is

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -21,8 +22,17 @@ func (g *Group) reportAttempt(ctx context.Context, op *engine.Op, key []byte, er
 // reportEnd counts and reports an operation on a lock, decided by op, and returns its error as the API shows it.
 func (g *Group) reportEnd(ctx context.Context, c *Calls, op *engine.Op, err error) error {
 	c.Note(err)
-	err = c.Explain(op, err)
+	err = c.Explain(op, asked(ctx, err))
 	g.reportAttempt(ctx, op, c.First().Key, err)
+	return err
+}
+
+// asked is err, or the error of ctx where its end has ended a call. Only its caller waits for it here: a context is
+// user code, and may block.
+func asked(ctx context.Context, err error) error {
+	if err == context.Canceled {
+		err = cmp.Or(ctx.Err(), err)
+	}
 	return err
 }
 
@@ -67,7 +77,7 @@ func (g *Group) callHook(ctx context.Context, h Handle, r *reports) {
 	}()
 	for i := range r.of {
 		a := &r.of[i]
-		g.cfg.OnAttempt(ctx, engine.Acquire, a.key, a.took, a.tally, a.err)
+		g.cfg.OnAttempt(ctx, engine.Acquire, a.key, a.took, a.tally, asked(ctx, a.err))
 	}
 	returned = true
 	clear(r.of)

@@ -57,7 +57,7 @@ func (g *Group) read(ctx context.Context, key string) ([]Sight, error) {
 	}
 	ttl.Wait()
 	value.Wait()
-	if err := cmp.Or(ttl.Ended(ctx), value.Ended(ctx)); err != nil {
+	if err := asked(ctx, cmp.Or(ttl.Ended(), value.Ended())); err != nil {
 		return nil, err
 	}
 	seen := make([]Sight, g.Len())

@@ -28,7 +28,7 @@ func (g *Group) plainly(ctx context.Context, key string, ttl time.Duration) (h H
 	}
 	c.Watch(ctx.Done())
 	c.Tail = g.cfg.tail
-	won := g.engine.Do(ctx, c) == nil && c.Err == nil && g.clock.Now() < c.Until // this goroutine may have waited long to run again
+	won := g.engine.Do(c) == nil && c.Err == nil && g.clock.Now() < c.Until // this goroutine may have waited long to run again
 	if !won || !g.lines.Granted(key, c.Serial) {
 		return h, c, nil
 	}
@@ -54,7 +54,7 @@ func (h Handle) releasePlainly(ctx context.Context) (done bool, err error) {
 		g.engine.Free(c)
 		return false, nil
 	}
-	err = g.engine.Do(ctx, c)
+	err = g.engine.Do(c) // ctx is asked only once the line knows: it may block
 	g.lines.Freed(h.key, h.hold.Serial())
 	if err != nil || c.Err != nil {
 		return true, h.notReleased(ctx, c, err)

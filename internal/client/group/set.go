@@ -95,8 +95,8 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *Calls, s *hold
 	for first := !stands(); ; first = false {
 		if !first {
 			t.Wait(!stands() || t.IsLimited())
-			if why, _ := g.lines.Await(ctx, t, bell, places...); why != waiting.MayAttempt {
-				return Handle{}, g.waitedInVain(ctx, t, why)
+			if why, _ := g.lines.Await(c.First().Watched(), t, bell, places...); why != waiting.MayAttempt {
+				return Handle{}, inVain(why)
 			}
 		}
 		if waiting.HasSomeTurns(places) && g.clock.Now() < t.Began.Add(fairFor) {
@@ -104,7 +104,7 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *Calls, s *hold
 			continue
 		}
 		t.Attempts++
-		h, r, err := g.attempt(ctx, c, s, false)
+		h, r, err := g.attempt(c, s, false)
 		if stands() {
 			h, err = g.unlessEnding(h, err)
 		}
@@ -127,7 +127,7 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *Calls, s *hold
 		}
 		g.report(ctx, h, r, places...)
 		if !more {
-			return h, g.gaveUp(ctx, t, err)
+			return h, err
 		}
 	}
 }

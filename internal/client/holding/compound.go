@@ -110,40 +110,34 @@ func (c *Compound) Accompany(h Hold, before clock.Instant) {
 	}
 }
 
-// Do makes the calls, and returns their outcome. If the context, user code, panics, all granted keys are released.
-func (c *Compound) Do(ctx context.Context) (op *engine.Op, unsent bool, err error) {
+// Do makes the calls, and returns their outcome. The error is context.Canceled where the end of the caller's context
+// has ended one of them. No user code runs meanwhile: others may wait for this caller.
+func (c *Compound) Do() (op *engine.Op, unsent bool, err error) {
 	if len(c.more) == 0 {
-		return c.Ended(c.one[0].Site.Engine().Do(ctx, c.one[0].Call))
+		return c.Ended(c.one[0].Site.Engine().Do(c.one[0].Call))
 	}
 	c.asked, c.vain = 0, nil
-	panicked := true
-	defer func() {
-		if panicked {
-			c.Rollback(context.Canceled)
-		}
-	}()
 	if c.First().Kind != engine.Acquire {
-		err = c.AskAll(ctx)
-	} else if err = c.askInVain(ctx); err == nil && c.vain == nil {
-		err = c.askInTurn(ctx)
+		err = c.AskAll()
+	} else if err = c.askInVain(); err == nil && c.vain == nil {
+		err = c.askInTurn()
 	}
-	panicked = false
 	return c.outcome(err)
 }
 
 // AskAll asks all sites at once. If one cannot be asked, the earlier ones are.
-func (c *Compound) AskAll(ctx context.Context) error {
+func (c *Compound) AskAll() error {
 	err := c.each((*engine.Engine).Begin)
-	return cmp.Or(err, await(ctx, c.Asked()))
+	return cmp.Or(err, await(c.Asked()))
 }
 
 // askInTurn asks the sites one after another: of two overlapping sets of keys, the first one where they meet first
 // wins, and the other asks no further.
-func (c *Compound) askInTurn(ctx context.Context) (err error) {
+func (c *Compound) askInTurn() (err error) {
 	for won := true; err == nil && won && c.asked < len(c.more); {
 		var at []Part
 		if at, err = c.queue((*engine.Engine).Begin); err == nil {
-			err = await(ctx, at)
+			err = await(at)
 			won = !slices.ContainsFunc(at, func(p Part) bool { return p.Err != nil })
 		}
 	}
@@ -152,14 +146,14 @@ func (c *Compound) askInTurn(ctx context.Context) (err error) {
 
 // askInVain asks sites known to have no quorum, before all others. Keys at the others would be held in vain, until
 // such a site is asked.
-func (c *Compound) askInVain(ctx context.Context) error {
+func (c *Compound) askInVain() error {
 	for i, p := range c.more {
 		if i > 0 && c.more[i-1].Site == p.Site || !p.Site.Engine().LacksQuorum() {
 			continue
 		}
 		p.Token[0] ^= 1 // not the lock's: a node may carry out the release of this one late
 		probe := Compound{one: [1]Part{p}}
-		if err := probe.AskAll(ctx); err != nil {
+		if err := probe.AskAll(); err != nil {
 			return err
 		}
 		switch p.Err {
@@ -196,13 +190,13 @@ func (c *Compound) each(f func(*engine.Engine, engine.Ops) error) (err error) {
 	return err
 }
 
-// await waits for the results of parts. The error is the context's, if its end has ended one of them.
-func await(ctx context.Context, parts []Part) error {
+// await waits for the results of parts. The error is context.Canceled, if the end of the context has ended one of them.
+func await(parts []Part) error {
 	for _, p := range parts {
 		p.Wait()
 	}
-	for _, p := range parts { // only now: ctx may panic
-		if err := p.Ended(ctx); err != nil {
+	for _, p := range parts {
+		if err := p.Ended(); err != nil {
 			return err
 		}
 	}
@@ -210,13 +204,13 @@ func await(ctx context.Context, parts []Part) error {
 }
 
 // DoWith is Do for one key. The acquire of the key's first waiter is sent along.
-func (c *Compound) DoWith(ctx context.Context, along *engine.Call) (op *engine.Op, unsent bool, err error) {
-	return c.Ended(c.one[0].Site.Engine().DoWith(ctx, c.one[0].Call, along))
+func (c *Compound) DoWith(along *engine.Call) (op *engine.Op, unsent bool, err error) {
+	return c.Ended(c.one[0].Site.Engine().DoWith(c.one[0].Call, along))
 }
 
 // Await is Do for an acquire of one key, sent along with a release.
-func (c *Compound) Await(ctx context.Context) (op *engine.Op, unsent bool, err error) {
-	return c.Ended(c.First().Ended(ctx))
+func (c *Compound) Await() (op *engine.Op, unsent bool, err error) {
+	return c.Ended(c.First().Ended())
 }
 
 // Ended is the outcome of an operation on one key. err is the error of the call.

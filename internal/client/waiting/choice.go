@@ -146,7 +146,7 @@ func (c *Choice) stand(seats []Seat) {
 func (p *place) run(ctx context.Context) {
 	heard := Tries{next: clock.Never}
 	for {
-		if why, _ := p.Await(ctx, &heard); why != MayAttempt {
+		if why, _ := p.Await(ctx.Done(), &heard); why != MayAttempt {
 			break
 		}
 		<-p.reported
@@ -213,11 +213,11 @@ const Everywhere = -1
 
 // Await waits for the turn of o in the line of a key, and returns the index of the key, or for a lock passed on to o
 // there.
-func (o *Chooser) Await(ctx context.Context, t *Tries) (why Reason, at int, handed holding.Hold) {
-	c, done := o.choice, ctx.Done()
+func (o *Chooser) Await(done <-chan struct{}, t *Tries) (why Reason, at int, handed holding.Hold) {
+	c := o.choice
 	cfg := &c.of.cfg
 	for {
-		if why = c.of.over(ctx, done); why != none {
+		if why = c.of.over(done); why != none {
 			o.Hear(t)
 			return why, 0, handed
 		}

@@ -82,24 +82,24 @@ func (w *Waiter) stand(denied quorum.Set, last error) {
 func (w *Waiter) StandAgain() { w.stand(0, nil) }
 
 // Await is Await of Lines for a caller with one place.
-func (w *Waiter) Await(ctx context.Context, t *Tries) (Reason, holding.Hold) {
-	return w.lines.Await(ctx, t, w.bell, w)
+func (w *Waiter) Await(done <-chan struct{}, t *Tries) (Reason, holding.Hold) {
+	return w.lines.Await(done, t, w.bell, w)
 }
 
 // Await waits for the turn of one of all, the places of one caller, and meanwhile acts for their lines. A place may
 // be nil; a place whose turn was kept long enough is left. A lock passed on is returned. A caller that has waited in
 // vain learns how the last attempt of a line, by others, ended.
-func (l *Lines) Await(ctx context.Context, t *Tries, b *Bell, all ...*Waiter) (Reason, holding.Hold) {
-	why, handed := l.await(ctx, t, b, all)
+func (l *Lines) Await(done <-chan struct{}, t *Tries, b *Bell, all ...*Waiter) (Reason, holding.Hold) {
+	why, handed := l.await(done, t, b, all)
 	if why != MayAttempt && why != Handed {
 		Hear(t, all)
 	}
 	return why, handed
 }
 
-func (l *Lines) await(ctx context.Context, t *Tries, b *Bell, all []*Waiter) (Reason, holding.Hold) {
-	for done := ctx.Done(); ; {
-		why, next, stand := l.over(ctx, done), t.next, 0
+func (l *Lines) await(done <-chan struct{}, t *Tries, b *Bell, all []*Waiter) (Reason, holding.Hold) {
+	for {
+		why, next, stand := l.over(done), t.next, 0
 		if why != none {
 			return why, holding.Hold{}
 		}
@@ -138,12 +138,12 @@ func (l *Lines) await(ctx context.Context, t *Tries, b *Bell, all []*Waiter) (Re
 	}
 }
 
-// over reports whether the client closes, or a caller gives up. done is of ctx.
-func (l *Lines) over(ctx context.Context, done <-chan struct{}) Reason {
+// over reports whether the client closes, or a caller gives up. Its context is not asked: others wait for its caller.
+func (l *Lines) over(done <-chan struct{}) Reason {
 	switch {
 	case engine.IsClosed(l.cfg.Ending):
 		return Closed
-	case engine.IsClosed(done) || ctx.Err() != nil:
+	case engine.IsClosed(done):
 		return GivesUp
 	}
 	return none

@@ -27,19 +27,6 @@ func (s *stage) takeAll(c *redlock.Client, keys []string) (held []redlock.Lock) 
 	return held
 }
 
-// mined is a context that panics when it is asked for its end, once it is armed.
-type mined struct {
-	context.Context
-	armed atomic.Bool
-}
-
-func (m *mined) Err() error {
-	if m.armed.Load() {
-		panic("mine")
-	}
-	return m.Context.Err()
-}
-
 // choices are scenarios of callers for any of some keys.
 var choices = []scenario{
 	{"any of several, in one process", 3, func(s *stage) {
@@ -132,19 +119,26 @@ var choices = []scenario{
 		<-any1.done
 		s.release(any1.lock)
 	}},
-	// A caller whose context panics when its turn has come, or a lock was passed on to it, leaves that to the next.
+	// A caller whose hook panics when its turn has come, or a lock was passed on to it, leaves that to the next.
 	{"any of several, ended at its turn", 3, func(s *stage) {
 		for _, noHandOver := range []bool{false, true} {
-			c := s.Client(func(c *redlock.Config) { c.NoHandOver = noHandOver })
+			var armed atomic.Bool
+			c := s.Client(func(c *redlock.Config) {
+				c.NoHandOver = noHandOver
+				c.Hooks.Acquire = func(redlock.Acquisition) {
+					if armed.CompareAndSwap(true, false) {
+						panic("mine")
+					}
+				}
+			})
 			a, b := s.take(c, "a", longTTL), s.take(c, "b", longTTL)
-			ctx := &mined{Context: s.ctx}
 			done := make(chan any)
 			go func() {
 				defer func() { done <- recover() }()
-				_, _ = c.AcquireAny(ctx, longTTL, "a", "b")
+				_, _ = c.AcquireAny(s.ctx, longTTL, "a", "b")
 			}()
 			time.Sleep(100 * time.Millisecond)
-			ctx.armed.Store(true)
+			armed.Store(true)
 			s.release(a)
 			require.Equal(s.T, "mine", <-done)
 			s.release(s.granted(s.wait(c, "a", longTTL)))
