@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strconv"
@@ -221,7 +222,7 @@ func (d *stage) end() {
 
 // demoClient returns a fenced client of the masters.
 func demoClient(nodes string) (*redlock.Client, error) {
-	return redlock.New(redlock.Config{Nodes: strings.Split(nodes, ","), Fenced: true, MaxTTL: demoTTL})
+	return redlock.New(redlock.Config{Nodes: strings.Split(nodes, ","), Fenced: true, MaxTTL: demoTTL, Logger: slog.New(slog.DiscardHandler)})
 }
 
 // work is a worker: it writes to the resource each time it has the lock, and reports to the demo.

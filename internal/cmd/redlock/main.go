@@ -49,8 +49,11 @@ func init() {
 	}
 }
 
-// verbSupervise is the command started by run beside the program.
-const verbSupervise = "supervise"
+// verbKeep is the command of the second process of run, and keeperName its first argument.
+const (
+	verbKeep   = "keep"
+	keeperName = "lock-keeper"
+)
 
 func version(_ context.Context, env *environment, args []string) error {
 	s := newSettings(env, "version", "Version prints the version of redlock, of Go, and the system that it was built for.\n\n  redlock version")
@@ -92,7 +95,10 @@ func usage(format string, args ...any) error {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := context.Background(), func() {}
+	if len(os.Args) < 2 || os.Args[1] != "run" && os.Args[1] != verbKeep { // which have a use for each signal
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	}
 	status := Main(ctx, &environment{os.Stdin, os.Stdout, os.Stderr, os.Environ}, os.Args[1:])
 	stop()
 	os.Exit(status)
@@ -103,8 +109,8 @@ func Main(ctx context.Context, env *environment, args []string) int {
 	if len(args) == 0 {
 		args = []string{"help"}
 	}
-	if args[0] == verbSupervise && len(args) == 2 {
-		return report(env, supervise(env, args[1]))
+	if args[0] == verbKeep && len(args) == 2 {
+		return runKeeper(env, args[1])
 	}
 	err := error(usage("there is no command %q; redlock help lists them", args[0]))
 	for _, sub := range subcommands {

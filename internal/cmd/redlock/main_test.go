@@ -6,9 +6,11 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +28,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
 		main()
 		return
+	}
+	if signal.Ignored(os.Interrupt) { // in the background of a script; programs that are started get the default
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	os.Exit(m.Run())
 }
@@ -53,9 +58,31 @@ func (c *command) environment() *environment {
 // redlockOn runs the command for some nodes and returns its status and output.
 func redlockOn(t *testing.T, servers []*fakeredis.Server, args ...string) (status int, out, err string) {
 	t.Helper()
+	if args[0] == "run" { // in a process of its own: it may end by a signal
+		var o, e testkit.LogSink
+		cmd := exec.Command(self(t), args...)
+		cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers)), &o, &e
+		testkit.Within(t, 2*testkit.Patience, strings.Join(args, " "), func() { _ = cmd.Run() })
+		return statusOfShell(cmd), o.String(), e.String()
+	}
 	c := command{vars: map[string]string{"REDLOCK_NODES": nodesOf(servers)}}
 	testkit.Within(t, 2*testkit.Patience, strings.Join(args, " "), func() { status = c.run(t.Context(), args...) })
 	return status, c.out.String(), c.err.String()
+}
+
+// statusOfShell is the status of a process that has ended, as in $? of a shell.
+func statusOfShell(cmd *exec.Cmd) int {
+	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+// self is this binary, which is redlock with some arguments.
+func self(t *testing.T) string {
+	binary, err := os.Executable()
+	require.NoError(t, err)
+	return binary
 }
 
 // expect runs the command for some nodes, requires a status, and returns its output.

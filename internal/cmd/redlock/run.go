@@ -3,152 +3,186 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/redlock-go/redlock"
 )
 
 const aboutRun = `
-Run holds the lock while a program runs, and keeps it alive. The program is not run by a shell. It has a
-process group, and gets every signal that redlock gets. Its environment has
+Run holds a lock while a program runs, and keeps it alive. The program is not run by a shell. It stays in the
+caller's process group, as under flock: in a pipeline, at a prompt, in the background and after ^Z it behaves as if
+it were run alone. Its environment has
 
-  REDLOCK_KEY    the lock             REDLOCK_FENCE  the fencing token, 0 without -fenced
-  REDLOCK_TOKEN  the token            REDLOCK_UNTIL  until when the lock is valid if it is not extended,
-                                                     in milliseconds of Unix time
-
-If the lock cannot be kept, the program gets SIGTERM when no more than -kill-after is left of it, and
-SIGKILL when nothing is left: it ends before another holder begins. So does all that it has started, also when
-it ends and leaves jobs in the background, unless -wait-children is given, and when redlock itself is killed:
-a second process sees to that. What has left its process group (setsid, daemons) is not ended. On systems
-other than Unix the program alone is.
+  REDLOCK_KEY    the lock, the first of several   REDLOCK_FENCE  the fencing token, 0 without -fenced
+  REDLOCK_TOKEN  the token                        REDLOCK_UNTIL  until when the lock is valid if it is not
+                                                                 extended, in milliseconds of Unix time
 
   redlock run -wait 30s backup -- pg_dump -f /backup/all.sql
-  redlock run -wait-children deploy -- make deploy
-  redlock run -config /etc/redlock.conf -kill-after 20s -ttl 60s report -- ./report.sh
+  redlock run -q nightly -- ./report.sh           silent where another runs it, as flock -n
+  redlock run -wait 1h -n 5 build -- make         one of five permits
+  redlock run -wait 1m disk:a disk:b -- rsync …   several locks, all or none
+
+A second process (lock-keeper) has the lock. If the lock cannot be kept, the program gets SIGTERM when no more than
+-kill-after is left of it, and SIGKILL when nothing is left: it ends before another holder begins. So do all
+processes that it has started, in other groups and sessions too. They also end when the program ends and leaves
+them in the background (-wait-children waits for them), and when redlock or the second process is killed. A process
+of another user that cannot be signalled is reported; the lock is kept until it ends, or is lost. SIGKILL of both
+processes at once leaves the program with a SIGTERM.
+
+Signals to redlock are passed on: SIGHUP, SIGINT, SIGQUIT and SIGTERM to the program and its group, others to the
+program. ^C reaches the program once. Where SIGHUP or SIGINT is ignored (nohup, & in scripts) it stays ignored. ^Z stops
+the program and redlock; the lock is kept, for as long as -stopped allows. Under systemd set KillMode=mixed.
+
+On other systems than Linux processes that have left the group and lost their parent are not found; on Windows the
+program alone is ended.
 
 Variables that begin with REDLOCK_ are settings, which may hold passwords: the program gets none but the four.
 
-The exit status is that of the program, 128 and the signal that ended it or the wait for the lock, or 75: the lock
-is taken; 69: too few nodes answer; 70: the lock was lost; 64: wrong arguments; 126: the program cannot be run;
-127: there is none.`
+The exit status is that of the program. Where it was ended by a signal redlock ends by the same (128 and the signal
+in a shell), as where a signal ends the wait for the lock. 75, or -E: the lock is taken; 69: too few nodes
+answer; 70: the lock was lost; 64: wrong arguments; 126: the program cannot be run; 127: there is none.`
 
 // running is the settings of run.
 type running struct {
-	ttl, killAfter time.Duration
-	wait           string
-	waitChildren   bool
+	ttl, killAfter, stopped time.Duration
+	wait                    string
+	waitChildren, quiet     bool
+	permits, statusTaken    int
 }
 
 // runner runs a program under a lock.
 type runner struct {
 	*settings
 	running
+	names   []string // the locks
+	program []string // with its arguments
+	path    string   // of the program
+
+	blamed map[int]bool // processes that cannot be signalled, once reported
 }
 
-func run(ctx context.Context, env *environment, args []string) error {
-	r := runner{settings: newSettings(env, "run [settings] name -- program [argument…]", aboutRun)}
+// newRunner reads the settings of run and checks them.
+func newRunner(env *environment, args []string) (*runner, error) {
+	r := &runner{settings: newSettings(env, "run [settings] name… -- program [argument…]", aboutRun), blamed: map[int]bool{}}
 	rest, err := r.parse(args)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.running = r.settings.run
-	if len(rest) < 3 || rest[1] != "--" {
-		return usage("run wants: name -- program [argument…]")
+	split := slices.Index(rest, "--")
+	if split < 1 || split == len(rest)-1 {
+		return nil, usage("run wants: name… -- program [argument…]")
 	}
+	r.names, r.program = rest[:split], rest[split+1:]
 	if r.killAfter == 0 {
 		r.killAfter = min(r.ttl/2, 5*time.Second)
 	}
-	if r.killAfter < 0 || r.killAfter > r.ttl/2 {
-		return usage("-kill-after is %v, at most half the TTL of %v works: a lock that is renewed has two thirds left", r.killAfter, r.ttl)
+	switch wait, err := time.ParseDuration(r.wait); {
+	case r.killAfter < 0 || r.killAfter > r.ttl/2:
+		return nil, usage("-kill-after is %v, at most half the TTL of %v works: a lock that is renewed has two thirds left", r.killAfter, r.ttl)
+	case r.wait != "forever" && (err != nil || wait < 0):
+		return nil, usage("-wait is %q, want a duration such as 30s, 0 or forever", r.wait)
+	case r.permits < 1 || r.permits > 64:
+		return nil, usage("-n is %d, want 1 to 64", r.permits)
+	case r.permits > 1 && len(r.names) > 1:
+		return nil, usage("-n goes with one name, and there are %d", len(r.names))
+	case r.statusTaken < 0 || r.statusTaken > 255:
+		return nil, usage("-E is %d, want 0 to 255", r.statusTaken)
 	}
-	path, err := exec.LookPath(rest[2])
-	if errors.Is(err, os.ErrPermission) {
+	return r, r.find()
+}
+
+// logger is the log of a run: -q leaves errors.
+func (r *runner) logger() *slog.Logger {
+	if r.quiet && !r.verbose {
+		return slog.New(slog.NewTextHandler(r.settings.env.err, &slog.HandlerOptions{Level: slog.LevelError}))
+	}
+	return r.settings.logger()
+}
+
+// holderName is a process as Inspect shows it: host:pid.
+func holderName(pid int) string {
+	host, _ := os.Hostname()
+	host = strings.Map(func(c rune) rune {
+		if c <= ' ' || c > '~' {
+			return -1
+		}
+		return c
+	}, host)
+	return host[:min(len(host), 100)] + ":" + strconv.Itoa(pid)
+}
+
+// find finds the program: one that cannot be run is no reason to take a lock.
+func (r *runner) find() error {
+	path, err := exec.LookPath(r.program[0])
+	switch {
+	case errors.Is(err, exec.ErrDot): // PATH says so
+	case errors.Is(err, os.ErrPermission):
 		return &exit{126, err}
-	} else if err != nil {
+	case err != nil:
 		return &exit{127, err}
 	}
-	client, err := r.connect(r.logger())
-	if err != nil {
-		return err
-	}
-	defer shutdown(client)
-	lock, err := r.acquire(ctx, client, rest[0])
-	if err != nil {
-		return err
-	}
-	child := exec.Command(path, rest[3:]...)
-	child.Args[0] = rest[2]
-	return r.hold(lock, child)
+	r.path = path
+	return nil
 }
 
-// acquire waits for the lock as told by -wait.
-func (r *runner) acquire(ctx context.Context, client *redlock.Client, name string) (redlock.Lock, error) {
-	wait, err := time.ParseDuration(r.wait)
-	switch {
-	case r.wait == "forever":
-	case err != nil || wait < 0:
-		return redlock.Lock{}, usage("-wait is %q, want a duration such as 30s, 0 or forever", r.wait)
-	case wait == 0:
-		lock, err := client.TryAcquire(ctx, name, r.ttl)
-		return lock, statusOf(err)
-	default:
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, wait)
-		defer cancel()
+func run(_ context.Context, env *environment, args []string) error {
+	r, err := newRunner(env, args)
+	if err != nil {
+		return err
 	}
-	asked := make(chan os.Signal, 1)
-	signal.Notify(asked, os.Interrupt)
-	defer signal.Stop(asked)
-	lock, err := client.Acquire(ctx, name, r.ttl)
-	if errors.Is(err, context.Canceled) {
-		ended := syscall.SIGTERM
-		if len(asked) > 0 {
-			ended = syscall.SIGINT
+	return r.runs(args)
+}
+
+// acquire takes the lock, as told by -wait, -n and the names.
+func (r *runner) acquire(ctx context.Context, client *redlock.Client) (redlock.Lock, error) {
+	once := false
+	if wait, err := time.ParseDuration(r.wait); err == nil { // and not forever
+		once = wait == 0
+		if !once {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, wait)
+			defer cancel()
 		}
-		return lock, &exit{128 + int(ended), err}
 	}
-	return lock, statusOf(err)
+	switch {
+	case r.permits > 1 && once:
+		return client.TryAcquireAny(ctx, r.ttl, redlock.Permits(r.names[0], r.permits)...)
+	case r.permits > 1:
+		return client.AcquireAny(ctx, r.ttl, redlock.Permits(r.names[0], r.permits)...)
+	case len(r.names) > 1 && once:
+		return client.TryAcquireAll(ctx, r.ttl, r.names...)
+	case len(r.names) > 1:
+		return client.AcquireAll(ctx, r.ttl, r.names...)
+	case once:
+		return client.TryAcquire(ctx, r.names[0], r.ttl)
+	}
+	return client.Acquire(ctx, r.names[0], r.ttl)
 }
 
-// hold runs the program while the lock is held, and releases the lock after its end.
-func (r *runner) hold(lock redlock.Lock, child *exec.Cmd) error {
-	kept, stop := lock.KeepAlive(context.Background())
-	defer stop()
-	child.Stdin, child.Stdout, child.Stderr = r.env.in, r.env.out, r.env.err
-	child.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "REDLOCK_") })
-	child.Env = append(child.Env,
+// refused is the exit of a run that has no lock.
+func (r *runner) refused(err error) error {
+	if !errors.Is(err, redlock.ErrTaken) {
+		return statusOf(err)
+	}
+	if r.quiet {
+		err = nil
+	}
+	return &exit{r.statusTaken, err}
+}
+
+// environ is the environment of the program.
+func (r *runner) environ(lock redlock.Lock) []string {
+	vars := slices.DeleteFunc(slices.Clone(r.settings.env.environ()), func(v string) bool { return strings.HasPrefix(v, "REDLOCK_") })
+	return append(vars,
 		"REDLOCK_KEY="+lock.Key(), "REDLOCK_TOKEN="+lock.Token(), "REDLOCK_FENCE="+strconv.FormatUint(lock.Fence(), 10),
 		"REDLOCK_UNTIL="+strconv.FormatInt(time.Now().Add(lock.Remaining()).UnixMilli(), 10))
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, forwarded...)
-	defer signal.Stop(signals)
-	group, err := start(child, r.killAfter/2)
-	if err != nil {
-		release(lock)
-		return &exit{126, err}
-	}
-	lost := r.supervise(lock, kept, group, signals)
-	group.close()
-	if lost != nil {
-		return &exit{exitLost, fmt.Errorf("the lock was lost: %w", lost)}
-	}
-	release(lock)
-	status := child.ProcessState.ExitCode()
-	if s, ok := child.ProcessState.Sys().(syscall.WaitStatus); ok && s.Signaled() {
-		status = 128 + int(s.Signal())
-	}
-	if status != 0 {
-		return &exit{status, nil}
-	}
-	return nil
 }
 
 // release releases the lock within a moment: its TTL ends it anyway.
@@ -157,60 +191,3 @@ func release(lock redlock.Lock) {
 	defer cancel()
 	_ = lock.Release(ctx)
 }
-
-// supervise passes signals on until the group has ended, and ends it before the lock does. After the
-// program's end, its remaining processes get SIGTERM, and SIGKILL after -kill-after. supervise returns
-// why the lock was lost, or nil.
-func (r *runner) supervise(lock redlock.Lock, kept context.Context, group *group, signals <-chan os.Signal) (lost error) {
-	look := time.NewTimer(0) // a look at the time left: the clock of a timer stands still while the machine is suspended
-	defer look.Stop()
-	var killAt time.Time // for remaining processes of the program
-	for ended := group.ended; ; {
-		select {
-		case <-ended:
-			ended = nil
-		case s := <-signals:
-			group.signal(s)
-			continue
-		case <-kept.Done():
-		case <-look.C:
-		}
-		if ended == nil {
-			switch isOver := !killAt.IsZero() && time.Now().After(killAt); {
-			case lost != nil || isOver || !group.hasOthers():
-				return lost
-			case killAt.IsZero() && !r.waitChildren:
-				group.signal(syscall.SIGTERM)
-				killAt = time.Now().Add(r.killAfter)
-			}
-		}
-		left := lock.Remaining()
-		switch {
-		case lost == nil && (kept.Err() != nil || left <= r.killAfter):
-			if lost = context.Cause(kept); lost == nil {
-				lost = fmt.Errorf("too few nodes have answered, and %v are left: %w", left.Round(time.Millisecond), redlock.ErrNoQuorum)
-			}
-			grace := min(r.killAfter, left)
-			if errors.Is(lost, redlock.ErrNotHeld) {
-				grace = r.killAfter // it was deleted: the program may clean up, as after a kill by hand
-			}
-			group.hurry()
-			group.signal(syscall.SIGTERM)
-			kept = context.Background()
-			look.Reset(grace)
-		case lost != nil:
-			group.signal(os.Kill)
-			look.Reset(time.Second)
-		case ended == nil:
-			look.Reset(childPause)
-		default:
-			look.Reset(min(left-r.killAfter, lookPause) + time.Millisecond)
-		}
-	}
-}
-
-// lookPause bounds the pause between two looks at the time left of the lock.
-const lookPause = 100 * time.Millisecond
-
-// childPause is the pause between two looks for remaining processes.
-const childPause = 20 * time.Millisecond

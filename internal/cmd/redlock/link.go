@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// link is the keeper's end of the two pipes between it and the job. The job closes its end when it ends, also
+// by SIGKILL. A nil link leads nowhere: there is one process.
+type link struct {
+	in  *bufio.Reader
+	out io.Writer
+}
+
+func newLink(in io.Reader, out io.Writer) *link { return &link{bufio.NewReader(in), out} }
+
+// arguments are the first that the job sends: those of redlock run. They may be long, and hold any bytes but 0.
+func (l *link) arguments() ([]string, error) {
+	head, err := l.in.ReadString('\n')
+	if err != nil {
+		return nil, err
+	}
+	size, err := strconv.Atoi(strings.TrimSuffix(head, "\n"))
+	if err != nil {
+		return nil, err
+	}
+	text := make([]byte, size)
+	_, err = io.ReadFull(l.in, text)
+	return strings.Split(string(text), "\x00"), err
+}
+
+// sendArguments is the other end of arguments.
+func sendArguments(w io.Writer, args []string) error {
+	text := strings.Join(args, "\x00")
+	_, err := fmt.Fprintf(w, "%d\n%s", len(text), text)
+	return err
+}
+
+// listen passes on the numbers of signals that the job has got, until the job ends.
+func (l *link) listen(got chan<- syscall.Signal, jobEnded chan<- struct{}) {
+	defer close(jobEnded)
+	for {
+		number, err := l.in.ReadByte()
+		if err != nil {
+			return
+		}
+		got <- syscall.Signal(number)
+	}
+}
+
+// What the keeper reports: the lock is held for a time, the program is being ended within a time, the run is over.
+// The job ends the program where the time has passed and it has heard nothing else.
+const (
+	newsHeld   = "held"
+	newsEnding = "ending"
+	newsOver   = "over"
+)
+
+// news is a report of the keeper.
+type news struct {
+	kind   string
+	left   time.Duration  // held, ending
+	status int            // over: the exit status
+	signal syscall.Signal // over: the signal to end by, or 0
+}
+
+func (l *link) report(n news) {
+	if l != nil {
+		_, _ = fmt.Fprintln(l.out, n.kind, int64(n.left), n.status, int(n.signal))
+	}
+}
+
+// readNews reads the reports of a keeper until it ends.
+func readNews(r io.Reader, heard chan<- news) {
+	defer close(heard)
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		var n news
+		if _, err := fmt.Sscan(lines.Text(), &n.kind, (*int64)(&n.left), &n.status, (*int)(&n.signal)); err == nil {
+			heard <- n
+		}
+	}
+}

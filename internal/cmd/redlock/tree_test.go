@@ -1,0 +1,234 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// wild is a program of the shell whose processes go everywhere and ignore what ends others: in its group, in a session of its own,
+// by two forks, in the group of timeout. Each notes its PID in a file, and the program notes those that work there
+// already.
+const wild = `
+trap "" TERM HUP INT
+for pid in $(cat $FILE); do
+  [ -e /proc/$pid ] && ! grep -q "^State:.Z" /proc/$pid/status 2>/dev/null && [ -e /proc/$pid ] && echo "$pid is at work beside $$" >>$FILE.overlaps
+done
+echo $$ >>$FILE
+echo $$ >$OWN
+work='trap "" TERM HUP INT; echo $$ >>$FILE; : >$FILE.$$; while :; do sleep 0.05; done'
+sh -c "$work" &
+setsid sh -c "$work" &
+(setsid sh -c "$work" &)
+timeout 1000 sh -c "$work" &
+while :; do sleep 0.05; done
+`
+
+// wildRun is a run of a wild program.
+type wildRun struct {
+	*exec.Cmd
+	file string // the PIDs of all runs with the key
+	own  string // the PID of its program
+}
+
+// startWild starts a run of a wild program.
+func startWild(t testing.TB, servers []*fakeredis.Server, file string, settings ...string) *wildRun {
+	binary, err := os.Executable()
+	assert.NoError(t, err)
+	args := append(append([]string{"run", "-node-timeout", "5s"}, settings...), filepath.Base(file), "--", "sh", "-c", wild)
+	r := &wildRun{exec.Command(binary, args...), file, file + ".own" + strconv.FormatUint(rand.Uint64(), 36)}
+	r.Env = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers), "FILE="+file, "OWN="+r.own)
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND, 0o600)
+	assert.NoError(t, err)
+	f.Close()
+	assert.NoError(t, r.Start())
+	return r
+}
+
+// pids are the processes that the programs of a file have had.
+func pids(file string) (all []int) {
+	text, _ := os.ReadFile(file)
+	for word := range strings.FieldsSeq(string(text)) {
+		if pid, err := strconv.Atoi(word); err == nil {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+func alive(file string) (n int) {
+	for _, pid := range pids(file) {
+		if isRunning(pid) {
+			n++
+		}
+	}
+	return n
+}
+
+// keeper is the second process of a run, 0 if there is none.
+func (r *wildRun) keeper() int {
+	for _, pid := range children(r.Process.Pid) {
+		return pid
+	}
+	return 0
+}
+
+// TestTreeEnds: all that a program has started ends before its lock does, wherever it went.
+func TestTreeEnds(t *testing.T) {
+	t.Parallel()
+	servers := cluster.Start(t, 3)
+	remove := func(t *testing.T, r *wildRun) { expect(t, servers, exitOK, "break -yes "+filepath.Base(r.file)) }
+	for name, c := range map[string]struct {
+		act       func(t *testing.T, r *wildRun)
+		want      int
+		isDeleted bool // the lock, so that it is over before they end
+	}{
+		"program-killed": {act: func(_ *testing.T, r *wildRun) { _ = syscall.Kill(pids(r.file)[0], syscall.SIGKILL) }, want: 128 + 9},
+		"redlock-killed": {act: func(_ *testing.T, r *wildRun) { _ = r.Process.Kill() }, want: 128 + 9},
+		"keeper-killed":  {act: func(_ *testing.T, r *wildRun) { _ = syscall.Kill(r.keeper(), syscall.SIGKILL) }, want: exitLost},
+		"keeper-stopped": {act: func(_ *testing.T, r *wildRun) { _ = syscall.Kill(r.keeper(), syscall.SIGSTOP) }, want: exitLost},
+		"redlock-stopped": {isDeleted: true, want: exitLost, act: func(t *testing.T, r *wildRun) {
+			require.NoError(t, r.Process.Signal(syscall.SIGSTOP))
+			remove(t, r)
+		}},
+		"lock-deleted": {isDeleted: true, want: exitLost, act: remove},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := startWild(t, servers, filepath.Join(t.TempDir(), name), "-ttl", "4s", "-kill-after", "500ms")
+			testkit.Await(t, "it works", func() bool { return len(pids(r.file)) == 5 })
+			require.Equal(t, 3, holders(servers, name))
+			c.act(t, r)
+			testkit.Await(t, "they end", func() bool {
+				isOver := holders(servers, name) < 2 // before the look at the processes
+				n := alive(r.file)
+				require.False(t, isOver && n > 0 && !c.isDeleted, "they work beside the next holder")
+				return n == 0
+			})
+			testkit.Within(t, testkit.Patience, "redlock", func() { _ = r.Wait() })
+			require.Equal(t, c.want, statusOfShell(r.Cmd))
+		})
+	}
+}
+
+// TestTreeIsForeign: a process that this user cannot signal is reported, and the run goes on until it ends.
+func TestTreeIsForeign(t *testing.T) {
+	t.Parallel()
+	path, err := exec.LookPath("setpriv")
+	if err != nil || os.Getuid() != 0 {
+		lacks(t, errors.Join(err, errors.New("only root starts programs of others")))
+	}
+	servers := cluster.Start(t, 3)
+	file := filepath.Join(t.TempDir(), "pid")
+	var errs testkit.LogSink
+	// Root without its privilege to signal all.
+	cmd := exec.Command(path, "--bounding-set", "-kill", self(t), "run", "-ttl", "5s", "-node-timeout", "10s", "job", "--",
+		"sh", "-c", `setpriv --reuid 65534 --clear-groups sleep 1000 & echo $! >`+file+`; wait`)
+	cmd.Env, cmd.Stderr = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers)), &errs
+	require.NoError(t, cmd.Start())
+	testkit.Await(t, "another user runs", func() bool {
+		for _, pid := range pids(file) {
+			info, err := os.Stat("/proc/" + strconv.Itoa(pid))
+			return err == nil && info.Sys().(*syscall.Stat_t).Uid == 65534
+		}
+		return false
+	})
+	other := pids(file)[0]
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	testkit.Await(t, "the report", func() bool {
+		return strings.Contains(errs.String(), "process "+strconv.Itoa(other)+" belongs to another user")
+	})
+	require.True(t, isRunning(other))
+	require.Equal(t, 3, holders(servers, "job"), "the lock is kept: it still runs")
+	require.NoError(t, syscall.Kill(other, syscall.SIGKILL))
+	_ = cmd.Wait()
+	require.Equal(t, 128+15, statusOfShell(cmd))
+	require.Equal(t, 1, strings.Count(errs.String(), "belongs to another user"))
+	testkit.Await(t, "it is released", func() bool { return holders(servers, "job") == 0 })
+}
+
+// TestSignalsAreNotLost: SIGTERM and SIGINT at any moment end the run by this signal, before the program or with it.
+func TestSignalsAreNotLost(t *testing.T) {
+	t.Parallel()
+	servers := cluster.Start(t, 3)
+	runs := 30
+	if testkit.Long() {
+		runs = 1000
+	}
+	for i := range runs {
+		s := []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}[i%2]
+		key := "job" + strconv.Itoa(i)
+		cmd := exec.Command(self(t), "run", "-ttl", "20s", "-node-timeout", "10s", key, "--", "sleep", "1000")
+		cmd.Env = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers))
+		require.NoError(t, cmd.Start())
+		time.Sleep(time.Duration(i/2%30) * time.Millisecond)
+		require.NoError(t, cmd.Process.Signal(s))
+		testkit.Within(t, testkit.Patience, key, func() { _ = cmd.Wait() })
+		require.Equal(t, 128+int(s), statusOfShell(cmd), "after %d ms", i/2%30)
+		testkit.Await(t, "it is released", func() bool { return holders(servers, key) == 0 })
+	}
+}
+
+// TestNoTwoAreAtWork: in many runs under a few keys, one after the other, processes of redlock are ended, stopped and hung
+// up at random. No program finds one of another run at work.
+func TestNoTwoAreAtWork(t *testing.T) {
+	t.Parallel()
+	servers := cluster.Start(t, 3)
+	keys, runs := 2, 2
+	if testkit.Long() {
+		keys, runs = 5, 100
+	}
+	dir := t.TempDir()
+	var all sync.WaitGroup
+	for k := range keys {
+		all.Go(func() {
+			file := filepath.Join(dir, "wild"+strconv.Itoa(k))
+			var stopped sync.WaitGroup
+			for range runs {
+				r := startWild(t, servers, file, "-ttl", "2s", "-kill-after", "300ms", "-wait", "forever")
+				testkit.Await(t, "it works", func() bool { return len(pids(r.own)) > 0 })
+				time.Sleep(rand.N(20 * time.Millisecond))
+				program := pids(r.own)[0]
+				of := []int{r.Process.Pid, r.keeper(), program}[rand.N(3)]
+				s := []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGSTOP, syscall.SIGHUP}[rand.N(4)]
+				if of != 0 {
+					_ = syscall.Kill(of, s)
+				}
+				stopped.Go(func() {
+					time.Sleep(rand.N(3 * time.Second))
+					if s == syscall.SIGSTOP {
+						_ = syscall.Kill(of, syscall.SIGCONT)
+					}
+					_ = syscall.Kill(program, syscall.SIGKILL) // it ignores the rest
+					_ = r.Wait()
+				})
+			}
+			stopped.Wait()
+			testkit.Await(t, "all end", func() bool { return alive(file) == 0 })
+		})
+	}
+	all.Wait()
+	overlaps, err := filepath.Glob(filepath.Join(dir, "*.overlaps"))
+	require.NoError(t, err)
+	for _, file := range overlaps {
+		text, _ := os.ReadFile(file)
+		t.Errorf("two at work at once: %s", text)
+	}
+}
