@@ -19,6 +19,7 @@ type Fleet interface {
 	Quarantined() quorum.Set
 	Away() quorum.Set
 	Fault(node int) error
+	Want()
 	NoteTTL(d time.Duration)
 	Send(b *fleet.Batch)
 	SendTo(node int, b *fleet.Batch)

@@ -57,6 +57,7 @@ func (l *rounds) send(first *Op, n int) (deferred int) {
 // fail decides an acquire sent to no node.
 func (l *rounds) fail(op *Op, nonvoters quorum.Set) {
 	l.nodes.pulse.see(maxTimeout) // it looks after callbacks, too
+	l.nodes.Want()
 	op.Tally.Reset(l.nodes.quorum)
 	for node := range (nonvoters & l.nodes.quorum.Nodes()).All() {
 		err := l.nodes.Fault(node)

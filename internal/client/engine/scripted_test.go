@@ -113,6 +113,7 @@ func (p *scriptedFleet) Fault(node int) error {
 
 func (p *scriptedFleet) Quarantined() quorum.Set { return p.quarantined }
 func (p *scriptedFleet) Away() quorum.Set        { return p.down }
+func (p *scriptedFleet) Want()                   {}
 
 func (p *scriptedFleet) Forms() (ds []fleet.Form) {
 	for _, d := range p.speaks {
@@ -297,6 +298,7 @@ func (plain) SetForm(int, fleet.Form) {}
 func (plain) Wake()                   {}
 func (plain) Quarantined() quorum.Set { return 0 }
 func (plain) Away() quorum.Set        { return 0 }
+func (plain) Want()                   {}
 func (plain) Fault(int) error         { return nil }
 func (plain) NoteTTL(time.Duration)   {}
 

@@ -71,24 +71,24 @@ func TestNoDialStorm(t *testing.T) {
 	}
 }
 
-// A connection that was of use, or that merely grew old, starts from the
-// shortest pause again.
-func TestBackoffForgets(t *testing.T) {
+// TestYoungDeaths: a connection that has lived is replaced at once. One that dies young counts as a failed dial, though
+// it has worked, and so do all such in a row.
+func TestYoungDeaths(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpFleet(t, portable, 1)
 		next := func() int {
 			r.wires[0].Cut()
 			r.lose(0)
 			r.up()
-			return r.nodes[0].attempt
+			return r.nodes[0].young
 		}
 		assert.Equal(t, 1, next())
-		assert.Equal(t, 2, next())
-		assert.Equal(t, 3, next())
 		r.works()
-		assert.Equal(t, 1, next())
 		assert.Equal(t, 2, next())
-		r.clock.Advance(maxBackoff + 1)
+		r.clock.Advance(youth - 1)
+		assert.Equal(t, 3, next())
+		r.clock.Advance(youth)
+		assert.Equal(t, 0, next())
 		assert.Equal(t, 1, next())
 	})
 }

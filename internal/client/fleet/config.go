@@ -26,11 +26,6 @@ const (
 	// memory is taken by a node that is slow with these, and answers steadily.
 	defaultMaxInFlightBytes = DefaultMaxInFlight * 4 << 10
 
-	minBackoff = 20 * time.Millisecond
-	maxBackoff = 2 * time.Second
-
-	// permanentPause is the shortest pause after a permanent error.
-	permanentPause = time.Second
 	// overrun is how long a Dialer is waited for after its context's end.
 	overrun = time.Second
 )

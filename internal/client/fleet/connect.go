@@ -17,6 +17,8 @@ import (
 const (
 	// addressDelay is from the first packet to one address of a name to that to the next, as RFC 8305 recommends.
 	addressDelay = 250 * time.Millisecond
+	// mostTries bounds the tries of one dial under way at once beyond one of each address.
+	mostTries = 4
 	// maxAddresses bounds the addresses of a name that are tried.
 	maxAddresses = 16
 	// CredentialsTimeout is how long Config.Credentials has. DialTimeout does not count this time.
@@ -41,6 +43,9 @@ type login struct{ user, password string }
 // Any answer of a server ends the dial: the other addresses lead to the same server. So a wrong password is
 // tried once.
 //
+// While a caller is in want of a quorum, a silent address is tried again each 250 ms, beside the try before: where the
+// first packet is lost the system sends another one only after a second.
+//
 // RESP2 is remembered until the server is out of reach or the connection is lost: a newer version may have replaced
 // it then.
 func (d *dialer) connect() (net.Conn, identity, error) {
@@ -55,29 +60,40 @@ func (d *dialer) connect() (net.Conn, identity, error) {
 	ended := make(chan *try)
 	next := time.NewTimer(0)
 	defer next.Stop()
-	var failed []*try
-	for begun := 0; len(failed) < len(addresses); {
+	var failed []*try // at least one at each address
+	for begun, under := 0, 0; len(failed) < len(addresses); {
 		select {
 		case <-next.C:
-			if begun < len(addresses) {
-				t := &try{dialer: d, host: addresses[begun], old: d.old, left: d.fleet.cfg.DialTimeout}
-				begun++
-				d.fleet.dials.Go(func() { t.run(ctx, ended) })
-				next.Reset(addressDelay)
+			next.Reset(addressDelay)
+			again := begun >= len(addresses)
+			if again && (under >= mostTries || !d.isWanted()) {
+				break
 			}
+			t := &try{dialer: d, host: addresses[begun%len(addresses)], again: again, old: d.old, left: d.fleet.cfg.DialTimeout}
+			begun, under = begun+1, under+1
+			d.fleet.dials.Go(func() { t.run(ctx, ended) })
 		case t := <-ended:
 			if t.err == nil || t.answered {
 				d.old = t.old
 				return t.nc, t.id, t.err
 			}
-			failed = append(failed, t)
-			next.Reset(0)
+			if under--; !t.again {
+				failed = append(failed, t)
+				if begun < len(addresses) {
+					next.Reset(0)
+				}
+			}
 		case <-ctx.Done():
 			return nil, identity{}, ctx.Err()
 		}
 	}
 	d.old = false
 	return nil, identity{}, errorOf(failed)
+}
+
+func (d *dialer) isWanted() bool {
+	is, _ := d.fleet.wanted()
+	return is
 }
 
 // errorOf is the error of a dial without an answer. Where the addresses of a name have failed for several reasons it

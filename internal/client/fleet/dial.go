@@ -11,7 +11,7 @@ import (
 )
 
 // dial is the goroutine of one dialer: it tries until it has a working connection or the fleet is closed. A node that
-// is down has exactly one. Attempt 0 is the node's first, and the only one without a pause before it.
+// is down has exactly one. Attempt 0 has no pause before it: it is the node's first, or the connection before has lived.
 func (f *Fleet) dial(index, attempt int) {
 	n := f.nodes[index]
 	d := dialer{fleet: f, addr: f.cfg.Addresses[index]}
@@ -19,33 +19,33 @@ func (f *Fleet) dial(index, attempt int) {
 	cause := n.cause
 	f.lock.Unlock()
 	var known classes
-	known.isNew(cause) // the owner knows it, and the one of attempt 0
-	for ; ; attempt++ {
-		if attempt > 0 && !f.pause(f.backoff(attempt, cause)) {
+	known.isNew(cause) // the owner knows it, and the one of the node's first dial
+	for took := time.Duration(0); ; attempt++ {
+		if attempt > 0 && !f.pause(attempt, cause, took) {
 			return
 		}
+		began := time.Now()
 		nc, id, err := d.connect()
+		took = time.Since(began)
 		f.lock.Lock()
 		before := n.id
 		var several bool
 		if err == nil {
-			err = f.adopt(n, nc, id, attempt)
+			err = f.adopt(n, nc, id)
 			several = err == nil && n.leadsToSeveral(before.runID)
 		}
 		closed := f.closed
 		if err != nil && !closed {
 			n.cause = n.unsent("dial", f.causeOf(err))
 			isNew := known.isNew(n.cause)
-			switch {
-			case attempt == 0 && f.cfg.OnDown != nil:
+			switch isFirst := f.first.dialing.Has(index); {
+			case isFirst && f.cfg.OnDown != nil:
 				f.cfg.OnDown(index)
-			case attempt > 0 && isNew && f.cfg.OnStays != nil:
+			case !isFirst && isNew && f.cfg.OnStays != nil:
 				f.cfg.OnStays(index)
 			}
 		}
-		if attempt == 0 {
-			f.first.ended(index)
-		}
+		f.first.ended(index)
 		cause = n.cause
 		f.lock.Unlock()
 		if err == nil {
@@ -80,7 +80,7 @@ func (f *Fleet) warn(n *node, id, before identity, several bool) {
 
 // adopt brings a new connection in. It owns nc, also when it fails. The lock is
 // held.
-func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
+func (f *Fleet) adopt(n *node, nc net.Conn, id identity) error {
 	err := f.mayAdopt(n, id)
 	if err != nil {
 		hangUp(&f.dials, nc, false)
@@ -92,7 +92,7 @@ func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
 		return err
 	}
 	f.checkRestart(n, id)
-	n.up(s, id, attempt)
+	n.up(s, id)
 	f.enlist()
 	if f.cfg.OnUp != nil {
 		f.cfg.OnUp(n.index)
@@ -148,24 +148,4 @@ func (f *Fleet) mayAdopt(n *node, id identity) error {
 		return fmt.Errorf("%w, %s", conn.ErrSameServer, other)
 	}
 	return nil
-}
-
-// backoff is the pause before an attempt, counted from 1: full jitter over an exponential, so the many clients of a
-// lost node do not return together. cause is the error of the connection or the attempt before.
-func (f *Fleet) backoff(attempt int, cause error) time.Duration {
-	if permanent(cause) { // a shorter pause would fill the server's log
-		return f.cfg.permanentPause + time.Duration(f.cfg.Rand()*float64(2*f.cfg.permanentPause))
-	}
-	ceiling := min(minBackoff<<min(attempt-1, 10), maxBackoff)
-	return max(time.Duration(f.cfg.Rand()*float64(ceiling)), time.Millisecond)
-}
-
-// pause waits for d. It returns false once the fleet is closed.
-func (f *Fleet) pause(d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-f.ctx.Done():
-		return false
-	}
 }

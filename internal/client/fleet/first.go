@@ -20,8 +20,11 @@ func (f *first) begin(n int) {
 	f.dialing, f.changed = quorum.First(n), make(chan struct{})
 }
 
-// ended notes the end of a node's first dial.
+// ended notes the end of a node's dial.
 func (f *first) ended(node int) {
+	if !f.dialing.Has(node) {
+		return
+	}
 	f.last = time.Now()
 	f.dialing.Remove(node)
 	close(f.changed)

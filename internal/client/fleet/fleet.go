@@ -29,6 +29,7 @@ type Fleet struct {
 	cancel context.CancelFunc
 	dials  sync.WaitGroup
 	first  first
+	want   want
 }
 
 // New prepares a fleet and starts to dial its nodes in the background. lock is
@@ -52,6 +53,7 @@ func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 	}
 	f.enlist()
 	f.first.begin(len(f.nodes))
+	f.want.news = make(chan struct{})
 	for i := range f.nodes {
 		f.dials.Go(func() { f.dial(i, 0) })
 	}
@@ -140,8 +142,7 @@ func (f *Fleet) reap() {
 			}
 			n.down(n.fault)
 			again = true
-			if !f.closed {
-				attempt := n.redial()
+			if attempt := n.young; !f.closed {
 				f.dials.Go(func() { f.dial(i, attempt) })
 			}
 		}

@@ -43,9 +43,8 @@ type node struct {
 	until clock.Instant // it has no vote before
 	unmet bool          // why: it was met for the first time
 
-	attempt int           // the number of the dial of sock
-	since   clock.Instant // when
-	proven  bool          // sock has given a good reply
+	since   clock.Instant // of sock
+	young   int           // connections in a row that have died young
 	history history       // over all connections
 
 	owed     inflight
@@ -72,13 +71,13 @@ func (n *node) unsent(op string, err error) *notSent {
 }
 
 // up begins a connection's life.
-func (n *node) up(s sock, id identity, attempt int) {
+func (n *node) up(s sock, id identity) {
 	if n.in == nil {
 		n.in = make([]byte, readBuffer)
 	}
 	n.sock, n.id, n.form, n.fault = s, id, id.form, nil
 	n.server = strings.TrimSpace(id.product + " " + id.version)
-	n.attempt, n.since, n.proven = attempt, n.fleet.cfg.Clock.Now(), false
+	n.since = n.fleet.cfg.Clock.Now()
 	n.history.connects++
 	n.owed = inflight{ring: n.owed.ring}
 	n.opening = nil
@@ -103,18 +102,13 @@ func (n *node) leadsToSeveral(last string) (news bool) {
 	return news
 }
 
-// redial is the number of the dial after this connection. A connection without a good reply counts as a failed
-// attempt: otherwise a server that completes the handshake and hangs up would be dialed without a pause. A connection
-// of more than maxBackoff does not count as one.
-func (n *node) redial() int {
-	if n.proven || n.fleet.cfg.Clock.Now().Sub(n.since) > maxBackoff {
-		return 1
-	}
-	return n.attempt + 1
-}
-
-// down ends it, and fails what it still owes.
+// down ends it, and fails what it still owes. A connection that dies young counts as a failed dial, however well it
+// has worked: or one that is cut off again and again would be dialed as often, without a pause. One that has lived is
+// replaced at once.
 func (n *node) down(err error) {
+	if n.young++; n.fleet.cfg.Clock.Now().Sub(n.since) >= youth {
+		n.young = 0
+	}
 	n.sock.close(n.owed.len > 0)
 	n.fleet.cfg.Servers.leave(n.id.runID)
 	n.sock, n.fault, n.opening = nil, nil, nil
@@ -267,11 +261,8 @@ func (n *node) replied(b *Batch, count int, now clock.Instant, usual bool) {
 	i, last := n.owed.replied(count)
 	if usual {
 		b.Counter.AsUsual(n.index, i, count)
-		n.proven = true
 	} else if err := b.Owner.Reply(n.index, i, &n.value); err != nil {
 		n.fault = err
-	} else {
-		n.proven = true
 	}
 	if last {
 		if b == n.opening {

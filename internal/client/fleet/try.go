@@ -15,9 +15,10 @@ import (
 // try is one attempt to connect to one address of a node, from the first packet to the last greeting.
 type try struct {
 	*dialer
-	host string        // the address
-	old  bool          // greet in RESP2
-	left time.Duration // of DialTimeout
+	host  string        // the address
+	again bool          // beside an earlier try
+	old   bool          // greet in RESP2
+	left  time.Duration // of DialTimeout
 
 	nc       net.Conn
 	id       identity

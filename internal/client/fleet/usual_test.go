@@ -43,7 +43,7 @@ func TestUsualReplies(t *testing.T) {
 		twice := stream + usual // another batch behind it
 		for cut := range len(twice) {
 			n := newNode(&Fleet{cfg: Config{}.withDefaults()}, 0, conn.Address{})
-			n.up(nil, identity{}, 0)
+			n.up(nil, identity{})
 			var batches []*counting
 			for range 2 {
 				c := new(counting)
@@ -80,7 +80,7 @@ func replied(got string) string {
 func TestPartsAreNoProgress(t *testing.T) {
 	for usual, reply := range map[string]string{"+OK\r\n": "+OK\r\n", ":1\r\n": "$3\r\nabc\r\n"} {
 		n := newNode(&Fleet{cfg: Config{}.withDefaults()}, 0, conn.Address{})
-		n.up(nil, identity{}, 0)
+		n.up(nil, identity{})
 		c := new(counting)
 		n.owed.push(&Batch{Buf: []byte("x"), Replies: 1, Owner: c, Usual: []byte(usual), Counter: c, waiting: 1})
 		n.owed.sent(1)
@@ -97,7 +97,7 @@ func TestPartsAreNoProgress(t *testing.T) {
 // TestLongKeysCutOffNoNode: it may owe nearly as many replies as with short keys.
 func TestLongKeysCutOffNoNode(t *testing.T) {
 	n := newNode(&Fleet{cfg: Config{}.withDefaults()}, 0, conn.Address{})
-	n.up(nil, identity{}, 0)
+	n.up(nil, identity{})
 	b := &Batch{Buf: make([]byte, 4<<10+100), Replies: 1}
 	for !n.isBehind(b) {
 		n.owed.push(b)

@@ -67,6 +67,7 @@ func New(cfg Config) (*Group, error) {
 		NoHandOver: cfg.NoHandOver, Logger: cfg.Logger, Ending: g.ending,
 		Ring: cfg.Ring, Release: func(h holding.Hold) { Handle{group: g, hold: h}.ReleaseAsync() },
 	})
+	g.regained = g.lines.Regained
 	g.keeper = holding.NewKeeper(holding.Config{
 		Home: g, Clock: g.clock, Tail: cfg.tail,
 		Ring: cfg.Ring, Gone: g.freed, OnAttempt: cfg.OnAttempt, OnLockLost: cfg.OnLockLost,
@@ -84,7 +85,7 @@ func New(cfg Config) (*Group, error) {
 
 // Turns is what the client's housekeeper does for the group.
 func (g *Group) Turns() []func() time.Duration {
-	return []func() time.Duration{g.keeper.Turn, g.lines.Turn, g.fence.Turn}
+	return []func() time.Duration{g.keeper.Turn, g.lines.Turn, g.fence.Turn, g.Turn}
 }
 
 // Engine implements holding.Site.

@@ -1,10 +1,12 @@
 package group
 
 import (
+	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/base/metrics"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/fence"
@@ -24,11 +26,17 @@ type Nodes struct {
 	fleet       *fleet.Fleet
 	readiness   readiness
 	quarantines []atomic.Pointer[quarantine] // the last of each node
+	news        []news                       // of each node, for the log
+	turn        atomic.Int64                 // a clock.Instant: when Turn has something to do
+	voting      bool                         // a quorum has its vote
+	unready     bool                         // the log says that no lock can be acquired
+	regained    func()                       // called when a quorum has its vote again
 }
 
 // newNodes returns nodes, to be completed by Connect.
 func newNodes(cfg *Config, addresses []conn.Address) *Nodes {
-	n := &Nodes{cfg: cfg, quarantines: make([]atomic.Pointer[quarantine], len(addresses))}
+	n := &Nodes{cfg: cfg, quarantines: make([]atomic.Pointer[quarantine], len(addresses)), news: make([]news, len(addresses))}
+	n.turn.Store(int64(clock.Never))
 	for _, a := range addresses {
 		n.names = append(n.names, a.String())
 	}
@@ -65,13 +73,6 @@ func (n *Nodes) Await() error {
 
 // AwaitAll waits until each node has answered or failed a first time, or done is closed.
 func (n *Nodes) AwaitAll(done <-chan struct{}) { n.fleet.AwaitFirst(done, nil) }
-
-// WarnUnready logs why no lock can be acquired yet, if so.
-func (n *Nodes) WarnUnready() {
-	if _, _, why := n.look(false); why != nil && why != engine.ErrClosed {
-		n.engine.Announce([]func(){func() { n.cfg.Logger.Warn("redlock: no lock can be acquired yet", "error", why) }})
-	}
-}
 
 // Len is the number of nodes.
 func (n *Nodes) Len() int { return len(n.names) }
@@ -120,32 +121,31 @@ func (n *Nodes) vote(i int, at *fleet.Node) (left time.Duration, why error) {
 	return left, why
 }
 
-// Up notes that a node came up, and reports whether it can push. The driver lock is held, so the log and the
-// hooks are called later.
+// Up notes that a node came up, and reports whether it can push. The driver lock is held.
 func (n *Nodes) Up(i int) (pushes bool) {
 	at := n.fleet.Node(i)
 	if n.fence != nil {
 		n.fence.Up(i, at.Connection, at.RunID)
 		n.fleet.SetForm(i, fleet.Form(command.Form(at.Form).ForNode(i)))
 	}
-	n.readiness.wake()
 	s := n.Node(i)
-	n.report(func() {
-		n.cfg.Logger.Info("redlock: node is up", "node", s.Addr, "server", s.Server, "releases by", s.Dialect)
-	}, n.cfg.OnNodeUp, s)
+	n.say(i, isUp, &s)
+	n.hook(n.cfg.OnNodeUp, s)
 	if at.Quarantined > 0 {
 		now := n.cfg.Clock.Now()
 		n.quarantines[i].Store(&quarantine{at.Unmet, at.Uptime, now, now.Add(at.Quarantined)})
-		n.reportQuarantine(s)
+		n.turnAt(now.Add(at.Quarantined))
+		n.withheld(i, &s)
 	}
+	n.readiness.wake()
+	n.review()
 	return at.Pushes
 }
 
-// reportQuarantine reports that a node has no vote for a time.
-func (n *Nodes) reportQuarantine(s metrics.Node) {
-	n.report(func() {
-		n.cfg.Logger.Warn("redlock: node may have forgotten locks, and has no vote yet: restart no other node before", "node", s.Addr, "for", s.NoVoteFor)
-	}, n.cfg.OnNodeQuarantined, s)
+// withheld reports that a node has no vote for a time.
+func (n *Nodes) withheld(i int, s *metrics.Node) {
+	n.say(i, noVote, s)
+	n.hook(n.cfg.OnNodeQuarantined, *s)
 }
 
 // Forgot notes that a node has lost its fencing tokens. For a restarted node Up has done so.
@@ -153,32 +153,64 @@ func (n *Nodes) Forgot(i int) {
 	n.engine.DriverLock().Lock()
 	defer n.engine.DriverLock().Unlock()
 	if n.fleet.Node(i).Quarantined == 0 {
-		n.reportQuarantine(n.Node(i))
+		s := n.Node(i)
+		n.withheld(i, &s)
+		n.review()
 	}
 }
 
-// Down notes that the connection of a node has ended, or that its first dial has failed. The
-// driver lock is held.
+// Voting notes that a node has its fenced vote back.
+func (n *Nodes) Voting() {
+	n.engine.DriverLock().Lock()
+	defer n.engine.DriverLock().Unlock()
+	n.readiness.wake()
+	n.review()
+}
+
+// Down notes that the connection of a node has ended, or that its first dial has failed. The driver lock is held.
 func (n *Nodes) Down(i int) {
 	s := n.Node(i)
-	n.report(func() {
-		n.cfg.Logger.Warn("redlock: node is down", "node", s.Addr, "error", s.Err)
-	}, n.cfg.OnNodeDown, s)
+	n.say(i, isDown, &s)
+	n.hook(n.cfg.OnNodeDown, s)
+	n.review()
 }
 
 // stays notes that a node still down fails for another reason. The driver lock is held.
 func (n *Nodes) stays(i int) {
 	s := n.Node(i)
-	n.report(func() {
-		n.cfg.Logger.Warn("redlock: node stays down", "node", s.Addr, "error", s.Err)
-	}, nil, s)
+	n.say(i, isDown, &s)
 }
 
-// report has the log and a hook called with the news of a node. They are two calls: a panic in one does not prevent
-// the other.
-func (n *Nodes) report(log func(), hook func(metrics.Node), s metrics.Node) {
-	n.engine.Notify(log)
-	if hook != nil {
-		n.engine.Notify(func() { hook(s) })
+// hook has a hook called with the news of a node, by the goroutine of callbacks.
+func (n *Nodes) hook(f func(metrics.Node), s metrics.Node) {
+	if f != nil {
+		n.engine.Notify(func() { f(s) })
+	}
+}
+
+// review looks at who can vote, after a change of that. The driver lock is held.
+func (n *Nodes) review() {
+	var votes quorum.Set
+	for i := range n.Len() {
+		at := n.fleet.Node(i)
+		if _, why := n.vote(i, &at); why != nil {
+			continue
+		}
+		if votes.Add(i); n.news[i].is == noVote {
+			s := n.Node(i)
+			n.say(i, isUp, &s)
+		}
+	}
+	had := n.voting
+	n.voting = n.cfg.members.Quorum.IsQuorum(votes)
+	if had || !n.voting {
+		return
+	}
+	if n.readiness.wake(); n.regained != nil {
+		n.regained()
+	}
+	if n.unready {
+		n.unready = false
+		n.log(slog.LevelWarn, "redlock: locks can be acquired now")
 	}
 }

@@ -22,15 +22,11 @@ func (r *readiness) wake() {
 	}
 }
 
-// Voting notes that a node has its fenced vote back.
-func (n *Nodes) Voting() {
-	n.engine.DriverLock().Lock()
-	defer n.engine.DriverLock().Unlock()
-	n.readiness.wake()
-}
-
 // leastWait is how long Ready waits at least before it looks at a quarantine again.
 const leastWait = 10 * time.Millisecond
+
+// mostWait is how long it waits at most before it says again that it wants a quorum.
+const mostWait = time.Second
 
 // Ready waits until a quorum of nodes, or with every all of them, is up and may vote, until ctx ends, or until the
 // client is closed. It is woken when a node comes up, and at the end of a quarantine. It reports whether it has waited.
@@ -66,7 +62,7 @@ func (n *Nodes) look(every bool) (changed <-chan struct{}, soonest time.Duration
 	}
 	lock := n.engine.DriverLock()
 	lock.Lock()
-	soonest = time.Hour
+	soonest = mostWait
 	for i := range n.Len() {
 		node := n.fleet.Node(i)
 		left, why := n.vote(i, &node)
@@ -80,6 +76,7 @@ func (n *Nodes) look(every bool) (changed <-chan struct{}, soonest time.Duration
 	}
 	ready := op.Tally.Verdict() == quorum.Pending && !(every && len(op.Failures) > 0)
 	if !ready {
+		n.fleet.Want()
 		if n.readiness.changed == nil {
 			n.readiness.changed = make(chan struct{})
 		}

@@ -33,6 +33,14 @@ func Digest(value []byte) string {
 	return hex.EncodeToString(sum[:4])
 }
 
+// Rounded is a duration as people read it: to a tenth of a second, or of a millisecond below a second.
+func Rounded(d time.Duration) time.Duration {
+	if d >= time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(100 * time.Microsecond)
+}
+
 // Lock shows a lock without its token.
 func Lock(key string, left time.Duration, digest string) string {
 	return fmt.Sprintf("lock %s, %v left, token digest %s", Quote(key), left, digest)

@@ -2,6 +2,7 @@ package waiting
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
@@ -16,20 +17,21 @@ import (
 // first that has to act and does not know it, having become the first in its sleep. It gives up unneeded places, and
 // forgets keys no longer contended.
 type sentry struct {
-	lines   *Lines
-	lost    quorum.SharedSet // nodes that may have pushed in vain
-	flushed quorum.SharedSet // nodes that have forgotten what they track, and were not looked after since
-	calm    clock.Instant    // when they are
-	mu      sync.Mutex       // taken last
-	vacant  []string         // keys of lines with a place in a queue, perhaps unneeded
-	owed    []stay           // places that nodes have not taken back
-	listens bool             // pushes are waited for
-	looked  clock.Instant    // when it looked last at all lines
-	due     clock.Instant    // when it asks next
-	nodes   quorum.Set       // from which lines await pushes
-	asked   [quorum.MaxNodes]*engine.Query
-	trips   trips
-	late    quorum.Set // nodes perhaps slow, all at first: they are asked again soon
+	lines    *Lines
+	lost     quorum.SharedSet // nodes that may have pushed in vain
+	flushed  quorum.SharedSet // nodes that have forgotten what they track, and were not looked after since
+	calm     clock.Instant    // when they are
+	regained atomic.Bool      // a quorum of nodes has its vote again: those who wait ask at once
+	mu       sync.Mutex       // taken last
+	vacant   []string         // keys of lines with a place in a queue, perhaps unneeded
+	owed     []stay           // places that nodes have not taken back
+	listens  bool             // pushes are waited for
+	looked   clock.Instant    // when it looked last at all lines
+	due      clock.Instant    // when it asks next
+	nodes    quorum.Set       // from which lines await pushes
+	asked    [quorum.MaxNodes]*engine.Query
+	trips    trips
+	late     quorum.Set // nodes perhaps slow, all at first: they are asked again soon
 }
 
 const (
@@ -89,9 +91,12 @@ func (l *Lines) Turn() time.Duration {
 	s.collect()
 	l.survey.collect()
 	now := l.cfg.Clock.Now()
-	again := s.leaveAgain(now)
+	leave := s.leaveAgain(now)
 	if !s.listens {
-		return again.Sub(now)
+		return leave.Sub(now)
+	}
+	if s.regained.Swap(false) {
+		s.askAgain()
 	}
 	lost := s.lost.Swap(0)
 	if s.flushed.Load() != 0 && now >= s.calm {
@@ -114,9 +119,26 @@ func (l *Lines) Turn() time.Duration {
 		s.ask(all)
 	}
 	if s.flushed.Load() != 0 {
-		again = min(again, s.calm)
+		leave = min(leave, s.calm)
 	}
-	return min(s.due, again).Sub(now)
+	return min(s.due, leave).Sub(now)
+}
+
+// Regained notes that a quorum of nodes has its vote again. It is called under the driver lock.
+func (l *Lines) Regained() {
+	if l.Known() { // later callers ask the nodes themselves
+		l.sentry.regained.Store(true)
+		l.cfg.Ring()
+	}
+}
+
+// askAgain has the first of each line ask the nodes: in its pause it would learn of the quorum too late.
+func (s *sentry) askAgain() {
+	s.lines.each(func(_ *shard, l *line) departure {
+		l.contender.Freed()
+		l.wake()
+		return departure{}
+	})
 }
 
 // vacateAll gives up the places of lines without a waiter.

@@ -191,6 +191,7 @@ func TestFenceBadInput(t *testing.T) {
 	year.Store(0)
 	servers[:2].Flush()
 	require.NoError(t, c.RecoverFencing(t.Context(), token-1000))
+	cluster.AwaitHooks(t, c)
 	require.Contains(t, log.String(), fmt.Sprintf("the greater counts\" atLeast=%d shown=", token-1000))
 	require.Contains(t, log.String(), "restart no other node before")
 	l, err := c.Acquire(t.Context(), "k", fenceTTL)

@@ -11,6 +11,7 @@ type Link struct {
 	net         *Network
 	there, back *path
 	refused     bool
+	dropped     bool // the first packets of dials are lost
 	holds       int
 	opened      chan struct{} // closed at the end of a hold; nil without one
 }
@@ -103,6 +104,17 @@ func (l *Link) each(f func(*stream)) {
 		for s := range p.streams {
 			f(s)
 		}
+	}
+}
+
+// Drop sets whether the link loses packets: present connections are black holes from then on, and a dial's first
+// packet is lost. It is sent again after 1, 3, 7 s, as by TCP.
+func (l *Link) Drop(dropped bool) {
+	l.net.mu.Lock()
+	l.dropped = dropped
+	l.net.mu.Unlock()
+	if dropped {
+		l.Lose()
 	}
 }
 

@@ -63,6 +63,17 @@ func (n *Network) Dialer(host string) func(ctx context.Context, network, addr st
 // dial takes a round trip, and the time of a hold on the link.
 func (n *Network) dial(ctx context.Context, l *Link, host, addr string) (net.Conn, error) {
 	n.mu.Lock()
+	for again := time.Second; l.dropped; again *= 2 {
+		n.mu.Unlock()
+		timer := time.NewTimer(again)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		}
+		n.mu.Lock()
+	}
 	for l.opened != nil {
 		opened := l.opened
 		n.mu.Unlock()

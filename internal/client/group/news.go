@@ -1,0 +1,155 @@
+package group
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/base/metrics"
+	"github.com/redlock-go/redlock/internal/client/texts"
+)
+
+// news is what the log says of a node. The driver lock protects it.
+//
+// A warning is followed by its end, at the same level, or a reader of warnings would take the node for down for ever.
+// The lines of a node are bounded, however often it comes and goes: beyond linesAtOnce there is one each linesEvery, with the
+// state of the node then. So the last line is true, at most linesEvery after the last change.
+type news struct {
+	said    state
+	is      state         // what is to be said when there may be a line again
+	unsaid  int           // changes since the last line
+	lines   int           // that may be written now
+	counted clock.Instant // when lines were counted
+}
+
+// state is that of a node, for the log.
+type state uint8
+
+const (
+	unknownYet state = iota
+	isUp
+	isDown
+	noVote
+)
+
+const (
+	linesAtOnce = 10
+	linesEvery  = 6 * time.Second
+)
+
+// mayWrite reports whether there may be a line now, and counts it.
+func (w *news) mayWrite(now clock.Instant) bool {
+	if w.counted == 0 {
+		w.counted, w.lines = now, linesAtOnce
+	}
+	more := int(now.Sub(w.counted) / linesEvery)
+	if w.lines = min(w.lines+more, linesAtOnce); w.lines == linesAtOnce {
+		w.counted = now
+	} else {
+		w.counted = w.counted.Add(time.Duration(more) * linesEvery)
+	}
+	if w.lines == 0 {
+		return false
+	}
+	w.lines--
+	return true
+}
+
+// say has the log say what a node is now, or later if it has said too much. The driver lock is held.
+func (n *Nodes) say(i int, is state, s *metrics.Node) {
+	w, now := &n.news[i], n.cfg.Clock.Now()
+	if w.is = is; is == noVote && w.said == noVote && w.unsaid == 0 { // its notice was given again
+		return
+	}
+	if !w.mayWrite(now) {
+		w.unsaid++
+		n.turnAt(w.counted.Add(linesEvery))
+		return
+	}
+	n.write(i, s)
+}
+
+// write has the log say what a node is.
+func (n *Nodes) write(i int, s *metrics.Node) {
+	w := &n.news[i]
+	before := w.said
+	level, text, args := slog.LevelWarn, "", []any{"node", s.Addr}
+	switch w.is {
+	case isUp:
+		switch text = "redlock: node is up again"; {
+		case before == noVote && s.NoVote == nil:
+			text = "redlock: node has its vote back"
+		case before == isUp, before == unknownYet:
+			level, text = slog.LevelInfo, "redlock: node is up"
+			args = append(args, "server", s.Server, "releases by", s.Dialect)
+		default:
+			args = append(args, "server", s.Server)
+		}
+	case isDown:
+		if text = "redlock: node is down"; before == isDown && w.unsaid == 0 {
+			text = "redlock: node stays down"
+		}
+		args = append(args, "error", s.Err)
+	case noVote:
+		text = "redlock: node may have forgotten locks, and has no vote yet: restart no other node before"
+		args = append(args, "for", texts.Rounded(s.NoVoteFor))
+	}
+	if w.unsaid > 0 {
+		args = append(args, "changes not shown", w.unsaid)
+	}
+	w.said, w.unsaid = w.is, 0
+	n.log(level, text, args...)
+}
+
+// log has the Logger, user code, called by the goroutine of callbacks. The driver lock is held.
+func (n *Nodes) log(level slog.Level, text string, args ...any) {
+	log := n.cfg.Logger
+	n.engine.Notify(func() { log.Log(context.Background(), level, text, args...) })
+}
+
+// turnAt has Turn called at an instant. The driver lock is held.
+func (n *Nodes) turnAt(at clock.Instant) {
+	if int64(at) < n.turn.Load() {
+		n.turn.Store(int64(at))
+		n.cfg.Ring()
+	}
+}
+
+// Turn says what was left unsaid, and looks at nodes whose quarantine has ended. It returns the pause to the next turn.
+func (n *Nodes) Turn() time.Duration {
+	if left := clock.Instant(n.turn.Load()).Sub(n.cfg.Clock.Now()); left > 0 {
+		return left
+	}
+	n.engine.DriverLock().Lock()
+	defer n.engine.DriverLock().Unlock()
+	n.turn.Store(int64(clock.Never))
+	next, now := clock.Never, n.cfg.Clock.Now()
+	for i := range n.news {
+		w := &n.news[i]
+		if w.unsaid > 0 && w.mayWrite(now) {
+			s := n.Node(i)
+			n.write(i, &s)
+		}
+		if w.unsaid > 0 {
+			next = min(next, w.counted.Add(linesEvery))
+		}
+		if at := n.fleet.Node(i); at.Quarantined > 0 {
+			next = min(next, now.Add(at.Quarantined))
+		}
+	}
+	n.review()
+	n.turn.Store(min(n.turn.Load(), int64(next)))
+	return clock.Instant(n.turn.Load()).Sub(now)
+}
+
+// WarnUnready logs why no lock can be acquired yet, if so. It is followed by a line when one can.
+func (n *Nodes) WarnUnready() {
+	_, _, why := n.look(false)
+	n.engine.DriverLock().Lock()
+	defer n.engine.DriverLock().Unlock()
+	if why != nil && !n.voting {
+		n.unready = true
+		n.log(slog.LevelWarn, "redlock: no lock can be acquired yet", "error", why)
+	}
+}

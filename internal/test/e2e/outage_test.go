@@ -1,0 +1,165 @@
+package e2e
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
+)
+
+// outages of all masters, and their ends.
+var outages = map[string]func(s fakeredis.Servers, m *virtual.Machine) (end func()){
+	"refused": func(s fakeredis.Servers, _ *virtual.Machine) func() {
+		s.Down()
+		return func() { _ = s.Heal() }
+	},
+	"hanging": func(s fakeredis.Servers, _ *virtual.Machine) func() {
+		s.Each((*fakeredis.Server).Hang)
+		return func() { _ = s.Heal() }
+	},
+	"cut off": func(s fakeredis.Servers, m *virtual.Machine) func() {
+		drop := func(on bool) { s.Each(func(s *fakeredis.Server) { m.Link(s.Addr()).Drop(on) }) }
+		drop(true)
+		return func() { drop(false) }
+	},
+}
+
+// plainly are the settings of a user who has set none.
+func plainly(c *redlock.Config) { cluster.DefaultTimeouts(c); c.Retry = redlock.Retry{} }
+
+// TestFirstGrantAfterAnOutage: one who waits, and one who tries all the time, has the lock soon after a quorum is back,
+// whether the nodes were silent or refused, for a short or a long time.
+func TestFirstGrantAfterAnOutage(t *testing.T) {
+	for name, begin := range outages {
+		for _, lasts := range []time.Duration{3 * time.Second, 30 * time.Second} {
+			cluster.Run(t, name+" for "+lasts.String(), func(t *testing.T) {
+				servers := cluster.Start(t, 3)
+				var all []time.Duration
+				for i := range 30 {
+					m := cluster.NewMachine(t)
+					c := cluster.ConnectOn(t, m, fakeredis.Addrs(servers), plainly, func(c *redlock.Config) {
+						if i%4 == 0 { // it is woken, however rarely it asks
+							c.Retry = redlock.Retry{Min: 10 * time.Second, Max: time.Minute}
+						}
+					})
+					end := begin(servers, m)
+					granted := make(chan time.Time, 1)
+					if i%2 == 0 {
+						go func() {
+							l, err := c.Acquire(t.Context(), "k", time.Minute)
+							granted <- time.Now()
+							require.NoError(t, err)
+							_ = l.Release(t.Context())
+						}()
+					} else {
+						go func() {
+							l, err := c.TryAcquire(t.Context(), "k", time.Minute)
+							for ; err != nil; l, err = c.TryAcquire(t.Context(), "k", time.Minute) {
+								time.Sleep(5 * time.Millisecond)
+							}
+							granted <- time.Now()
+							_ = l.Release(t.Context())
+						}()
+					}
+					time.Sleep(lasts + time.Duration(i)*37*time.Millisecond)
+					ended := time.Now()
+					end()
+					all = append(all, (<-granted).Sub(ended))
+					require.NoError(t, c.Close())
+					time.Sleep(time.Minute)
+				}
+				slices.Sort(all)
+				t.Log("p50", all[len(all)/2], "max", all[len(all)-1])
+				require.LessOrEqual(t, all[len(all)/2], 200*time.Millisecond) // 150 ms on average
+				require.LessOrEqual(t, all[len(all)-1], 300*time.Millisecond)
+			})
+		}
+	}
+}
+
+// TestCutOffAgainAndAgain: connections that die young are made again ever more rarely, and the log is bounded, and true in
+// the end. One that has lived is replaced at once.
+func TestCutOffAgainAndAgain(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		var log testkit.LogSink
+		r := cluster.New(t, 3, plainly, func(c *redlock.Config) { c.Logger = log.Logger(slog.LevelInfo) })
+		lines := func(text string) int { return strings.Count(log.String(), text) }
+		node := r.Servers[0].Addr()
+		connects := func() uint64 { return r.Stats().Nodes[0].Connects }
+		busy, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for busy.Err() == nil {
+				live(t, r.Client, "k")
+				time.Sleep(time.Millisecond)
+			}
+		}()
+		time.Sleep(11 * time.Second)
+		r.Servers[0].ResetConns()
+		time.Sleep(5 * time.Millisecond)
+		require.EqualValues(t, 2, connects(), "at once")
+
+		time.Sleep(time.Minute)
+		before, said := connects(), lines("node="+node)
+		for range 60 * 25 {
+			r.Servers[0].ResetConns()
+			time.Sleep(40 * time.Millisecond)
+		}
+		t.Log("connects", connects()-before, "lines", lines("node="+node)-said)
+		require.LessOrEqual(t, connects()-before, uint64(80))
+		require.LessOrEqual(t, lines("node="+node)-said, 22)
+		time.Sleep(20 * time.Second)
+		require.True(t, r.Stats().Nodes[0].Up)
+		all := strings.Split(strings.TrimSpace(log.String()), "\n")
+		last := all[len(all)-1]
+		require.Contains(t, last, "level=WARN")
+		require.Contains(t, last, "node is up again")
+		stop()
+		<-done
+	})
+}
+
+// TestWarningsEnd: each is followed by the news that it is over, once and at its own level.
+func TestWarningsEnd(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		var log testkit.LogSink
+		servers := cluster.Start(t, 3)
+		servers[1:].Down()
+		r := cluster.Of(t, servers, plainly, func(c *redlock.Config) { c.Logger = log.Logger(slog.LevelWarn) })
+		said := func(what string, times int) {
+			t.Helper()
+			require.Equal(t, times, strings.Count(log.String(), what), log.String())
+		}
+		cluster.AwaitHooks(t, r.Client)
+		said("node is down", 2)
+		said("no lock can be acquired yet", 1)
+		require.NoError(t, servers.Heal())
+		require.NoError(t, r.Ready(t.Context()))
+		cluster.AwaitNodesUp(t, r.Client, 3)
+		cluster.AwaitHooks(t, r.Client)
+		said("node is up again", 2)
+		said("locks can be acquired now", 1)
+
+		live(t, r.Client, "k")
+		require.NoError(t, servers[0].Restart(true))
+		time.Sleep(time.Second)
+		said("has no vote yet", 1)
+		said("has its vote back", 0)
+		time.Sleep(2 * ttl)
+		said("has its vote back", 1)
+		said("node is up again", 3)
+		said("locks can be acquired now", 1)
+		require.NotRegexp(t, `for=\S*\d\.\d\d`, log.String(), "a rounded time")
+	})
+}
