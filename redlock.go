@@ -217,8 +217,9 @@ func (c *Client) ChangeFencing(ctx context.Context) error { return c.client.Chan
 // Shutdown ends the client gracefully. New and waiting calls fail with ErrClosed, and the contexts of
 // [Lock.KeepAlive] and Do end with it as their cause. Shutdown waits for the functions of Do. Their locks are
 // released, and so are locks released by other goroutines meanwhile. Then it frees everything, as Close. When ctx
-// ends before, it closes at once and returns the context's error; locks still held end with their TTL. It must not be
-// called by a function of Do.
+// ends before, it closes at once and returns the context's error; locks still held end with their TTL. As with the
+// Shutdown of net/http, a function of Do that calls it waits for itself, until ctx ends. A hook may call it: no hook is
+// waited for, and a lock whose caller is in a hook is released, the call returns ErrClosed.
 func (c *Client) Shutdown(ctx context.Context) error { return c.client.Shutdown(ctx) }
 
 // Close ends all waits, waits up to 250 ms for operations and releases under way, and frees everything. Locks
@@ -769,7 +770,7 @@ func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 	return s, nil
 }
 
-// Hooks are optional. Several goroutines may call them at once. They may use the client, also Stats and Close.
+// Hooks are optional. Several goroutines may call them at once. They may use the client, also Stats, Close and Shutdown.
 //
 // The goroutine that called the client calls Attempt, Acquire and LockLost before its call returns; a panic goes to
 // its caller. A goroutine of the client calls the others, and Attempt and LockLost for an [Op] and extensions in the

@@ -62,8 +62,14 @@ func (c *Client) DoAll(ctx context.Context, ttl time.Duration, keys []string, f 
 }
 
 func (c *Client) do(ctx context.Context, d group.Doing, f func(context.Context) error) error {
-	if c.running.begin() {
-		defer c.running.end(c.ending)
+	if r := &c.running; r.begin() {
+		end := func() { r.end(c.ending) }
+		defer end()
+		if acquire := d.Acquire; c.groups[0].HasHooks() {
+			d.Acquire = func(ctx context.Context) (group.Handle, error) {
+				return acquire(&group.Counted{Context: ctx, Count: func() { r.n.Add(1) }, Uncount: end})
+			}
+		}
 	}
 	return c.groups[0].Do(ctx, d, f)
 }

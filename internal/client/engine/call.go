@@ -31,8 +31,8 @@ func (c *Call) Watched() <-chan struct{} { return c.ended }
 // Wait waits for the end of a call.
 func (c *Call) Wait() { <-c.done }
 
-// Ended is nil for a call with a result, and else context.Canceled: the end of its caller's context has ended it, for
-// whatever reason. The context itself is asked once no other caller waits for this one.
+// Ended is nil for a call with a result, and else context.Canceled: the end of its caller's context has ended it. The
+// context itself is asked for its error once no other caller waits for this one.
 func (c *Call) Ended() error {
 	if c.Err == context.Canceled {
 		return c.Err

@@ -57,7 +57,7 @@ func (g *Group) acquire(ctx context.Context, key string, more *holding.More, ttl
 		}
 		h, r, err := g.attempt(&c, &s, ended != nil)
 		g.report(ctx, h, r)
-		return h, asked(ctx, err)
+		return g.afterHooks(h, asked(ctx, err))
 	}
 	var h Handle
 	if more != nil {
@@ -251,10 +251,12 @@ func (g *Group) acquired(ctx context.Context, t *waiting.Tries, h Handle, err er
 				h.ReleaseAsync()
 			}
 		}()
-		f(ctx, t.Key, t.Attempts, g.clock.Now().Sub(t.Began), t.End == waiting.HandedOver, err)
+		g.hook(ctx, h, func(ctx context.Context) {
+			f(ctx, t.Key, t.Attempts, g.clock.Now().Sub(t.Began), t.End == waiting.HandedOver, err)
+		})
 		reported = true
 	}
-	return h, err
+	return g.afterHooks(h, err)
 }
 
 // gaveUp is the error of an Acquire that has left its lines, after an attempt or a wait that has ended with err.

@@ -71,7 +71,7 @@ func AcquireAny(ctx context.Context, ttl time.Duration, options []Option, once b
 	x.by = callerOf(ctx)
 	if once {
 		h, err := x.ask(ctx, (*Option).isTaken)
-		return h, asked(ctx, err)
+		return x.home.afterHooks(h, asked(ctx, err))
 	}
 	h, err := x.inLines(ctx, &t)
 	if err = x.home.gaveUp(ctx, &t, err); err == nil {

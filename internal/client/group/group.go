@@ -41,6 +41,7 @@ type Group struct {
 	engine *engine.Engine
 	keeper *holding.Keeper
 	lines  *waiting.Lines
+	hooked hooked
 	fence  *fence.Client // nil: acquires are not fenced
 }
 
@@ -142,6 +143,7 @@ func (g *Group) Stop() {
 
 // End refuses new operations, waits for those under way until late is closed, and frees everything.
 func (g *Group) End(late <-chan struct{}) {
+	g.hooked.giveBack()
 	g.lines.LeaveQueues()
 	g.engine.Close(late)
 }

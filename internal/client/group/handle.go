@@ -269,7 +269,7 @@ func (h Handle) send(c *Calls, leaves bool, s *holding.State, along fresh) (op *
 // along is what an acquire needs to be sent along with the release of h, where some caller waits for the lock. It is
 // made before the release is noted: user code may panic.
 func (h Handle) along(s *holding.State) (f fresh) {
-	if awaited, _ := h.group.lines.Look(s.Key); awaited && s.Several() == nil {
+	if awaited, _ := h.group.lines.Look(s.Key); awaited && s.Several() == nil && !engine.IsClosed(h.group.ending) {
 		f, _ = h.group.fresh(new(fencing.Proposal))
 	}
 	return f

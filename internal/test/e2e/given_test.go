@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -94,4 +95,63 @@ func givenBeforeTheEnd(t *testing.T, rounds int, connect func() *redlock.Client,
 			}
 		}
 	}
+}
+
+// TestShutdownInAHook of Do returns, in every hook of an acquire: the call ends with ErrClosed, and leaves no key. The
+// functions of other calls are waited for.
+func TestShutdownInAHook(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 3)
+		for i, of := range []struct {
+			waits, won, acquire bool // the call waits; the hook hears of a lock; it is Hooks.Acquire
+		}{{true, false, false}, {true, true, false}, {false, true, false}, {true, true, true}, {false, true, true}, {true, false, true}} {
+			var r *redlock.Client
+			var once sync.Once
+			key, returned := fmt.Sprint("k", i), make(chan error, 1)
+			hook := func(acquire bool, of string, err error, isOf bool) {
+				if acquire == isOf && of == key && err != redlock.ErrClosed {
+					once.Do(func() { returned <- r.Shutdown(context.Background()) })
+				}
+			}
+			r = cluster.Connect(t, fakeredis.Addrs(servers), cluster.DefaultTimeouts, func(c *redlock.Config) {
+				c.Hooks.Attempt = func(a redlock.Attempt) {
+					if a.Kind == redlock.OpAcquire && (a.Err == nil) == of.won {
+						hook(false, a.Key, a.Err, of.acquire)
+					}
+				}
+				c.Hooks.Acquire = func(a redlock.Acquisition) {
+					if (a.Err == nil) == of.won {
+						hook(true, a.Key, a.Err, of.acquire)
+					}
+				}
+			})
+			inside, leave := make(chan struct{}), make(chan struct{})
+			other := testkit.Start(func() error { return r.Do(t.Context(), "other "+key, ttl, until(inside, leave)) })
+			<-inside
+			if of.waits {
+				servers.Each(func(s *fakeredis.Server) { s.Set(key, "another's", 0) })
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			done := testkit.Start(func() error {
+				return r.Do(ctx, key, ttl, func(context.Context) error { t.Error("called"); return nil })
+			})
+			if time.Sleep(time.Second); of.waits && of.won {
+				servers.Del(key)
+			}
+			time.Sleep(10 * time.Second)
+			require.Empty(t, returned, "%+v: the other's function is waited for", of)
+			close(leave)
+			require.NoError(t, testkit.Outcome(t, "Shutdown in a hook", returned), "%+v", of)
+			require.NoError(t, testkit.Outcome(t, "the other's Do", other))
+			err := testkit.Outcome(t, "Do", done)
+			cancel()
+			if !of.acquire || of.won {
+				require.Equal(t, redlock.ErrClosed, err, "%+v", of)
+			}
+			servers.Del(map[bool]string{true: key}[of.waits && !of.won])
+			for _, s := range servers {
+				require.Zero(t, s.Len(), "%+v: %q", of, s.Keys())
+			}
+		}
+	})
 }
