@@ -6,6 +6,7 @@
 package metrics
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,15 +40,16 @@ var families = []struct {
 	{"redlock_batch_operations_total", "Operations in these batches.", nil},
 	{"redlock_operations_waiting", "Operations that are queued in the process.", nil},
 	{"redlock_operations_in_flight", "Operations sent and without a verdict.", nil},
-	{"redlock_node_up", "1 if the node has a connection.", []string{"node"}},
-	{"redlock_node_may_vote", "1 if the node has a vote in locks, by restarts and fencing.", []string{"node"}},
-	{"redlock_node_quarantine_seconds", "How long the node still has no vote at least, where that is known.", []string{"node"}},
-	{"redlock_node_connects_total", "Connections that the node has had.", []string{"node"}},
-	{"redlock_node_round_trips_total", "Batches that the node has answered in full.", []string{"node"}},
-	{"redlock_node_round_trip_seconds", "How long such a batch takes, smoothed.", []string{"node"}},
-	{"redlock_node_replies_owed", "Replies that the node owes.", []string{"node"}},
-	{"redlock_node_votes_total", "Votes of the node; failed ones include those of a node that is down or late.", []string{"node", "vote"}},
-	{"redlock_node_info", "1, with the product and version of the node, and the commands that it is asked with.", []string{"node", "server", "dialect"}},
+	{"redlock_ready", "1 if a quorum of the group's nodes is up and may vote: locks can be acquired.", []string{"redlock_group"}},
+	{"redlock_node_up", "1 if the node has a connection.", []string{"node", "redlock_group"}},
+	{"redlock_node_may_vote", "1 if the node has a vote in locks, by restarts and fencing.", []string{"node", "redlock_group"}},
+	{"redlock_node_quarantine_seconds", "How long the node still has no vote at least, where that is known.", []string{"node", "redlock_group"}},
+	{"redlock_node_connects_total", "Connections that the node has had.", []string{"node", "redlock_group"}},
+	{"redlock_node_round_trips_total", "Batches that the node has answered in full.", []string{"node", "redlock_group"}},
+	{"redlock_node_round_trip_seconds", "How long such a batch takes, smoothed.", []string{"node", "redlock_group"}},
+	{"redlock_node_replies_owed", "Replies that the node owes.", []string{"node", "redlock_group"}},
+	{"redlock_node_votes_total", "Votes of the node; failed ones include those of a node that is down or late.", []string{"node", "redlock_group", "vote"}},
+	{"redlock_node_info", "1, with the product and version of the node, and the commands that it is asked with.", []string{"node", "redlock_group", "server", "dialect"}},
 }
 
 // NewCollector returns a collector of client. A program with several clients gives each its label:
@@ -107,18 +109,22 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	count("redlock_batch_operations_total", s.Operations)
 	gauge("redlock_operations_waiting", float64(s.Waiting))
 	gauge("redlock_operations_in_flight", float64(s.InFlight))
+	for group, ready := range s.Ready {
+		gauge("redlock_ready", one(ready), strconv.Itoa(group))
+	}
 	for _, n := range s.Nodes {
-		gauge("redlock_node_up", one(n.Up), n.Addr)
-		gauge("redlock_node_may_vote", one(n.NoVote == nil), n.Addr)
-		gauge("redlock_node_quarantine_seconds", n.NoVoteFor.Seconds(), n.Addr)
-		count("redlock_node_connects_total", n.Connects, n.Addr)
-		count("redlock_node_round_trips_total", n.RoundTrips, n.Addr)
-		gauge("redlock_node_round_trip_seconds", n.RoundTrip.Seconds(), n.Addr)
-		gauge("redlock_node_replies_owed", float64(n.InFlight), n.Addr)
-		count("redlock_node_votes_total", n.Granted, n.Addr, "granted")
-		count("redlock_node_votes_total", n.Denied, n.Addr, "denied")
-		count("redlock_node_votes_total", n.Failed, n.Addr, "failed")
-		gauge("redlock_node_info", 1, n.Addr, n.Server, n.Dialect)
+		group := strconv.Itoa(n.Group)
+		gauge("redlock_node_up", one(n.Up), n.Addr, group)
+		gauge("redlock_node_may_vote", one(n.NoVote == nil), n.Addr, group)
+		gauge("redlock_node_quarantine_seconds", n.NoVoteFor.Seconds(), n.Addr, group)
+		count("redlock_node_connects_total", n.Connects, n.Addr, group)
+		count("redlock_node_round_trips_total", n.RoundTrips, n.Addr, group)
+		gauge("redlock_node_round_trip_seconds", n.RoundTrip.Seconds(), n.Addr, group)
+		gauge("redlock_node_replies_owed", float64(n.InFlight), n.Addr, group)
+		count("redlock_node_votes_total", n.Granted, n.Addr, group, "granted")
+		count("redlock_node_votes_total", n.Denied, n.Addr, group, "denied")
+		count("redlock_node_votes_total", n.Failed, n.Addr, group, "failed")
+		gauge("redlock_node_info", 1, n.Addr, group, n.Server, n.Dialect)
 	}
 }
 

@@ -96,11 +96,11 @@ func Observe(client *redlock.Client, meter metric.Meter) (metric.Registration, e
 		o.ObserveInt64(inLine, int64(s.InLine))
 		o.ObserveInt64(lost, int64(s.Lost))
 		for _, n := range s.Nodes {
-			node := attribute.String("node", n.Addr)
-			o.ObserveInt64(up, int64(one(n.Up)), metric.WithAttributes(node))
-			o.ObserveInt64(mayVote, int64(one(n.NoVote == nil)), metric.WithAttributes(node))
+			node := []attribute.KeyValue{attribute.String("node", n.Addr), attribute.Int("redlock_group", n.Group)}
+			o.ObserveInt64(up, int64(one(n.Up)), metric.WithAttributes(node...))
+			o.ObserveInt64(mayVote, int64(one(n.NoVote == nil)), metric.WithAttributes(node...))
 			for vote, count := range map[string]uint64{"granted": n.Granted, "denied": n.Denied, "failed": n.Failed} {
-				o.ObserveInt64(votes, int64(count), metric.WithAttributes(node, attribute.String("vote", vote)))
+				o.ObserveInt64(votes, int64(count), metric.WithAttributes(append(node[:2:2], attribute.String("vote", vote))...))
 			}
 		}
 		return nil

@@ -84,6 +84,7 @@ func New(cfg group.Config, groups, next [][]string) (*Client, error) {
 		c.groups = append(c.groups, g)
 		tasks = append(tasks, g.Turns()...)
 		cfg.First += g.Len()
+		cfg.Number++
 	}
 	for _, g := range c.groups {
 		if err := g.Await(); err != nil {

@@ -68,6 +68,9 @@ func (t *text) histogram(name, help string, h Histogram) {
 	t.sample(count(sum))
 }
 
+// groupLabel is the number of a group. A plain "group" is often one of a user's own targets.
+const groupLabel = "redlock_group"
+
 // nodes writes a sample for each node in each family.
 func (t *text) nodes(nodes []Node) {
 	for _, f := range []struct {
@@ -84,17 +87,17 @@ func (t *text) nodes(nodes []Node) {
 	} {
 		t.family(f.name, f.kind, f.help)
 		for _, n := range nodes {
-			t.sample(f.value(n), "node", n.Addr)
+			t.sample(f.value(n), "node", n.Addr, groupLabel, gauge(n.Group))
 		}
 	}
 	t.family("redlock_node_votes_total", "counter", "Votes of the node; failed ones include those of a node that is down or late.")
 	for _, n := range nodes {
-		t.sample(count(n.Granted), "node", n.Addr, "vote", "granted")
-		t.sample(count(n.Denied), "node", n.Addr, "vote", "denied")
-		t.sample(count(n.Failed), "node", n.Addr, "vote", "failed")
+		t.sample(count(n.Granted), "node", n.Addr, groupLabel, gauge(n.Group), "vote", "granted")
+		t.sample(count(n.Denied), "node", n.Addr, groupLabel, gauge(n.Group), "vote", "denied")
+		t.sample(count(n.Failed), "node", n.Addr, groupLabel, gauge(n.Group), "vote", "failed")
 	}
 	t.family("redlock_node_info", "gauge", "1, with the product and version of the node, and the commands that it is asked with.")
 	for _, n := range nodes {
-		t.sample("1", "dialect", n.Dialect, "node", n.Addr, "server", n.Server)
+		t.sample("1", "dialect", n.Dialect, "node", n.Addr, groupLabel, gauge(n.Group), "server", n.Server)
 	}
 }

@@ -66,6 +66,7 @@ type Shared struct {
 	Ending  <-chan struct{} // closed when the client begins to close
 	Ring    func()          // has all Turns called at once; it is called under locks, and does not block
 	First   int             // the number of nodes of the groups before this one
+	Number  int             // of groups before this one
 }
 
 // Retry is how an Acquire tries again.

@@ -101,7 +101,7 @@ func (n *Nodes) Node(i int) metrics.Node {
 	c, votes, in := n.fleet.Node(i), n.engine.Votes(i), n.cfg.members.in(i)
 	left, why := n.vote(i, &c)
 	return metrics.Node{
-		Index: n.Number(i), Addr: c.Addr, InNodes: in.Nodes, InNextNodes: in.NextNodes, Up: c.Up, Err: c.Err,
+		Index: n.Number(i), Group: n.cfg.Number, Addr: c.Addr, InNodes: in.Nodes, InNextNodes: in.NextNodes, Up: c.Up, Err: c.Err,
 		Server: c.Server, Dialect: command.Form(c.Form).String(), Connects: c.Connects,
 		RoundTrips: c.RoundTrips, RoundTrip: c.RoundTrip, RoundTripMax: c.RoundTripMax, InFlight: c.InFlight,
 		Granted: votes[quorum.Granted], Denied: votes[quorum.Denied], Failed: votes[quorum.Failed],

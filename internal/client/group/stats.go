@@ -4,6 +4,7 @@ import (
 	"github.com/redlock-go/redlock/internal/base/metrics"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/waiting"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // AddStats adds the counts of g, and its nodes as shown by node. All of it is of one moment.
@@ -15,8 +16,15 @@ func AddStats[N any](g *Group, s *metrics.Stats[N], node func(metrics.Node) N) {
 	waiting.AddStats(g.lines, s)
 	g.engine.DriverLock().Lock()
 	defer g.engine.DriverLock().Unlock()
+	var votes quorum.Tally
+	votes.Reset(g.cfg.members.Quorum)
 	for i := range g.Len() {
-		s.Nodes = append(s.Nodes, node(g.Node(i)))
+		n := g.Node(i)
+		if n.NoVote != nil {
+			votes.Record(i, quorum.Failed)
+		}
+		s.Nodes = append(s.Nodes, node(n))
 	}
+	s.Ready = append(s.Ready, votes.Verdict() == quorum.Pending)
 	engine.AddStats(g.engine, s)
 }

@@ -60,17 +60,26 @@ func version(_ context.Context, env *environment, args []string) error {
 	if rest, err := s.parse(args); err != nil || len(rest) > 0 {
 		return cmp.Or(err, usage("version takes no argument"))
 	}
-	number, revision := "unknown", ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		number = info.Main.Version
-		for _, setting := range info.Settings {
-			if setting.Key == "vcs.revision" {
-				revision = " " + setting.Value[:min(12, len(setting.Value))]
-			}
-		}
+	number, revision := buildInfo()
+	if revision != "" {
+		revision = " " + revision
 	}
 	fmt.Fprintf(env.out, "redlock %s%s %s %s/%s\n", number, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil
+}
+
+// buildInfo is the version of the command, and the commit that it was built from, if known.
+func buildInfo() (number, revision string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown", ""
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			revision = setting.Value[:min(12, len(setting.Value))]
+		}
+	}
+	return info.Main.Version, revision
 }
 
 // environment is the process's view of the system; tests give it another.

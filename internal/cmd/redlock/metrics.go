@@ -2,33 +2,104 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/server/frontend"
 )
 
-// serveMetrics shows the counts of a front end and its client at /metrics, and the page for
-// operators at /, until stop is called.
-func serveMetrics(l net.Listener, front *frontend.Server, client *redlock.Client, p *page) (stop func() error) {
+// operators is what the process shows to people and to their tools: /metrics, /ready, and the page at /.
+type operators struct {
+	page
+	client *redlock.Client
+	front  *frontend.Server
+	name   string // of the process
+	began  time.Time
+	// leaves reports whether the server was told to end, and reloadFailed whether the last reload has. Both may be nil.
+	leaves, reloadFailed func() bool
+}
+
+// maxScrapers bounds the connections: files are scarce, and those of the nodes come first.
+const maxScrapers = 16
+
+// serve serves operators until stop is called.
+func (o *operators) serve(l net.Listener) (stop func() error) {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, client) })
+	mux.HandleFunc("GET /{$}", o.show)
+	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		if why := o.notReady(); why != "" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprintln(w, why)
+			return
+		}
+		fmt.Fprintln(w, "ready: locks can be acquired")
+	})
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		if client.Stats().WriteMetrics(w) == nil {
-			writeMetrics(w, front)
+		if o.client.Stats().WriteMetrics(w) == nil {
+			o.writeOwn(w)
+			writeMetrics(w, o.front)
 		}
 	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second}
+	var open atomic.Int64
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+	server.ConnState = func(c net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			if open.Add(1) > maxScrapers {
+				_ = c.Close()
+			}
+		case http.StateClosed, http.StateHijacked:
+			open.Add(-1)
+		}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	go p.watch(ctx, client, front)
+	go o.watch(ctx, o.client, o.front)
 	go server.Serve(l)
 	return func() error { cancel(); return server.Close() }
+}
+
+// notReady is why clients should go elsewhere, in words, or "".
+func (o *operators) notReady() string {
+	if o.leaves != nil && o.leaves() {
+		return "stopping: the server was told to end"
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := o.client.Ready(ended); err != nil {
+		return trimName(errors.New(strings.TrimSuffix(err.Error(), "; "+context.Canceled.Error())))
+	}
+	return ""
+}
+
+// writeOwn writes what is known of the process.
+func (o *operators) writeOwn(w io.Writer) {
+	number, revision := buildInfo()
+	isReady, hasFailed := 0, 0
+	if o.notReady() == "" {
+		isReady = 1
+	}
+	if o.reloadFailed != nil && o.reloadFailed() {
+		hasFailed = 1
+	}
+	family := func(name, help string) { fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name) }
+	family("redlock_build_info", "1, with the version of the server, and its -name.")
+	fmt.Fprintf(w, "redlock_build_info{go=%q,name=%q,revision=%q,version=%q} 1\n", runtime.Version(), o.name, revision, number)
+	family("redlock_frontend_ready", "1 if /ready says 200: every group has a quorum, and the server was not told to end.")
+	fmt.Fprintf(w, "redlock_frontend_ready %d\n", isReady)
+	family("redlock_frontend_reload_failed", "1 if the last reload has found a mistake, and has changed nothing.")
+	fmt.Fprintf(w, "redlock_frontend_reload_failed %d\n", hasFailed)
+	family("process_start_time_seconds", "When the process began, in seconds of Unix time.")
+	fmt.Fprintf(w, "process_start_time_seconds %d\n", o.began.Unix())
 }
 
 // writeMetrics writes the counts of the front end.

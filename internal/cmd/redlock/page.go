@@ -81,12 +81,12 @@ func (p *page) record(what, key string, err error) {
 }
 
 // sample adds the present counts.
-func (p *page) sample(now time.Time, s redlock.Stats, commands uint64) {
+func (p *page) sample(now time.Time, s redlock.Stats, commands, failed uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.samples = append(p.samples, sample{
 		at: now, granted: float64(s.Acquire.Won + s.HandedOver), taken: float64(s.Acquire.Denied),
-		failed: float64(s.Acquire.NoQuorum + s.Acquire.Expired), commands: float64(commands), wait: float64(s.InLine),
+		failed: float64(failed), commands: float64(commands), wait: float64(s.InLine),
 	})
 	p.samples = slices.Delete(p.samples, 0, max(0, len(p.samples)-maxSamples))
 }
@@ -96,8 +96,8 @@ func (p *page) watch(ctx context.Context, client *redlock.Client, front *fronten
 	tick := time.NewTicker(sampleEvery)
 	defer tick.Stop()
 	for {
-		_, wire := front.Stats()
-		p.sample(time.Now(), client.Stats(), wire.Commands.Load())
+		own, wire := front.Stats()
+		p.sample(time.Now(), client.Stats(), wire.Commands.Load(), own.NoQuorum.Load()) // once for each reply: the library counts attempts
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -154,12 +154,12 @@ func short(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-func (p *page) serve(w http.ResponseWriter, r *http.Request, client *redlock.Client) {
-	stats := client.Stats()
-	ended, cancel := context.WithCancel(r.Context())
-	cancel()
+func (p *operators) show(w http.ResponseWriter, r *http.Request) {
+	stats := p.client.Stats()
+	version, _ := buildInfo()
 	view := struct {
 		At       time.Time
+		Process  string
 		Refresh  int
 		NotReady string
 		Up       int
@@ -168,10 +168,7 @@ func (p *page) serve(w http.ResponseWriter, r *http.Request, client *redlock.Cli
 		Plots    []plot
 		Troubles []trouble
 		Keys     bool
-	}{At: time.Now(), Refresh: int(sampleEvery.Seconds()), Nodes: stats.Nodes, Keys: r.URL.Query().Has("keys")}
-	if err := client.Ready(ended); err != nil {
-		view.NotReady = strings.TrimSuffix(err.Error(), "; "+context.Canceled.Error())
-	}
+	}{At: time.Now(), Process: fmt.Sprintf("%s redlock %s, up for %s", p.name, version, short(time.Since(p.began))), NotReady: p.notReady(), Refresh: int(sampleEvery.Seconds()), Nodes: stats.Nodes, Keys: r.URL.Query().Has("keys")}
 	for _, n := range stats.Nodes {
 		if n.Up && n.NoVote == nil {
 			view.Up++

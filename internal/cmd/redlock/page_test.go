@@ -19,13 +19,14 @@ func TestPage(t *testing.T) {
 	masters, err := embedded.Start(3)
 	require.NoError(t, err)
 	defer masters.Close()
-	var p page
+	var p operators
 	client, err := redlock.New(redlock.Config{Nodes: masters.Nodes(), NodeTimeout: time.Second, Hooks: p.hooks()})
 	require.NoError(t, err)
 	defer client.Close()
 	show := func(url string) string {
 		w := httptest.NewRecorder()
-		p.serve(w, httptest.NewRequest("GET", url, nil), client)
+		p.client = client
+		p.show(w, httptest.NewRequest("GET", url, nil))
 		require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'")
 		return w.Body.String()
 	}
@@ -33,17 +34,18 @@ func TestPage(t *testing.T) {
 	require.Contains(t, show("/"), "none since the start")
 
 	began := time.Now()
-	p.sample(began, client.Stats(), 0)
+	p.sample(began, client.Stats(), 0, 0)
 	lock, err := client.Acquire(t.Context(), "secret-customer", time.Hour)
 	require.NoError(t, err)
 	kept, stop := lock.KeepAlive(t.Context())
 	defer stop()
 	for i := range 2 * maxSamples {
-		p.sample(began.Add(time.Duration(1+i)*sampleEvery), client.Stats(), uint64(61_725*(i+1)))
+		p.sample(began.Add(time.Duration(1+i)*sampleEvery), client.Stats(), uint64(61_725*(i+1)), uint64(50*(i+1)))
 	}
 	require.Len(t, p.samples, maxSamples)
 	require.Contains(t, show("/"), "held<b>1</b>")
 	require.Contains(t, show("/"), "commands, per second<b>12,345</b>")
+	require.Contains(t, show("/"), "failed, per second<b>10</b>")
 
 	masters.Kill(0)
 	masters.Kill(1)

@@ -93,9 +93,12 @@ func (s *server) run(ctx context.Context) error {
 	if secure, s.listenPair, err = s.cert.listenTLS(s.log); err != nil {
 		return err
 	}
-	var operators page
+	shown := operators{
+		name: s.name, began: time.Now(), reloadFailed: s.reloadFailed.Load,
+		leaves: func() bool { return s.life.in() != working },
+	}
 	if s.metrics != "" {
-		s.hooks = operators.hooks()
+		s.hooks = shown.hooks()
 	}
 	if cfg.Client, err = s.connect(s.log); err != nil {
 		return err
@@ -116,7 +119,8 @@ func (s *server) run(ctx context.Context) error {
 			listener.Close()
 			return err
 		}
-		defer serveMetrics(l, front, cfg.Client, &operators)()
+		shown.client, shown.front = cfg.Client, front
+		defer shown.serve(l)()
 	}
 	s.greet(listener, cfg)
 	ended := make(chan error, 1)

@@ -37,7 +37,7 @@ func TestHandshakes(t *testing.T) {
 		INFO server => $# Server
 		CLUSTER SLOTS => -ERR This instance has cluster support disabled
 		AUTH secret => -ERR AUTH <password> called without any password
-		HGETALL k => -ERR unknown command 'HGETALL', with args beginning with:
+		HGETALL k => -ERR unknown command 'HGETALL': this server only holds locks
 		GET => -ERR wrong number of arguments for 'get' command
 		RESET => +RESET
 		CLIENT GETNAME => nil

@@ -104,7 +104,7 @@ func (c *conn) Plan(args []string, r *session.Reply) session.Plan {
 	case !known:
 		c.server.stats.Unknown.Add(1)
 		c.tx.spoil()
-		r.Error(fmt.Sprintf("ERR unknown command '%.128s', with args beginning with: ", args[0])) // clients read these words
+		r.Error(fmt.Sprintf("ERR unknown command '%.128s': this server only holds locks", args[0])) // clients read the first words
 	case len(args) < cmd.least || len(args) > cmd.most:
 		c.tx.spoil()
 		r.Error("ERR wrong number of arguments for '" + strings.ToLower(args[0]) + "' command")

@@ -130,7 +130,7 @@ func TestTimes(t *testing.T) {
 		var text strings.Builder
 		require.NoError(t, s.WriteMetrics(&text))
 		require.Contains(t, text.String(), `redlock_wait_duration_seconds_bucket{le="2.5"} 0`+"\n"+`redlock_wait_duration_seconds_bucket{le="5"} 1`)
-		require.Contains(t, text.String(), `redlock_node_up{node="`+s.Nodes[0].Addr+`"} 1`)
+		require.Contains(t, text.String(), `redlock_node_up{node="`+s.Nodes[0].Addr+`",redlock_group="0"} 1`)
 	})
 }
 
