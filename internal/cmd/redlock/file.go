@@ -26,7 +26,7 @@ func (s *settings) readFile() error {
 	lines, err := s.linesOf(s.config)
 	s.lines = lines
 	for name, line := range lines {
-		if row := find(name, s.command); !s.given[name] && row.isOf(s.command) {
+		if row := findShared(name, s.command); !s.given[name] && row.isOf(s.command) {
 			_ = row.set(s, line.text) // it was checked
 		}
 	}
@@ -64,7 +64,7 @@ func (s *settings) readLine(l line, lines map[string]line, scratch *settings) er
 		end = len(l.text)
 	}
 	name, text := l.text[:end], strings.TrimSpace(l.text[end:])
-	row := find(name, s.command)
+	row := findShared(name, s.command)
 	switch earlier, twice := lines[name]; {
 	case row == nil || row.notInFile:
 		return unknown(fmt.Sprintf("%.64q", name), name, s.command)

@@ -143,17 +143,26 @@ func holders(servers []*fakeredis.Server, key string) (n int) {
 }
 
 // TestNodesStatus: on a healthy fleet of any kind it is 0, also with late first answers. It is 69
-// where too few may vote, and where a new fenced fleet is not initialized, or has forgotten. A
+// where too few may vote, with -all where one may not, and where a new fenced fleet is not initialized, or has forgotten. A
 // refused act says so too.
 func TestNodesStatus(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	young := " -nodes " + strings.Join(fakeredis.Addrs(servers), ",")
 	on := func(want int, args string) string { return expect(t, servers, want, args) }
-	require.Equal(t, 3, strings.Count(on(exitOK, "nodes"+young), "no vote for "))
-	on(exitNoQuorum, "fence status -max-ttl 1s"+young)
+	require.Equal(t, 3, strings.Count(on(exitNoQuorum, "nodes"+young), "no vote for "))
+	_, _, errs := redlockOn(t, servers, strings.Fields("fence status -max-ttl 1s"+young)...)
+	require.Contains(t, errs, "redlock fence init")
 	servers[2].Down()
-	on(exitNoQuorum, "nodes"+young)
+	on(exitOK, "nodes")
+	on(exitNoQuorum, "nodes -all -wait 10ms")
+	waited := make(chan int, 1)
+	go func() {
+		status, _, _ := redlockOn(t, servers, "nodes", "-all", "-wait", "1m")
+		waited <- status
+	}()
+	time.Sleep(100 * time.Millisecond) // its first look, most likely
 	require.NoError(t, servers[2].Heal())
+	require.Equal(t, exitOK, testkit.Get(t, waited))
 
 	on(exitOK, "fence init -max-ttl 1s")
 	for _, s := range servers {

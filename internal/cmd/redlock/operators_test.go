@@ -92,8 +92,11 @@ func (p *procedure) run(typed string) (int, string) {
 	if words[0] == "redis-cli" {
 		return p.cli(words[2], strings.Join(words[3:], " "))
 	}
-	if words[1] == "fence" {
+	switch words[1] {
+	case "fence":
 		words = append(words, "-max-ttl", "100ms")
+	case "nodes":
+		words = append(words, "-max-ttl", "100ms", "-wait", "1m")
 	}
 	c := command{vars: p.vars}
 	var status int

@@ -33,6 +33,7 @@ type settings struct {
 	hooks       redlock.Hooks // of the client
 
 	json, yes bool // of tools
+	nodes     watching
 	serve     serving
 	run       running
 	fence     fencing
@@ -119,7 +120,7 @@ var ofRun = map[string]bool{"REDLOCK_KEY": true, "REDLOCK_TOKEN": true, "REDLOCK
 func (s *settings) readVariables() error {
 	known := map[string]*setting{}
 	for i := range table {
-		if row := &table[i]; !row.asFlag && find(row.name, s.command) == row {
+		if row := &table[i]; findShared(row.name, s.command) == row {
 			known[row.variable()] = row
 		}
 	}

@@ -76,6 +76,8 @@ var table = []setting{
 	{name: "E", of: "run", byDefault: "75", asFlag: true, notInFile: true, help: "the exit `status` where the lock is taken, also after -wait: 0 to 255", at: func(s *settings) any { return &s.run.statusTaken }},
 
 	{name: "json", of: forTools, help: "print JSON", at: func(s *settings) any { return &s.json }},
+	{name: "all", of: "nodes", asFlag: true, notInFile: true, help: "want all nodes to vote, and not a quorum alone: for a rolling restart", at: func(s *settings) any { return &s.nodes.all }},
+	{name: "wait", of: "nodes", asFlag: true, notInFile: true, help: "wait for that up to this `duration`", at: func(s *settings) any { return &s.nodes.wait }},
 	{name: "yes", of: "break", asFlag: true, notInFile: true, help: "do not ask", at: func(s *settings) any { return &s.yes }},
 	{name: "at-least", of: "fence", asFlag: true, notInFile: true, help: "recover: the largest `token` that the resources have seen", at: func(s *settings) any { return &s.fence.atLeast }},
 	{name: "lost", of: "fence", asFlag: true, notInFile: true, help: "recover: a `list` of nodes that never come back", at: func(s *settings) any { return &s.fence.lost }},
@@ -92,9 +94,18 @@ func (row *setting) variable() string {
 }
 
 // find returns the row of a name: that of the command, or else one of another command, or nil.
-func find(name, command string) (row *setting) {
+func find(name, command string) *setting {
+	return findWhere(command, func(row *setting) bool { return row.name == name })
+}
+
+// findShared is find among the settings that are not flags alone.
+func findShared(name, command string) *setting {
+	return findWhere(command, func(row *setting) bool { return row.name == name && !row.asFlag })
+}
+
+func findWhere(command string, is func(*setting) bool) (row *setting) {
 	for i := range table {
-		if table[i].name == name && (row == nil || table[i].isOf(command)) {
+		if is(&table[i]) && (row == nil || table[i].isOf(command)) {
 			row = &table[i]
 		}
 	}

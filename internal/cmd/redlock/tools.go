@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/conn"
 )
 
 // tool is the settings of a command about the nodes.
@@ -203,14 +202,21 @@ type node struct {
 
 const aboutNodes = `
 Nodes shows the state of each node, group by group: its connection, whether it may vote and for how long
-it still may not, its version, and the round trip. Its exit status is 69 where too few may vote, and 0 where all nodes
-are up and have only started less than -max-ttl ago. With -next-nodes IN is "now", "next" or "both".
+it still may not, its version, and the round trip. Its exit status is 0 where a quorum may vote, with -all where all
+nodes may, and else 69. With -next-nodes IN is "now", "next" or "both".
 
 With -fenced a node that needs redlock fence init has no vote, and SERVES is the clients that it serves:
 with these settings "now", with -next-nodes too "now+next", or with the next nodes alone "next".
 
   redlock nodes -nodes 10.0.0.1:6379,10.0.0.2:6379,10.0.0.3:6379
-  redlock nodes -config /etc/redlock.conf -fenced -json`
+  redlock nodes -config /etc/redlock.conf -fenced -json
+  redlock nodes -all -wait 5m               until a node that was restarted votes again`
+
+// watching is the settings of nodes.
+type watching struct {
+	all  bool
+	wait time.Duration
+}
 
 func nodes(ctx context.Context, env *environment, args []string) error {
 	t, client, _, err := newTool(env, "nodes [settings]", aboutNodes, args)
@@ -240,18 +246,22 @@ func (t *tool) measure(ctx context.Context, client *redlock.Client) error {
 // firstAnswers is how long showNodes waits for every node's first answer, whether it has a vote.
 const firstAnswers = time.Second
 
-// showNodes prints the state of the nodes. The status is 69 where too few may vote, unless time
-// alone mends it.
+// showNodes prints the state of the nodes. The status is 69 where too few may vote, or with -all where one may not. It waits
+// for that first, as told by -wait.
 func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 	if err := t.measure(ctx, client); err != nil {
 		return err
 	}
+	ready := client.Ready
+	if t.nodes.all {
+		ready = client.ReadyAll
+	}
 	look, cancel := context.WithTimeout(ctx, firstAnswers) // of every node: whether it has a vote
 	defer cancel()
 	_ = client.ReadyAll(look)
-	at, end := context.WithCancel(ctx)
-	end()
-	ready, states := client.Ready(at), client.Stats().Nodes
+	wait, stop := context.WithTimeout(ctx, t.nodes.wait)
+	defer stop()
+	notReady, states := ready(wait), client.Stats().Nodes
 	var all []node
 	for _, n := range states {
 		shown := node{
@@ -270,7 +280,7 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 			switch {
 			case !n.Up:
 				state = "down"
-			case !n.Votes && n.Quarantine > 0:
+			case !n.Votes && n.Quarantine > 0 && !(t.fenced && n.Serves == ""):
 				state = fmt.Sprintf("no vote for %.3gs", n.Quarantine)
 			case !n.Votes:
 				state = "no vote"
@@ -278,18 +288,13 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%.3gms\t%s\n", n.Node, dash(n.In), state, dash(n.Serves), dash(n.Server), dash(n.Dialect), n.Trip*1000, n.Error)
 		}
 	})
-	if err == nil && ready != nil && !t.areYoung(states) {
+	if err == nil && t.fenced && !slices.ContainsFunc(states, func(n redlock.Node) bool { return !n.Up || n.Serves != "" }) {
+		fmt.Fprintln(t.env.err, "redlock: no node has a part in fencing, and waiting changes nothing: redlock fence init gives it to new nodes, once, and redlock fence recover to nodes that have lost it")
+	}
+	if err == nil && notReady != nil {
 		return &exit{exitNoQuorum, nil}
 	}
 	return err
-}
-
-// areYoung reports whether nothing is amiss: some nodes have no vote only until they have been up
-// for the longest TTL.
-func (t *tool) areYoung(all []redlock.Node) bool {
-	return !slices.ContainsFunc(all, func(n redlock.Node) bool {
-		return n.NoVote != nil && (!errors.Is(n.NoVote, conn.ErrQuarantined) || t.fenced && n.Serves == "")
-	})
 }
 
 // in is a node's lists, while there are two.
