@@ -3,6 +3,7 @@ package frontend
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -54,8 +55,15 @@ func (c *conn) fail(r *session.Reply, key string, err error) {
 	}
 }
 
-// settings are the names of the library's settings, and those of the server's.
-var settings = strings.NewReplacer("(NodeTimeout)", "(-node-timeout)", "MaxTTL", "-max-ttl", "(Config.Fenced)", "(-fenced)", "Config.", "")
+// words are the names of the library, and those of the server and its operator.
+var words = strings.NewReplacer("(NodeTimeout)", "(-node-timeout)", "(DialTimeout)", "", "MaxTTL", "-max-ttl", "NextNodes", "-next-nodes", " of Nodes", " of -nodes",
+	"(Config.Fenced)", "(-fenced)", "Config.", "", "InitFencing", "redlock fence init", "RecoverFencing", "redlock fence recover", "ChangeFencing", "redlock fence change",
+	"ErrNotHeld from another Release means done", "another release that finds no lock means done")
 
-// text is the library's text without its name: its readers know the command alone.
-func text(err error) string { return settings.Replace(strings.TrimPrefix(err.Error(), "redlock: ")) }
+// running are the times in a text that are others a second later. A text that stays the same can be counted, and looked for.
+var running = regexp.MustCompile(`(?:, )?up for [0-9.hmsµn]+(?:, )?|: its quarantine ends in [0-9.hmsµn]+| for [0-9.hmsµn]+$| for [0-9.hmsµn]+([,;)])`)
+
+// text is the library's text without its name and without running times: its readers know the command alone.
+func text(err error) string {
+	return words.Replace(running.ReplaceAllString(strings.TrimPrefix(err.Error(), "redlock: "), "$1"))
+}
