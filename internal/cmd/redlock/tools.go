@@ -142,10 +142,26 @@ func inspect(ctx context.Context, env *environment, args []string) error {
 
 const aboutHeld = `
 Held reports which of the keys are held, one a line, for scripts. Without arguments it reads keys from
-standard input. Its exit status is 0 if all are held, 1 if one is not, 69 without a quorum.
+standard input. Its exit status is 0 if all are held, 1 if one is not, 69 without a quorum. A key with a * is a pattern: it
+stands for what is held of all keys that match, 10,000 at most, found by SCAN at the nodes (which needs +scan).
 
   redlock held backup || echo no backup runs
-  redlock held < keys.txt`
+  redlock held < keys.txt
+  redlock held 'orders:*'                 what is held, by whom, and for how long`
+
+// heldOf is those of the keys that are held.
+func heldOf(ctx context.Context, client *redlock.Client, keys []string) (all []key, err error) {
+	for _, name := range keys {
+		state, err := client.Inspect(ctx, name)
+		if err != nil {
+			return nil, statusOf(err)
+		}
+		if state.Status == redlock.KeyHeld || state.Status == redlock.KeyEternal {
+			all = append(all, newKey(state))
+		}
+	}
+	return all, nil
+}
 
 func held(ctx context.Context, env *environment, args []string) error {
 	t, client, keys, err := newTool(env, "held [settings] [key…]", aboutHeld, args)
@@ -162,6 +178,18 @@ func held(ctx context.Context, env *environment, args []string) error {
 	}
 	all, shown := true, []key{}
 	for _, name := range keys {
+		if isPattern(name) {
+			found, err := t.scan(ctx, name)
+			if err != nil {
+				return err
+			}
+			states, err := heldOf(ctx, client, found)
+			if err != nil {
+				return err
+			}
+			shown, all = append(shown, states...), all && len(states) > 0
+			continue
+		}
 		state, err := client.Inspect(ctx, name)
 		if err != nil {
 			return statusOf(err)

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/conn"
+)
+
+// The bounds of a search for keys: of what one finds, and of the time that a node has.
+const (
+	maxFound = 10_000
+	scanTime = 30 * time.Second
+	maxReply = 1 << 20 // bytes of one part of a reply
+)
+
+// isPattern reports whether an argument of held is a pattern of SCAN.
+func isPattern(arg string) bool { return strings.Contains(arg, "*") }
+
+// scan finds the keys that match a pattern. A lock is on a quorum, so it is on one at least of any nodes that leave no quorum
+// out: so many have to answer in each group. It uses connections of its own, since SCAN is no command of a client's.
+func (s *settings) scan(ctx context.Context, pattern string) ([]string, error) {
+	groups, err := s.now.groups()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, scanTime)
+	defer cancel()
+	found := map[string]bool{}
+	for _, group := range groups {
+		nodes, err := conn.ParseAddresses(group)
+		if err != nil {
+			return nil, usage("-nodes: %v", err)
+		}
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		errs := make([]error, len(nodes))
+		for i, node := range nodes {
+			all.Go(func() {
+				errs[i] = s.scanNode(ctx, node, pattern, func(keys []string) bool {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, key := range keys {
+						if !strings.Contains(key, ":redlock:") && !strings.HasPrefix(key, "redlock:") {
+							found[key] = true
+						}
+					}
+					return len(found) <= maxFound
+				})
+			})
+		}
+		all.Wait()
+		answered := 0
+		for _, err := range errs {
+			if err == nil {
+				answered++
+			}
+		}
+		if len(found) > maxFound {
+			return nil, usage("%q matches more than %d keys: narrow it", pattern, maxFound)
+		}
+		if quorum := len(nodes)/2 + 1; answered < len(nodes)-quorum+1 {
+			return nil, &exit{exitNoQuorum, fmt.Errorf("too few nodes list their keys: %w", cmp.Or(errs...))}
+		}
+	}
+	keys := make([]string, 0, len(found))
+	for key := range found {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+// scanNode gives the keys of one node to take, until that has enough.
+func (s *settings) scanNode(ctx context.Context, node conn.Address, pattern string, take func([]string) bool) error {
+	nc, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, node.Network, node.Host)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	defer context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })()
+	if node.TLS {
+		cfg := new(tls.Config)
+		if s.secure != nil {
+			cfg = s.secure.get().Clone()
+		}
+		cfg.ServerName, _, _ = net.SplitHostPort(node.Host)
+		nc = tls.Client(nc, cfg)
+	}
+	in := bufio.NewReader(nc)
+	ask := func(words ...string) ([]string, error) {
+		text := fmt.Sprintf("*%d\r\n", len(words))
+		for _, word := range words {
+			text += fmt.Sprintf("$%d\r\n%s\r\n", len(word), word)
+		}
+		if _, err := io.WriteString(nc, text); err != nil {
+			return nil, err
+		}
+		reply, err := readReply(in)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", node, words[0], err)
+		}
+		return reply, nil
+	}
+	if user, password := node.Login(); user+password != "" {
+		login := []string{"AUTH", user, password}
+		if user == "" {
+			login = []string{"AUTH", password}
+		}
+		if _, err := ask(login...); err != nil {
+			return err
+		}
+	}
+	if node.Database != 0 {
+		if _, err := ask("SELECT", strconv.Itoa(node.Database)); err != nil {
+			return err
+		}
+	}
+	for cursor := "0"; ; {
+		reply, err := ask("SCAN", cursor, "MATCH", pattern, "COUNT", "1000")
+		if err != nil {
+			return err
+		}
+		if len(reply) == 0 {
+			return fmt.Errorf("%s: SCAN: %w", node, errReply)
+		}
+		if cursor = reply[0]; !take(reply[1:]) || cursor == "0" {
+			return nil
+		}
+	}
+}
+
+var errReply = errors.New("a reply that is none of Redis'")
+
+// readReply reads a reply as the texts in it, in their order.
+func readReply(in *bufio.Reader) (all []string, err error) {
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return nil, err
+	}
+	line = strings.TrimRight(line, "\r\n")
+	if line == "" {
+		return nil, errReply
+	}
+	kind, rest := line[0], line[1:]
+	n, bad := strconv.Atoi(rest)
+	switch {
+	case kind == '-':
+		return nil, errors.New(rest)
+	case kind == '+' || kind == ':':
+		return []string{rest}, nil
+	case bad != nil || n > maxReply || kind != '$' && kind != '*':
+		return nil, errReply
+	case n < 0:
+		return nil, nil
+	case kind == '$':
+		text := make([]byte, n+2)
+		if _, err := io.ReadFull(in, text); err != nil {
+			return nil, err
+		}
+		return []string{string(text[:len(text)-2])}, nil
+	}
+	for range n {
+		part, err := readReply(in)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, part...)
+	}
+	return all, nil
+}

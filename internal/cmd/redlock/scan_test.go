@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/realredis"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// TestHeldPattern: what is held of the keys of a pattern, with one node down, and nothing else.
+func TestHeldPattern(t *testing.T) {
+	t.Parallel()
+	servers := realredis.StartN(t, 3, realredis.Options{Password: "hunter2"})
+	var nodes []string
+	for _, s := range servers {
+		nodes = append(nodes, "redis://:hunter2@"+s.Addr()+"?persistent=yes")
+	}
+	client, err := redlock.New(redlock.Config{Nodes: nodes, Name: "worker-7"})
+	require.NoError(t, err)
+	defer client.Close()
+	for i := range 300 {
+		cluster.MustAcquire(t, client, fmt.Sprint("orders:", i), cluster.TTL)
+	}
+	cluster.MustAcquire(t, client, "other", cluster.TTL)
+	ask := func(pattern string) (int, string, string) {
+		c := command{vars: map[string]string{"REDLOCK_NODES": strings.Join(nodes, ",")}}
+		status := c.run(t.Context(), "held", pattern)
+		return status, c.out.String(), c.err.String()
+	}
+	require.NoError(t, servers[0].Kill())
+	status, out, errs := ask("orders:*")
+	require.Equal(t, exitOK, status, errs)
+	require.Equal(t, 300, strings.Count(out, "worker-7"))
+	require.NotContains(t, out, "other")
+	status, _, _ = ask("none:*")
+	require.Equal(t, exitFailed, status)
+	require.NoError(t, servers[1].Kill())
+	status, out, errs = ask("orders:*")
+	require.Equal(t, exitNoQuorum, status)
+	require.NotContains(t, out+errs, "hunter2")
+}
