@@ -97,6 +97,7 @@ func (s *signals) pair() {
 		isOwn bool
 	}
 	waiting := map[syscall.Signal]half{}
+	paired := map[syscall.Signal]time.Time{}
 	tick := time.NewTicker(pairPause / 3)
 	tick.Stop()
 	for {
@@ -121,10 +122,11 @@ func (s *signals) pair() {
 		switch {
 		case h.signal == syscall.SIGCONT: // twice is once
 			s.due <- h.arrival
+		case h.at.Sub(paired[h.signal]) < pairPause: // timeout(1) sends to its child, and then to the group
 		case !isSecond:
 			waiting[h.signal] = h
 		case first.isOwn != h.isOwn:
-			first.isOfGroup = true
+			first.isOfGroup, paired[h.signal] = true, h.at
 			s.due <- first.arrival
 			delete(waiting, h.signal)
 		}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -184,6 +185,38 @@ func TestTerminalStopped(t *testing.T) {
 	p.Await("redlock: the lock was lost: the program was stopped for longer than the 200ms of -stopped\n")
 	testkit.Await(t, "it is released", func() bool { return holders(servers, "job") == 0 })
 	testkit.Await(t, "the shell knows", func() bool { return strings.Contains(p.Run("jobs; wait %1; echo status:$?"), "status:70") })
+}
+
+// TestTerminalOnce: ^C reaches the program once, and redlock waits for it, which flock does not do.
+func TestTerminalOnce(t *testing.T) {
+	t.Parallel()
+	servers := cluster.Start(t, 3)
+	file := filepath.Join(t.TempDir(), "pid")
+	p := wrapped(t, servers, "echo $$ >"+file+"; exec "+self(t)+` run -q -ttl 20s -node-timeout 10s job -- "$@"`)
+	p.Type(`W bash -c 'trap "echo int" INT; trap "echo term; exit 5" TERM; sleep 0.1; echo begun; while :; do sleep 0.01; done'` + "\n")
+	p.Await("\nbegun\n")
+	p.Type(pty.Interrupt)
+	p.Await("int\n")
+	redlock := pids(file)[0]
+	p.Suspend(keeperName)
+	require.NoError(t, syscall.Kill(redlock, syscall.SIGTERM))
+	p.Type("fg\n")
+	p.Await("term\n")
+	p.Prompt()
+	require.Equal(t, "5\n", p.Run("echo $?"))
+	require.Equal(t, 1, strings.Count(p.Text(), "int\n"), p.Text())
+}
+
+// TestStoppedEnds: SIGTERM to redlock ends a program that is stopped, where there is no terminal.
+func TestStoppedEnds(t *testing.T) {
+	t.Parallel()
+	servers := cluster.Start(t, 3)
+	file := filepath.Join(t.TempDir(), "pid")
+	cmd := process(t, servers, "job", `echo $$ >`+file+`; kill -STOP $$; echo on`, flags(5)...)
+	testkit.Await(t, "it stops", func() bool { return len(pids(file)) == 1 && stateOf(pids(file)[0]) == 'T' })
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	_ = cmd.Wait()
+	require.Equal(t, 128+15, statusOfShell(cmd))
 }
 
 // wrapped is a prompt of bash in a directory with a wrapper W.
