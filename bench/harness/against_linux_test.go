@@ -64,7 +64,7 @@ func TestAgainst(t *testing.T) {
 	require.ErrorContains(t, err, "in 1ms: broken: open: no")
 }
 
-// TestBothAreBuilt: the commit and the tree, whatever else is on the way.
+// TestBothAreBuilt: the commit and the tree.
 func TestBothAreBuilt(t *testing.T) {
 	if err := exec.Command("git", "rev-parse", "--verify", "HEAD").Run(); err != nil {
 		t.Skip("no repository: ", err)

@@ -21,6 +21,7 @@ func (g *granting) Len() int                 { return g.nodes }
 func (g *granting) CanBlock() bool           { return true }
 func (g *granting) Check()                   {}
 func (g *granting) Arm()                     {}
+func (g *granting) ArmLate()                 {}
 func (g *granting) Wait() bool               { return false }
 func (g *granting) Drain()                   {}
 func (g *granting) Close()                   { g.Sweep(0) }

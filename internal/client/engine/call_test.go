@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // call is Call with arguments that are in order.
@@ -48,10 +51,51 @@ func TestAloneLeavesNothingWaiting(t *testing.T) {
 	require.NoError(t, p.engine.do(context.Background(), c))
 	require.Len(t, p.sent, 2)
 	require.Equal(t, 1, p.armed)
-	require.True(t, p.engine.armed)
+	require.True(t, p.engine.armed || p.engine.armedLate)
 	p.turn(func() { p.reply(p.sent[1], 0, one) })
 	require.Equal(t, 1, other.times)
 	p.idle()
+}
+
+// TestEarlyNodesWakeNoReader: while no node has answered the only batch, the answers of early nodes alone decide nothing,
+// and the reader is woken by others. It is woken by all from the first answer on, where a node was not sent the batch
+// or cannot vote, and while another batch is undecided.
+func TestEarlyNodesWakeNoReader(t *testing.T) {
+	p := newScripted(t, 5)
+	first := p.submit(Acquire, "first")
+	require.True(t, p.engine.armedLate)
+	require.False(t, p.engine.armed)
+	p.turn(func() { p.reply(p.sent[0], 0, ok) })
+	require.True(t, p.engine.armed, "the answers of two early nodes may decide now")
+	p.turn(func() {
+		for node := 1; node < 5; node++ {
+			p.reply(p.sent[0], node, ok)
+		}
+	})
+	require.Equal(t, 1, first.times)
+	p.idle()
+	for what, disturb := range map[string]func(p *scriptedFleet){
+		"a node is down":             func(p *scriptedFleet) { p.down.Add(4) },
+		"a node has no vote":         func(p *scriptedFleet) { p.quarantined.Add(4) },
+		"a caller listens":           func(p *scriptedFleet) { p.engine.Listen(1) },
+		"early nodes can decide":     func(p *scriptedFleet) { p.engine.nodes.undeciding = false },
+		"another batch is undecided": func(p *scriptedFleet) { p.engine.rounds.window.size = 2; p.submit(Release, "another") },
+	} {
+		p := newScripted(t, 5)
+		disturb(p)
+		p.engine.armed, p.engine.armedLate = false, false
+		p.submit(Acquire, "key")
+		require.True(t, p.engine.armed, what)
+		require.False(t, p.engine.armedLate, what)
+	}
+}
+
+// TestEarly: the early nodes are no majority, and rule none out.
+func TestEarly(t *testing.T) {
+	for n := 1; n <= quorum.MaxNodes; n++ {
+		c, early := quorum.Majority(quorum.First(n)), fleet.Early(n)
+		require.False(t, c.IsQuorum(early) || c.Blocks(early), n)
+	}
 }
 
 // TestAloneEnds: a caller that gets no reply gives the driver lock up in time, with the

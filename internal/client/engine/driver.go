@@ -25,11 +25,12 @@ type driver struct {
 	collectCalls atomic.Int64 // the same for all operations
 	listeners    atomic.Int64 // callers waiting for pushes
 
-	alone  atomic.Bool // the driver waits in the kernel, or is about to
-	lock   sync.Mutex  // the driver lock; the fields below belong to its holder
-	armed  bool        // the reader is woken by the next arrival
-	nodes  nodes
-	rounds rounds
+	alone     atomic.Bool // the driver waits in the kernel, or is about to
+	lock      sync.Mutex  // the driver lock; the fields below belong to its holder
+	armed     bool        // the reader is woken by the next arrival
+	armedLate bool        // likewise, except from early nodes
+	nodes     nodes
+	rounds    rounds
 
 	unyielding int // batches without yield; the reader's
 
@@ -124,14 +125,19 @@ func (d *driver) turn(f func()) {
 	d.drive(nil)
 }
 
-// unlock gives the driver lock up. While a round is undecided it arms the fleet, so arrivals wake the reader. It does
-// so too while the watchdog sleeps: an arrival then means the end of a connection. Otherwise the watchdog reads
+// unlock gives the driver lock up. While a round is undecided it arms the fleet, so arrivals wake the reader: those of
+// late nodes alone, while the answers of early ones decide nothing (isFresh). It does so too while the watchdog sleeps: an arrival then means the end of a connection. Otherwise the watchdog reads
 // stragglers. If the reader is to drive, it is woken at once.
 func (d *driver) unlock(handOver bool) {
 	fleet := d.nodes.Fleet // Start sets it with the lock held
 	if fleet != nil && !d.armed && (handOver || d.rounds.undecided > 0 || len(d.queries.asked) > 0 || d.listeners.Load() > 0 || !d.nodes.pulse.awake) {
-		d.armed = true
-		fleet.Arm()
+		if handOver || len(d.queries.asked) > 0 || d.listeners.Load() > 0 || !d.nodes.pulse.awake || !d.nodes.undeciding || !d.rounds.isFresh() {
+			d.armed = true
+			fleet.Arm()
+		} else if !d.armedLate {
+			d.armedLate = true
+			fleet.ArmLate()
+		}
 	}
 	d.lock.Unlock()
 	if handOver && fleet != nil {

@@ -28,6 +28,7 @@ type Fleet interface {
 	CanBlock() bool
 	Wake()
 	Arm()
+	ArmLate()
 	Wait() bool
 	Close()
 	Drain()
@@ -41,6 +42,7 @@ type nodes struct {
 	quorum     *quorum.Config
 	pulse      pulse
 	unanswered int           // batches with replies still owed by some node
+	undeciding bool          // the answers of early nodes alone decide nothing
 	longest    time.Duration // TTL sent
 	lacking    atomic.Bool   // too few of them can vote for an acquire to win
 	closing    atomic.Bool
@@ -58,6 +60,8 @@ func (n *nodes) start(f Fleet) {
 	if n.quorum == nil {
 		n.quorum = quorum.Majority(quorum.First(n.n))
 	}
+	early := fleet.Early(n.n)
+	n.undeciding = !n.quorum.IsQuorum(early) && !n.quorum.Blocks(early)
 }
 
 // nonvoters returns the nodes without a vote: they are down or quarantined. If the

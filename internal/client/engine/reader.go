@@ -20,7 +20,7 @@ func (d *driver) read() {
 // lock is given up while callers run. Operations of callbacks are sent by the goroutine of callbacks.
 func (d *driver) receive(yield func(calls int)) {
 	d.lock.Lock()
-	d.armed = false
+	d.armed, d.armedLate = false, false
 	d.nodes.Sweep(0)
 	calls := d.complete()
 	if calls > 1 || calls == 1 && d.queue.depth.Load() > 0 {

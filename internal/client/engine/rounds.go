@@ -16,6 +16,7 @@ type rounds struct {
 	queue    *queue
 	cleanups cleanups
 	planner  planner
+	last     *batch   // sent last; it may be in use again for something else
 	inFlight []*batch // all with undecided rounds or in the window, and some others until the next tick
 }
 
@@ -49,9 +50,17 @@ func (l *rounds) send(first *Op, n int) (deferred int) {
 		b.listed = true
 		l.inFlight = append(l.inFlight, b)
 	}
+	l.last = b
 	l.window.enter(&b.stay)
 	l.nodes.Send(&b.first.Batch)
 	return later.n
+}
+
+// isFresh reports whether all undecided rounds are those of one batch that every node was sent, and none has answered.
+// Then nothing is decided before a node has answered that is not an early one: the reader need not wake up sooner.
+func (l *rounds) isFresh() bool {
+	b := l.last
+	return b != nil && b.undecided == l.undecided && b.to == 0 && !b.replied && b.gone == 0 && b.quarantined == 0 && b.owed == 1
 }
 
 // fail decides an acquire sent to no node.

@@ -30,7 +30,8 @@ type scriptedFleet struct {
 	down        quorum.Set // nodes without a connection, a bit each
 	closed      bool
 	calling     bool
-	armed       int
+	armed       int // late ones too
+	armedLate   int
 	checks      int
 	arrived     func() // for the next Sweep
 	onSweep     func()
@@ -66,6 +67,11 @@ func (p *scriptedFleet) Arm() {
 		p.onArm = nil
 		f()
 	}
+}
+
+func (p *scriptedFleet) ArmLate() {
+	p.armedLate++
+	p.Arm()
 }
 
 func (p *scriptedFleet) Sweep(time.Duration) {

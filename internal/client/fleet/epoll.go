@@ -21,12 +21,15 @@ const rawSupported = true
 // and a caller can wait for its own reply without a wake-up of that goroutine.
 //
 //	sockets → all (level-triggered) → readable (one shot) → the runtime's poller
+//	late nodes' sockets → late (likewise) ↗
 //
 // A caller that waits itself blocks on all, in the kernel. The goroutine in the background is parked by the runtime
 // on readable. readable reports all only after arm, and once per arm. While it is not armed, replies wake no thread
 // but the caller's.
 type epoll struct {
 	all    int
+	late   int        // all without the sockets of early nodes
+	early  quorum.Set // nodes
 	events [32]syscall.EpollEvent
 	waker  *os.File // the wake descriptor: an eventfd(2) in all, to end a blocked poll
 
@@ -43,8 +46,8 @@ const (
 	watched        = syscall.EPOLLIN | syscall.EPOLLRDHUP // of each socket
 )
 
-func newRawPoller() (_ poller, err error) {
-	p := &epoll{all: -1}
+func newRawPoller(nodes int) (_ poller, err error) {
+	p := &epoll{all: -1, late: -1, early: Early(nodes)}
 	defer func() {
 		if err != nil {
 			p.close()
@@ -62,11 +65,13 @@ func newRawPoller() (_ poller, err error) {
 	if p.raw, err = p.readable.SyscallConn(); err != nil {
 		return nil, err
 	}
-	if p.all, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
-		return nil, err
-	}
-	if err = p.ctl(p.readableFD, syscall.EPOLL_CTL_ADD, p.all, 0, 0); err != nil {
-		return nil, err
+	for _, fd := range []*int{&p.all, &p.late} {
+		if *fd, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
+			return nil, err
+		}
+		if err = p.ctl(p.readableFD, syscall.EPOLL_CTL_ADD, *fd, 0, 0); err != nil {
+			return nil, err
+		}
 	}
 	if err = p.addWaker(); err != nil {
 		return nil, err
@@ -88,6 +93,9 @@ func (p *epoll) addWaker() error {
 		return errno
 	}
 	p.waker = os.NewFile(fd, "eventfd")
+	if err := p.ctl(p.late, syscall.EPOLL_CTL_ADD, int(fd), syscall.EPOLLIN, wakeEvent); err != nil {
+		return err
+	}
 	return p.ctl(p.all, syscall.EPOLL_CTL_ADD, int(fd), syscall.EPOLLIN, wakeEvent)
 }
 
@@ -107,7 +115,11 @@ func (p *epoll) adopt(nc net.Conn, node int) (sock, error) {
 		return nil, err
 	}
 	s := &raw{fd: int32(fd), epoll: p, node: int32(node)}
-	if err := p.ctl(p.all, syscall.EPOLL_CTL_ADD, fd, watched, s.node); err != nil {
+	err = p.ctl(p.all, syscall.EPOLL_CTL_ADD, fd, watched, s.node)
+	if err == nil && !p.early.Has(node) {
+		err = p.ctl(p.late, syscall.EPOLL_CTL_ADD, fd, watched, s.node)
+	}
+	if err != nil {
 		s.close(true)
 		return nil, err
 	}
@@ -158,6 +170,10 @@ func (p *epoll) arm() {
 	_ = p.ctl(p.readableFD, syscall.EPOLL_CTL_MOD, p.all, syscall.EPOLLIN|syscall.EPOLLONESHOT, 0)
 }
 
+func (p *epoll) armLate() {
+	_ = p.ctl(p.readableFD, syscall.EPOLL_CTL_MOD, p.late, syscall.EPOLLIN|syscall.EPOLLONESHOT, 0)
+}
+
 func (p *epoll) wait() bool {
 	return p.raw.Read(p.isReadable) == nil
 }
@@ -168,4 +184,5 @@ func (p *epoll) close() {
 	_ = p.readable.Close() // ends wait
 	_ = p.waker.Close()
 	_ = syscall.Close(p.all)
+	_ = syscall.Close(p.late)
 }

@@ -40,7 +40,7 @@ func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 	f.hidden = append(slices.Clip(ofContexts), cfg.Hidden...)
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	if cfg.usesRaw() {
-		poller, err := newFastPoller()
+		poller, err := newFastPoller(len(cfg.Addresses))
 		if err != nil {
 			return nil, err
 		}
@@ -164,7 +164,18 @@ func (f *Fleet) Arm() {
 	}
 }
 
-// Wait blocks until something arrived after Arm. It returns false once the
+// Early is the first nodes of n, to which a batch is sent first: fewer than any majority, and too few to rule one out.
+// Their answers alone decide nothing.
+func Early(n int) quorum.Set { return quorum.First((n - 1) / 2) }
+
+// ArmLate makes the next arrival end a Wait, once, except those from the early nodes.
+func (f *Fleet) ArmLate() {
+	if !f.closed {
+		f.poller.armLate()
+	}
+}
+
+// Wait blocks until something arrived after Arm or ArmLate. It returns false once the
 // fleet is closed. One goroutine calls it, without the lock.
 func (f *Fleet) Wait() bool { return f.poller.wait() }
 

@@ -16,7 +16,7 @@ import (
 // without a system call. Their servers see the handshakes alone.
 func InMemory(t testing.TB) {
 	before := newFastPoller
-	newFastPoller = func() (poller, error) {
+	newFastPoller = func(int) (poller, error) {
 		m := &memory{sent: make(chan struct{}, 1), wakes: make(chan struct{}, 1)}
 		go m.deliver()
 		return m, nil
@@ -70,6 +70,8 @@ func (m *memory) arm() {
 		m.wake()
 	}
 }
+
+func (m *memory) armLate() { m.arm() }
 
 func (m *memory) wake() { ring(m.wakes) }
 

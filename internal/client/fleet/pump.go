@@ -181,7 +181,8 @@ func (pp *pumpPoller) canBlock() bool { return false }
 func (pp *pumpPoller) wake() { pp.notify() }
 
 // arm has nothing to do: every report notifies.
-func (pp *pumpPoller) arm() {}
+func (pp *pumpPoller) arm()     {}
+func (pp *pumpPoller) armLate() {}
 
 func (pp *pumpPoller) wait() bool {
 	<-pp.readable

@@ -107,5 +107,6 @@ func (s *raw) close(reset bool) {
 	}
 	// Closing takes it out of epoll too, but not while a child process, just being started, has a copy.
 	_ = s.epoll.ctl(s.epoll.all, syscall.EPOLL_CTL_DEL, int(s.fd), 0, 0)
+	_ = s.epoll.ctl(s.epoll.late, syscall.EPOLL_CTL_DEL, int(s.fd), 0, 0)
 	_ = syscall.Close(int(s.fd))
 }

@@ -93,7 +93,7 @@ func TestDetachRefuses(t *testing.T) {
 func TestAdoptFails(t *testing.T) {
 	before := testkit.Descriptors()
 	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
-	made, err := newRawPoller()
+	made, err := newRawPoller(5)
 	require.NoError(t, err)
 	broken := made.(*epoll)
 	all := broken.all
@@ -113,7 +113,7 @@ func TestAdoptFails(t *testing.T) {
 // A sock closes its descriptor once: the number may be another file's by then.
 func TestASockClosesOnce(t *testing.T) {
 	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
-	made, err := newRawPoller()
+	made, err := newRawPoller(5)
 	require.NoError(t, err)
 	defer made.close()
 	nc, err := net.Dial("tcp", p.Addr)
@@ -175,4 +175,37 @@ func TestNothingLeaks(t *testing.T) {
 		testkit.Await(t, "for all descriptors", func() bool { return testkit.Descriptors() <= unrelated })
 		testkit.Await(t, "for all goroutines", func() bool { return runtime.NumGoroutine() <= routines })
 	})
+}
+
+// TestEarlyArrivalsEndNoLateWait: after ArmLate the answer of an early node ends no wait, that of another does, with
+// both read then; and Wake does.
+func TestEarlyArrivalsEndNoLateWait(t *testing.T) {
+	r := newUpFleet(t, false, 3)
+	l := newLedger(t, []string{"x"})
+	r.post(l)
+	for i := range 3 {
+		r.wires[i].Expect(string(l.Buf))
+	}
+	r.do(r.ArmLate)
+	woken := make(chan bool)
+	go func() { woken <- r.Wait(); woken <- r.Wait() }()
+	p := r.poller.(*epoll)
+	r.wires[0].Send(echoes("x"))
+	testkit.Await(t, "for the early answer to arrive", func() bool {
+		ready := false
+		r.do(func() { ready = p.poll(0).Has(0) })
+		return ready
+	})
+	select {
+	case <-woken:
+		require.Fail(t, "woken by an early node")
+	default:
+	}
+	r.wires[2].Send(echoes("x"))
+	testkit.Within(t, testkit.Patience, "Wait", func() { require.True(t, <-woken) })
+	r.do(func() { r.Sweep(0); r.ArmLate() })
+	require.Equal(t, 1, l.nodes[0].replies)
+	require.Equal(t, 1, l.nodes[2].replies)
+	r.Wake()
+	testkit.Within(t, testkit.Patience, "Wait", func() { require.True(t, <-woken) })
 }

@@ -42,7 +42,9 @@ type poller interface {
 	wake()
 	// arm makes the next report of poll end a wait, once.
 	arm()
-	// wait blocks until something happened after arm, or close. It reports
+	// armLate is arm for the reports of all nodes but the early ones.
+	armLate()
+	// wait blocks until something happened after arm or armLate, or close. It reports
 	// whether the poller is still open. One goroutine waits.
 	wait() bool
 	// close ends a wait and frees the poller. The socks are closed before it.
