@@ -128,13 +128,13 @@ func (l *line) granted(now, until clock.Instant) {
 	l.held, l.outcome, l.ended, l.denied, l.kept = until, engine.ErrTaken, now, 0, 0
 }
 
-// news is what is known to a caller who began then: how the last attempt ended, nil: nothing. A holder is news only
-// if there was one while the caller waited, or in the second before.
+// news is what is known to a caller who began then: how the last attempt ended, nil: nothing. It is news only if it
+// ended while the caller waited, or in the second before.
 func (l *line) news(now, began clock.Instant) error {
 	switch {
 	case now < l.held:
 		return engine.ErrTaken
-	case l.outcome == engine.ErrTaken && l.ended < began.Add(-denialLasts):
+	case l.ended < began.Add(-denialLasts):
 		return nil
 	}
 	return l.outcome
