@@ -669,7 +669,6 @@ type Stats struct {
 	Batches, Operations uint64 // writes, each to all nodes of a group; their operations, cleanups included
 	Waiting, InFlight   int    // operations to be sent, at most about Config.MaxWaiting and cleanups; sent, with no verdict
 	Nodes               []Node // in the order of Node.Index
-	Ready               []bool // for each group: a quorum of nodes is up and may vote, as for Client.Ready
 }
 
 // TimeBounds are the upper bounds of the times in Stats, from 100 µs to 30 s.
@@ -684,6 +683,7 @@ func (s Stats) WriteMetrics(w io.Writer) error {
 type Node struct {
 	Index                int    // its number, from 0: Nodes, then those of NextNodes alone; through all groups
 	Group                int    // the number of its group, from 0
+	GroupReady           bool   // a quorum of its group is up and may vote, as for Client.Ready
 	Addr                 string // without credentials
 	InNodes, InNextNodes bool   // its lists: of Nodes, or of Groups
 	Up                   bool   // it has a connection

@@ -109,11 +109,11 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	count("redlock_batch_operations_total", s.Operations)
 	gauge("redlock_operations_waiting", float64(s.Waiting))
 	gauge("redlock_operations_in_flight", float64(s.InFlight))
-	for group, ready := range s.Ready {
-		gauge("redlock_ready", one(ready), strconv.Itoa(group))
-	}
-	for _, n := range s.Nodes {
+	for i, n := range s.Nodes {
 		group := strconv.Itoa(n.Group)
+		if i == 0 || s.Nodes[i-1].Group != n.Group {
+			gauge("redlock_ready", one(n.GroupReady), group)
+		}
 		gauge("redlock_node_up", one(n.Up), n.Addr, group)
 		gauge("redlock_node_may_vote", one(n.NoVote == nil), n.Addr, group)
 		gauge("redlock_node_quarantine_seconds", n.NoVoteFor.Seconds(), n.Addr, group)

@@ -16,11 +16,10 @@ func TestNamesStay(t *testing.T) {
 		Acquire: Results{Won: 1, Denied: 2, NoQuorum: 3, Expired: 4, Cancelled: 5, Refused: 6}, Extend: Results{Won: 7}, Release: Results{Won: 8},
 		Held: 9, KeptAlive: 10, InLine: 11, Lost: 12, HandedOver: 13, Cleanups: 14, Batches: 15, Operations: 16, Waiting: 17, InFlight: 18,
 		Nodes: []Node{
-			{Addr: "10.0.0.1:6379", Up: true, Server: "Redis 8.0.2", Dialect: "DELEX, SET IFEQ", Connects: 1, RoundTrips: 2, RoundTrip: 150 * time.Microsecond, InFlight: 3, Granted: 4, Denied: 5, Failed: 6},
+			{Addr: "10.0.0.1:6379", GroupReady: true, Up: true, Server: "Redis 8.0.2", Dialect: "DELEX, SET IFEQ", Connects: 1, RoundTrips: 2, RoundTrip: 150 * time.Microsecond, InFlight: 3, Granted: 4, Denied: 5, Failed: 6},
 			{Addr: "/a \"b\"\\\n", Group: 1, Err: errors.New("down"), NoVote: errors.New("restarted"), NoVoteFor: 1500 * time.Millisecond},
 		},
 	}
-	s.Ready = []bool{true, false}
 	s.Waits.Granted, s.Waits.HandedOver, s.Waits.GaveUp, s.Waits.UsedUp, s.Waits.Closed, s.Waits.Failed = 19, 20, 21, 22, 23, 24
 	var h Histogram
 	for _, d := range []time.Duration{-1, 100 * time.Microsecond, 100*time.Microsecond + 1, time.Second, 30 * time.Second, time.Hour} {

@@ -27,12 +27,12 @@ type Stats[N any] struct {
 	Batches, Operations uint64
 	Waiting, InFlight   int
 	Nodes               []N
-	Ready               []bool
 }
 
 // Node is the root package's type of that name, by its fields.
 type Node struct {
 	Index, Group            int
+	GroupReady              bool
 	Addr                    string
 	InNodes, InNextNodes    bool
 	Up                      bool
@@ -89,12 +89,11 @@ func Write[N any](w io.Writer, s Stats[N], node func(N) Node) error {
 	t.one("redlock_operations_waiting", "gauge", "Operations that are queued in the process.", gauge(s.Waiting))
 	t.one("redlock_operations_in_flight", "gauge", "Operations sent and without a verdict.", gauge(s.InFlight))
 	t.family("redlock_ready", "gauge", "1 if a quorum of the group's nodes is up and may vote: locks can be acquired.")
-	for group, ready := range s.Ready {
-		t.sample(gauge(b2i(ready)), groupLabel, gauge(group))
-	}
 	nodes := make([]Node, len(s.Nodes))
 	for i, n := range s.Nodes {
-		nodes[i] = node(n)
+		if nodes[i] = node(n); i == 0 || nodes[i].Group != nodes[i-1].Group {
+			t.sample(gauge(b2i(nodes[i].GroupReady)), groupLabel, gauge(nodes[i].Group))
+		}
 	}
 	t.nodes(nodes)
 	_, err := w.Write(t.b)

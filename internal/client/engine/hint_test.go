@@ -254,7 +254,7 @@ func TestRefusedHintsLetOthersPass(t *testing.T) {
 	p := newScripted(t, 1)
 	bad, good := p.op(Release, "bad"), p.op(Release, "good")
 	p.miss(0, p.missed(bad, 0))
-	handed := p.revive(0)
+	p.revive(0)
 	for _, pause := range []time.Duration{hintPause, 2 * hintPause, 4 * hintPause} {
 		p.turn(func() { p.reply(p.last(), 0, noKey) })
 		p.tick(pause)
@@ -262,7 +262,7 @@ func TestRefusedHintsLetOthersPass(t *testing.T) {
 	p.turn(func() { p.reply(p.last(), 0, noKey) })
 	p.lose(0)
 	p.miss(0, p.missed(good, 0))
-	handed = p.revive(0)
+	handed := p.revive(0)
 	require.Len(t, handed, 1, "with a pause")
 	require.Equal(t, callOf(good), handed[0].bytes)
 	p.turn(func() { p.reply(handed[0], 0, "-ERR once\r\n") })

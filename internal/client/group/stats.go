@@ -19,12 +19,14 @@ func AddStats[N any](g *Group, s *metrics.Stats[N], node func(metrics.Node) N) {
 	var votes quorum.Tally
 	votes.Reset(g.cfg.members.Quorum)
 	for i := range g.Len() {
-		n := g.Node(i)
-		if n.NoVote != nil {
+		if g.Node(i).NoVote != nil {
 			votes.Record(i, quorum.Failed)
 		}
+	}
+	for i := range g.Len() {
+		n := g.Node(i)
+		n.GroupReady = votes.Verdict() == quorum.Pending
 		s.Nodes = append(s.Nodes, node(n))
 	}
-	s.Ready = append(s.Ready, votes.Verdict() == quorum.Pending)
 	engine.AddStats(g.engine, s)
 }

@@ -154,8 +154,8 @@ func short(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-func (p *operators) show(w http.ResponseWriter, r *http.Request) {
-	stats := p.client.Stats()
+func (o *operators) show(w http.ResponseWriter, r *http.Request) {
+	stats := o.client.Stats()
 	version, _ := buildInfo()
 	view := struct {
 		At       time.Time
@@ -168,7 +168,7 @@ func (p *operators) show(w http.ResponseWriter, r *http.Request) {
 		Plots    []plot
 		Troubles []trouble
 		Keys     bool
-	}{At: time.Now(), Process: fmt.Sprintf("%s redlock %s, up for %s", p.name, version, short(time.Since(p.began))), NotReady: p.notReady(), Refresh: int(sampleEvery.Seconds()), Nodes: stats.Nodes, Keys: r.URL.Query().Has("keys")}
+	}{At: time.Now(), Process: fmt.Sprintf("%s redlock %s, up for %s", o.name, version, short(time.Since(o.began))), NotReady: o.notReady(), Refresh: int(sampleEvery.Seconds()), Nodes: stats.Nodes, Keys: r.URL.Query().Has("keys")}
 	for _, n := range stats.Nodes {
 		if n.Up && n.NoVote == nil {
 			view.Up++
@@ -180,16 +180,16 @@ func (p *operators) show(w http.ResponseWriter, r *http.Request) {
 		{"waited for", "callers in line for a lock", number(float64(stats.InLine))},
 		{"lost", "while they were kept alive, since the start", number(float64(stats.Lost))},
 	}
-	p.mu.Lock()
+	o.mu.Lock()
 	view.Plots = []plot{
-		newPlot("granted, per second", p.samples, true, func(s sample) float64 { return s.granted }),
-		newPlot("taken, per second", p.samples, true, func(s sample) float64 { return s.taken }),
-		newPlot("failed, per second", p.samples, true, func(s sample) float64 { return s.failed }),
-		newPlot("callers in line", p.samples, false, func(s sample) float64 { return s.wait }),
-		newPlot("commands, per second", p.samples, true, func(s sample) float64 { return s.commands }),
+		newPlot("granted, per second", o.samples, true, func(s sample) float64 { return s.granted }),
+		newPlot("taken, per second", o.samples, true, func(s sample) float64 { return s.taken }),
+		newPlot("failed, per second", o.samples, true, func(s sample) float64 { return s.failed }),
+		newPlot("callers in line", o.samples, false, func(s sample) float64 { return s.wait }),
+		newPlot("commands, per second", o.samples, true, func(s sample) float64 { return s.commands }),
 	}
-	view.Troubles = slices.Clone(p.troubles)
-	p.mu.Unlock()
+	view.Troubles = slices.Clone(o.troubles)
+	o.mu.Unlock()
 	slices.Reverse(view.Troubles)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")

@@ -238,7 +238,7 @@ func TestReloadNodes(t *testing.T) {
 }
 
 // TestLife: a server that is told to end is not ready, and serves on for -lame-duck, which a second signal cuts short. Its
-// supervisor is told of each step. A log that nobody reads ends nothing.
+// supervisor is told of each step. A log without a reader ends nothing.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
