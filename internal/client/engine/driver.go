@@ -194,7 +194,7 @@ func (d *driver) readAlone(c *Call) {
 	d.alone.Store(true)
 	defer d.alone.Store(false)
 	limit := min(aloneFor, c.Timeout)
-	for left := limit; len(c.done) == 0 && left > 0 && !IsClosed(c.ended); {
+	for left := limit; len(c.done) == 0 && left > 0 && !IsClosed(c.ended) && d.nodes.CanBlock(); {
 		if d.flush(); d.rounds.window.isOpen.Load() && d.queue.depth.Load() > own {
 			return
 		}

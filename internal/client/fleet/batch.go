@@ -30,7 +30,8 @@ type Batch struct {
 	}
 
 	sentAt  clock.Instant
-	waiting int // nodes yet to answer or fail, plus one during Send
+	single  bool // it was sent by SendTo
+	waiting int  // nodes yet to answer or fail, plus one during Send
 }
 
 // Owner receives the replies to a [Batch]. All calls come from within Send,

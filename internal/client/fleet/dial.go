@@ -36,12 +36,17 @@ func (f *Fleet) dial(index, attempt int) {
 		}
 		closed := f.closed
 		if err != nil && !closed {
-			n.cause = n.unsent("dial", f.causeOf(err))
+			rested := n.isResting()
+			if rested {
+				n.down("dial", err)
+			} else {
+				n.cause = n.unsent("dial", f.causeOf(err))
+			}
 			isNew := known.isNew(n.cause)
 			switch isFirst := f.first.dialing.Has(index); {
 			case isFirst && f.cfg.OnDown != nil:
 				f.cfg.OnDown(index)
-			case !isFirst && isNew && f.cfg.OnStays != nil:
+			case !isFirst && !rested && isNew && f.cfg.OnStays != nil:
 				f.cfg.OnStays(index)
 			}
 		}
@@ -88,16 +93,22 @@ func (f *Fleet) adopt(n *node, nc net.Conn, id identity) error {
 	}
 	s, err := f.poller.adopt(nc, n.index)
 	if err != nil {
-		f.cfg.Servers.leave(id.runID)
+		f.cfg.Servers.leave(id.runID, n.addr)
 		return err
+	}
+	if n.isResting() && !n.replaces(id) {
+		n.down("read", n.cause.cause.Err)
 	}
 	f.checkRestart(n, id)
 	n.up(s, id)
+	waited := n.owed.len > 0
 	f.enlist()
 	if f.cfg.OnUp != nil {
 		f.cfg.OnUp(n.index)
 	}
-	if n.owed.len > 0 {
+	if waited {
+		n.flush()
+	} else if n.owed.len > 0 {
 		n.opening = n.owed.at(0)
 	}
 	return nil

@@ -21,7 +21,8 @@ type Fleet struct {
 	hidden []error // see causeOf
 
 	forms       []Form        // of the nodes up, each once; see Forms
-	away        quorum.Set    // nodes without a connection
+	away        quorum.Set    // nodes without a connection, but those that rest
+	rests       bool          // some node does
 	longest     time.Duration // how long a key may live; see NoteTTL
 	quarantined quorum.Set    // nodes without a vote; see Quarantined
 
@@ -71,7 +72,7 @@ func (f *Fleet) Fault(node int) error {
 	return nil
 }
 
-// Away returns the nodes without a connection. A batch sent now fails on them at once.
+// Away returns the nodes without a connection, but those that rest. A batch sent now fails on them at once.
 func (f *Fleet) Away() quorum.Set { return f.away }
 
 // Send writes to every node the batch of the list b in the node's form. On a node that is down, or owes too much, the
@@ -80,6 +81,7 @@ func (f *Fleet) Send(b *Batch) {
 	now := f.cfg.Clock.Now()
 	for other := b; other != nil; other = other.Next {
 		other.sentAt = now
+		other.single = false
 		other.waiting = 1 // or Done would be called before every node was sent it
 	}
 	for _, n := range f.nodes {
@@ -93,11 +95,16 @@ func (f *Fleet) Send(b *Batch) {
 	}
 }
 
-// SendTo writes b to one node, in any form.
+// SendTo writes b to one node, in any form. It may be meant for one connection, so for a node that rests it fails.
 func (f *Fleet) SendTo(node int, b *Batch) {
+	n := f.nodes[node]
 	b.sentAt = f.cfg.Clock.Now()
-	b.waiting = 1
-	f.nodes[node].send(b, b.sentAt)
+	b.waiting, b.single = 1, true
+	if n.isResting() {
+		b.Owner.Fail(node, 0, n.cause)
+	} else {
+		n.send(b, b.sentAt)
+	}
 	b.done()
 	// No reap: an Owner may call this from within Reply. The caller of the Owner reaps, or the next Sweep.
 }
@@ -140,18 +147,23 @@ func (f *Fleet) reap() {
 			if n.sock == nil || n.fault == nil {
 				continue
 			}
-			n.down(n.fault)
 			again = true
-			if attempt := n.young; !f.closed {
+			dialed := n.isResting() // a dialer works on it
+			if n.isIdleEnd() && !f.closed {
+				n.rest()
+			} else {
+				n.down("read", n.fault)
+			}
+			if attempt := n.young; !f.closed && !dialed {
 				f.dials.Go(func() { f.dial(i, attempt) })
 			}
 		}
 	}
 }
 
-// CanBlock reports whether Sweep can block. Then a lone caller can wait there for its
-// own reply.
-func (f *Fleet) CanBlock() bool { return f.poller.canBlock() }
+// CanBlock reports whether Sweep can block. Then a lone caller can wait there for its own reply: not while a node rests,
+// since a dialer needs the lock then.
+func (f *Fleet) CanBlock() bool { return f.poller.canBlock() && !f.rests }
 
 // Wake ends a Sweep that blocks, or the next one if none does. After Arm it also ends
 // a Wait. It is called without the lock.

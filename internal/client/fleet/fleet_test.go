@@ -132,7 +132,7 @@ func (r *testFleet) lose(node int) {
 }
 
 // Up reports whether a node has a connection. The caller is the owner.
-func (r *testFleet) Up(node int) bool { return r.nodes[node].sock != nil }
+func (r *testFleet) Up(node int) bool { return r.nodes[node].sock != nil && !r.nodes[node].isResting() }
 
 // Fault is why a node is down, or nil. The caller is the owner.
 func (r *testFleet) Fault(node int) error {

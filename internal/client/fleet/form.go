@@ -14,10 +14,11 @@ func (f *Fleet) SetForm(node int, form Form) {
 	f.enlist()
 }
 
-// enlist determines which forms are in use, and which nodes are away.
+// enlist determines which forms are in use, which nodes are away, and whether some rest.
 func (f *Fleet) enlist() {
-	f.forms, f.away = f.forms[:0], 0
+	f.forms, f.away, f.rests = f.forms[:0], 0, false
 	for i, n := range f.nodes {
+		f.rests = f.rests || n.isResting()
 		if n.sock == nil {
 			f.away.Add(i)
 		} else if !slices.Contains(f.forms, n.form) {

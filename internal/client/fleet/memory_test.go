@@ -134,6 +134,8 @@ func (n *memoryNode) send(b []byte) (int, error) {
 	return len(b), nil
 }
 
+func (n *memoryNode) ended() error { return nil }
+
 func (n *memoryNode) recv(b []byte) (int, error) {
 	k := copy(b, n.in)
 	n.in = n.in[:copy(n.in, n.in[k:])]

@@ -31,7 +31,7 @@ type node struct {
 	persistent bool // it forgets nothing when it restarts
 	fleet      *Fleet
 
-	sock   sock     // nil while down
+	sock   sock     // nil while down; see idle.go for the one of a node that rests
 	id     identity // of the server behind sock, or of the last one
 	form   Form     // of its commands
 	server string   // its product and version
@@ -44,6 +44,8 @@ type node struct {
 	unmet bool          // why: it was met for the first time
 
 	since   clock.Instant // of sock
+	heard   clock.Instant // when sock was made, or gave its last reply
+	resumed bool          // sock has replaced one that ended while idle
 	young   int           // connections in a row that have died young
 	history history       // over all connections
 
@@ -70,16 +72,21 @@ func (n *node) unsent(op string, err error) *notSent {
 	return &notSent{&conn.Error{Addr: n.addr, Op: op, Err: err}}
 }
 
-// up begins a connection's life.
+// up begins a connection's life. What waits in the queue of a node that rests is kept.
 func (n *node) up(s sock, id identity) {
+	if n.resumed = n.isResting(); n.resumed {
+		n.progress = n.fleet.cfg.Clock.Now()
+	} else {
+		n.owed = inflight{ring: n.owed.ring}
+	}
 	if n.in == nil {
 		n.in = make([]byte, readBuffer)
 	}
 	n.sock, n.id, n.form, n.fault = s, id, id.form, nil
 	n.server = strings.TrimSpace(id.product + " " + id.version)
 	n.since = n.fleet.cfg.Clock.Now()
+	n.heard = n.since
 	n.history.connects++
-	n.owed = inflight{ring: n.owed.ring}
 	n.opening = nil
 	n.r, n.w = 0, 0
 	n.pushes, n.pushed = firstPushes, n.since
@@ -105,27 +112,38 @@ func (n *node) leadsToSeveral(last string) (news bool) {
 // down ends it, and fails what it still owes. A connection that dies young counts as a failed dial, however well it
 // has worked: or one that is cut off again and again would be dialed as often, without a pause. One that has lived is
 // replaced at once.
-func (n *node) down(err error) {
-	if n.young++; n.fleet.cfg.Clock.Now().Sub(n.since) >= youth {
-		n.young = 0
+func (n *node) down(op string, err error) {
+	if !n.isResting() {
+		if n.young++; n.fleet.cfg.Clock.Now().Sub(n.since) >= youth {
+			n.young = 0
+		}
+		n.fleet.cfg.Servers.leave(n.id.runID, n.addr)
 	}
 	n.sock.close(n.owed.len > 0)
-	n.fleet.cfg.Servers.leave(n.id.runID)
 	n.sock, n.fault, n.opening = nil, nil, nil
-	n.cause = n.unsent("read", n.fleet.causeOf(err))
+	n.cause = n.unsent(op, n.fleet.causeOf(err))
 	n.fleet.enlist()
 	if on := n.fleet.cfg.OnDown; on != nil && !n.fleet.closed {
 		on(n.index)
 	}
+	n.failOwed(false)
+}
+
+// failOwed fails what the node owes. With keep set, what was sent to all nodes and is not written stays.
+func (n *node) failOwed(keep bool) {
 	owed := n.owed
 	n.owed = inflight{ring: make([]*Batch, minRing)} // an Owner may call Fleet.Node during Fail
 	for written := owed.unsent; owed.len > 0; written-- {
 		partly := written == 0 && owed.offset > 0
 		from := owed.next // in a separate statement: pop changes it
 		b := owed.pop()
-		if written > 0 || partly {
+		switch {
+		case written > 0 || partly:
 			b.Owner.Fail(n.index, from, n.cause.cause)
-		} else {
+		case keep && !b.single:
+			n.owed.push(b)
+			continue
+		default:
 			b.Owner.Fail(n.index, from, n.cause)
 		}
 		b.done()
@@ -143,6 +161,7 @@ func (n *node) send(b *Batch, now clock.Instant) {
 		// late.
 		n.fault = conn.ErrFull
 	}
+	n.lookForEnd(now)
 	if n.owed.len == 0 {
 		n.progress = now
 	}
@@ -255,7 +274,7 @@ func (n *node) decode(now clock.Instant) {
 
 // replied hands replies to the owner of b, the oldest batch: usual ones by their count, or the decoded value.
 func (n *node) replied(b *Batch, count int, now clock.Instant, usual bool) {
-	n.progress = now
+	n.progress, n.heard = now, now
 	n.pushes = min(n.pushes+count, mostPushes)
 	whole := n.owed.unsent > 0
 	i, last := n.owed.replied(count)

@@ -60,6 +60,15 @@ func (p *pump) recv(b []byte) (int, error) {
 	return n, nil
 }
 
+func (p *pump) ended() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.in) > 0 {
+		return nil
+	}
+	return p.err
+}
+
 func (p *pump) close(reset bool) {
 	p.mu.Lock()
 	p.closed = true

@@ -97,6 +97,18 @@ func (s *raw) recv(b []byte) (int, error) {
 	return n, nil
 }
 
+func (s *raw) ended() error {
+	var first [1]byte
+	n, errno := s.call(syscall.SYS_RECVFROM, first[:], syscall.MSG_PEEK)
+	switch {
+	case errno == syscall.EAGAIN, errno == 0 && n > 0:
+		return nil
+	case errno != 0:
+		return errno
+	}
+	return io.EOF
+}
+
 func (s *raw) close(reset bool) {
 	if s.closed {
 		return // closed: the number may belong to another file now

@@ -25,8 +25,10 @@ func (s *Servers) claim(runID, node string) (other string, ok bool) {
 }
 
 // leave notes the end of a node's connection to a server.
-func (s *Servers) leave(runID string) {
+func (s *Servers) leave(runID, node string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.of, runID)
+	if s.of[runID] == node {
+		delete(s.of, runID)
+	}
 }

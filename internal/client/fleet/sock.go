@@ -19,6 +19,9 @@ type sock interface {
 	// recv reads what has arrived: 0 bytes and no error if nothing has. The end of the stream is io.EOF. The poller
 	// reports the sock again while recv has left something.
 	recv(b []byte) (int, error)
+	// ended returns the end of the stream, or another failure, if that is the next thing to be received. It receives
+	// nothing.
+	ended() error
 	// close frees the sock. With reset set the kernel drops the unsent bytes and resets the connection, so nothing is
 	// delivered late.
 	close(reset bool)

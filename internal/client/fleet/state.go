@@ -5,8 +5,11 @@ import "time"
 // Node is the state of one node of a [Fleet] at one moment.
 type Node struct {
 	Addr string // without credentials
-	Up   bool   // it has a connection
-	Err  error  // why it has none, an *Error; nil while up; never a credential
+	Up   bool   // it has a connection, or rests
+	// Rests: its connection was closed while it was idle, and is being replaced. Resumed: the present one has replaced such a
+	// one, with the same server. Neither is news to users.
+	Rests, Resumed bool
+	Err            error // why it has none, an *Error; nil while up; never a credential
 	// Lasting: only a change of configuration ends Err, here or on the server. Unfit: the node must not be used for
 	// locks, healthy or not. It is another node's second address, a replica, part of a cluster, or a sentinel.
 	Lasting, Unfit bool
@@ -42,15 +45,17 @@ type Node struct {
 func (f *Fleet) Node(i int) Node {
 	n := f.nodes[i]
 	s := Node{
-		Addr: n.addr, Up: n.sock != nil,
+		Addr: n.addr, Up: n.sock != nil, Rests: n.isResting(),
 		Quarantined: f.quarantinedFor(n), Unmet: n.unmet, Uptime: n.id.uptime, Server: n.server, RunID: n.id.runID, Form: n.form,
 		Connects:   n.history.connects,
 		RoundTrips: n.history.trips, RoundTrip: n.history.smoothed, RoundTripMax: n.history.longest,
 		InFlight: n.owed.replies,
 	}
-	if s.Up {
-		s.Connection, s.Pushes = n.history.connects, n.id.resp3
-	} else {
+	switch {
+	case s.Rests:
+	case s.Up:
+		s.Connection, s.Pushes, s.Resumed = n.history.connects, n.id.resp3, n.resumed
+	default:
 		s.Err = n.cause.cause
 		s.Lasting, s.Unfit = permanent(s.Err), misconfigured(s.Err)
 	}

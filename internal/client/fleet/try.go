@@ -164,7 +164,7 @@ func (e *hangUpError) Unwrap() error { return e.err }
 
 // isEnd reports whether an error is the end of a connection by the peer.
 func isEnd(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // open dials, and lays TLS over the connection where the node has it.

@@ -147,11 +147,13 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holdi
 
 // attempt is one attempt, with one new token for all keys. If one key is refused, the others are released. If it was
 // sent along with a release, only its end is awaited. If nodes have refused nothing but the number of a fencing
-// token, it is made again at once, and if votes are split, after a pause. The caller reports the attempts to the
-// hook, after it has let others act. The error is context.Canceled where the end of the caller's context has ended it.
+// token, it is made again at once, and if votes are split, after a pause. Where it has met the end of idle connections it
+// is made again at once, and once: its release is on its way before. The caller reports the attempts to the hook, after
+// it has let others act. The error is context.Canceled where the end of the caller's context has ended it.
 func (g *Group) attempt(c *Calls, s *holding.State, sent bool) (h Handle, r *reports, err error) {
 	first := c.First()
-	for splits, again := 0, true; again; sent = false {
+	splits, idleEnds := 0, 0
+	for again := true; again; sent = false {
 		var op *engine.Op
 		var unsent bool
 		if sent {
@@ -178,6 +180,7 @@ func (g *Group) attempt(c *Calls, s *holding.State, sent bool) (h Handle, r *rep
 		} else if !unsent {
 			c.Rollback(err)
 		}
+		idle := err == engine.ErrNoQuorum && idleEnds == 0 && c.MetIdleEnd()
 		if again, err = c.Again(err); !again || g.cfg.OnAttempt != nil {
 			err = c.Explain(op, err)
 		}
@@ -192,6 +195,9 @@ func (g *Group) attempt(c *Calls, s *holding.State, sent bool) (h Handle, r *rep
 				return h, r, ended
 			}
 			splits, again = splits+1, true
+		}
+		if idle {
+			idleEnds, again = 1, true
 		}
 	}
 	return h, r, err

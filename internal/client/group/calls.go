@@ -1,10 +1,12 @@
 package group
 
 import (
+	"errors"
 	"time"
 	"unsafe"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/client/holding"
 )
 
@@ -31,6 +33,19 @@ func (c *Calls) Split() (*Group, *engine.Call) {
 		}
 	}
 	return groupOf(at), at.Call
+}
+
+// MetIdleEnd reports whether an acquire was written to a connection that the server had closed while it was idle. It
+// may have been applied, so it is not sent again: another one may be.
+func (c *Calls) MetIdleEnd() bool {
+	for _, p := range c.Asked() {
+		for _, f := range p.Failures {
+			if errors.Is(f.Err, fleet.ErrIdle) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Stands notes an acquire that has won, and reports whether this process may take the lock: not if a younger grant is

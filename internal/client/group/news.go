@@ -21,6 +21,7 @@ type news struct {
 	unsaid  int           // changes since the last line
 	lines   int           // that may be written now
 	counted clock.Instant // when lines were counted
+	rested  bool          // it was said that the server closes idle connections
 }
 
 // state is that of a node, for the log.

@@ -129,9 +129,11 @@ func (n *Nodes) Up(i int) (pushes bool) {
 		n.fleet.SetForm(i, fleet.Form(command.Form(at.Form).ForNode(i)))
 	}
 	s := n.Node(i)
-	n.say(i, isUp, &s)
-	n.hook(n.cfg.OnNodeUp, s)
-	if at.Quarantined > 0 {
+	if !at.Resumed {
+		n.say(i, isUp, &s)
+		n.hook(n.cfg.OnNodeUp, s)
+	}
+	if at.Quarantined > 0 && !at.Resumed {
 		now := n.cfg.Clock.Now()
 		n.quarantines[i].Store(&quarantine{at.Unmet, at.Uptime, now, now.Add(at.Quarantined)})
 		n.turnAt(now.Add(at.Quarantined))
@@ -170,6 +172,13 @@ func (n *Nodes) Voting() {
 // Down notes that the connection of a node has ended, or that its first dial has failed. The driver lock is held.
 func (n *Nodes) Down(i int) {
 	s := n.Node(i)
+	if n.fleet.Node(i).Rests {
+		if w := &n.news[i]; !w.rested {
+			w.rested = true
+			n.log(slog.LevelInfo, "redlock: the server closes idle connections (its setting timeout, or a proxy); they are made again at once, and no more is said of it", "node", s.Addr)
+		}
+		return
+	}
 	n.say(i, isDown, &s)
 	n.hook(n.cfg.OnNodeDown, s)
 	n.review()

@@ -92,11 +92,11 @@ func (l *Lines) Turn() time.Duration {
 	l.survey.collect()
 	now := l.cfg.Clock.Now()
 	leave := s.leaveAgain(now)
-	if !s.listens {
-		return leave.Sub(now)
-	}
 	if s.regained.Swap(false) {
 		s.askAgain()
+	}
+	if !s.listens {
+		return leave.Sub(now)
 	}
 	lost := s.lost.Swap(0)
 	if s.flushed.Load() != 0 && now >= s.calm {

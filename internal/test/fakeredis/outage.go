@@ -60,6 +60,13 @@ func (s *Server) RejectConns(text string) {
 	s.faults.rejection = "-" + text + "\r\n"
 }
 
+// CloseConns closes every connection in order, as a server does with idle ones.
+func (s *Server) CloseConns() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hangUp(endClose)
+}
+
 // ResetConns cuts every connection off with a RST.
 func (s *Server) ResetConns() {
 	s.mu.Lock()
