@@ -279,16 +279,18 @@ func TestClosedLog(t *testing.T) {
 	cmd.Stdout, cmd.Stderr = writer, writer
 	require.NoError(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	_, err = reader.Read(make([]byte, 1000)) // that it listens
-	require.NoError(t, err)
+	var c net.Conn
+	testkit.Await(t, "it listens", func() bool {
+		c, err = net.Dial("unix", filepath.Join(dir, "s"))
+		return err == nil
+	})
+	defer c.Close()
 	require.NoError(t, writer.Close())
 	require.NoError(t, reader.Close())
 	write(t, filepath.Join(dir, "u"), "wrong\n")
 	for range 3 {
 		require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
 	}
-	c, err := net.Dial("unix", filepath.Join(dir, "s"))
-	require.NoError(t, err)
 	p := &peer{c, bufio.NewReader(c)}
 	for range 20 {
 		require.Equal(t, "+OK", p.ask("AUTH a b"))
