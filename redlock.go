@@ -523,9 +523,9 @@ type QuorumError struct {
 	InNodes, InNextNodes   bool // the list without a quorum, while the nodes of a group change
 }
 
-// Error returns how many nodes failed, which, and why.
+// Error returns how many nodes failed, which, and why, and how many denied it.
 func (e *QuorumError) Error() string {
-	return texts.NoQuorum(e.Nodes, e.Failed, e.InNodes, e.InNextNodes, e.Kind == OpRelease)
+	return texts.NoQuorum(e.Nodes, e.Denied, e.Failed, e.InNodes, e.InNextNodes, e.Kind == OpRelease)
 }
 
 // Unwrap returns Cause and Failed.

@@ -43,7 +43,7 @@ func Lost(key string, cause error) string {
 
 // NoQuorum is the text of an operation without a quorum of nodes. While the nodes change, now and next are whether
 // the quorum is lacking in Config.Nodes and in Config.NextNodes.
-func NoQuorum[E error](nodes int, failed []E, now, next, release bool) string {
+func NoQuorum[E error](nodes, denied int, failed []E, now, next, release bool) string {
 	var text strings.Builder
 	text.WriteString("redlock: no quorum")
 	switch {
@@ -60,6 +60,9 @@ func NoQuorum[E error](nodes int, failed []E, now, next, release bool) string {
 		text.WriteString(separator)
 		text.WriteString(f.Error())
 		separator = ", "
+	}
+	if denied > 0 {
+		fmt.Fprintf(&text, "; %d denied it", denied)
 	}
 	text.WriteByte(')')
 	if release {

@@ -43,7 +43,7 @@ func Rounded(d time.Duration) time.Duration {
 
 // Lock shows a lock without its token.
 func Lock(key string, left time.Duration, digest string) string {
-	return fmt.Sprintf("lock %s, %v left, token digest %s", Quote(key), left, digest)
+	return fmt.Sprintf("lock %s, %v left, token digest %s", Quote(key), Rounded(left), digest)
 }
 
 // Op shows an operation without its token.

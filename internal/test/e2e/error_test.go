@@ -355,6 +355,14 @@ func TestErrorTexts(t *testing.T) {
 		r.Servers[2].Hang()
 		require.Contains(t, text(l.Release(t.Context())), "ErrNotHeld from another Release means done")
 
+		mixed := cluster.New(t, 5, plainly)
+		l = cluster.MustAcquire(t, mixed.Client, "k", ttl)
+		cluster.Settle(t, mixed.Client)
+		mixed.Servers[:2].Each(func(s *fakeredis.Server) { s.Del("k") })
+		mixed.Servers[2].ErrorReply("EVALSHA", "OOM command not allowed", 0)
+		require.Regexp(t, `^redlock: no quorum \(1 of 5 nodes failed: .* OOM command not allowed; 2 denied it\)$`, text(l.Extend(t.Context(), ttl)))
+		require.NotRegexp(t, `\d\.\d\d`, fmt.Sprint(cluster.MustAcquire(t, cluster.New(t, 1).Client, "k", 5*time.Second+123456789)), "a rounded time")
+
 		bounded := cluster.New(t, 1, func(c *redlock.Config) { c.MaxTTL = time.Hour })
 		_, err = bounded.TryAcquire(t.Context(), "k", ttl)
 		require.ErrorIs(t, err, conn.ErrQuarantined)
