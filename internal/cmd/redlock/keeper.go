@@ -56,7 +56,8 @@ func (k *keeper) keep() error {
 	if err != nil {
 		return err
 	}
-	defer shutdown(client)
+	isReleased := false
+	defer func() { leave(client, isReleased) }()
 	for k.kept == nil || k.kept.Err() != nil { // the process was stopped between the grant and ignoreStops
 		if err := k.wait(client); err != nil {
 			return err
@@ -68,7 +69,7 @@ func (k *keeper) keep() error {
 	}
 	k.inform(k.lock.Remaining())
 	if err := k.tree.start(k.path, k.program, k.environ(k.lock)); err != nil {
-		release(k.lock)
+		_ = release(k.lock)
 		status := 126
 		if errors.Is(err, os.ErrNotExist) { // its interpreter
 			status = 127
@@ -80,7 +81,7 @@ func (k *keeper) keep() error {
 		k.signal = 0
 		return &exit{exitLost, fmt.Errorf("the lock was lost: %w", k.lost)}
 	}
-	release(k.lock)
+	isReleased = release(k.lock) == nil
 	if k.status != 0 {
 		return &exit{k.status, nil}
 	}
@@ -101,7 +102,7 @@ func (k *keeper) wait(client *redlock.Client) error {
 	interrupt := func(s syscall.Signal) error {
 		cancel()
 		if err := <-done; err == nil {
-			release(lock)
+			_ = release(lock)
 		}
 		k.signal = s
 		return &exit{128 + int(s), nil}

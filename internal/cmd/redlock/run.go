@@ -186,8 +186,20 @@ func (r *runner) environ(lock redlock.Lock) []string {
 }
 
 // release releases the lock within a moment: its TTL ends it anyway.
-func release(lock redlock.Lock) {
+func release(lock redlock.Lock) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = lock.Release(ctx)
+	return lock.Release(ctx)
+}
+
+// leave closes a client after its pending releases. A release that a quorum has confirmed was sent to the others: a silent
+// node is not waited for.
+func leave(client *redlock.Client, isReleased bool) {
+	bound := time.Second
+	if isReleased {
+		bound = 5 * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	defer cancel()
+	_ = client.Shutdown(ctx)
 }

@@ -153,13 +153,6 @@ func (s *settings) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(s.env.err, &slog.HandlerOptions{Level: level}))
 }
 
-// shutdown closes a client after its pending releases.
-func shutdown(c *redlock.Client) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_ = c.Shutdown(ctx)
-}
-
 // connect returns a client of the nodes.
 func (s *settings) connect(logger *slog.Logger) (*redlock.Client, error) {
 	cfg := redlock.Config{NodeTimeout: s.nodeTimeout, Name: s.name, Logger: logger, Hooks: s.hooks}
