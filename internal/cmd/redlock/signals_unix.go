@@ -120,8 +120,6 @@ func (s *signals) pair() {
 		h.at = time.Now()
 		first, isSecond := waiting[h.signal]
 		switch {
-		case h.signal == syscall.SIGCONT: // twice is once
-			s.due <- h.arrival
 		case h.at.Sub(paired[h.signal]) < pairPause: // timeout(1) sends to its child, and then to the group
 		case !isSecond:
 			waiting[h.signal] = h

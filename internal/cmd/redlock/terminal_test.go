@@ -97,6 +97,7 @@ var situations = []situation{
 		answered(asks, pty.Suspend)(p)
 		p.Type("fg\n")
 		p.Await("got:$a'\n")
+		p.Resumed()
 		p.Suspend(keeperName)
 		p.Type("fg\n")
 		p.Await("got:$a'\n")

@@ -119,12 +119,22 @@ func (p *Terminal) Await(text string) (before string) {
 func (p *Terminal) Suspend(but string) {
 	p.Type(Suspend)
 	p.Prompt()
+	p.await("they stop", func(name, state string) bool { return name == but || state == "T" || state == "Z" })
+}
+
+// Resumed waits until no program of the session is stopped: SIGCONT takes back a ^Z typed before it.
+func (p *Terminal) Resumed() {
+	p.await("they go on", func(_, state string) bool { return state != "T" })
+}
+
+// await waits until all programs of the session, but for the shell, are as wanted.
+func (p *Terminal) await(what string, is func(name, state string) bool) {
 	leader := strconv.Itoa(p.program.Process.Pid)
-	testkit.Await(p.T, "they stop", func() bool {
+	testkit.Await(p.T, what, func() bool {
 		all, _ := os.ReadDir("/proc")
 		for _, dir := range all {
 			state, session, name := state(dir.Name())
-			if session == leader && dir.Name() != leader && name != but && state != "T" && state != "Z" {
+			if session == leader && dir.Name() != leader && !is(name, state) {
 				return false
 			}
 		}
