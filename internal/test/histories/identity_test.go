@@ -3,6 +3,7 @@ package histories
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +26,7 @@ func TestOneHolder(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := virtual.New(t, seed, 3)
 			defer w.Close()
-			o := &oneHolder{stage: &stage{w, t.Context()}, random: newRandom(seed, 7)}
+			o := &oneHolder{stage: &stage{w, t.Context()}, random: random{rand.New(&shared{source: rand.NewPCG(seed, 7)})}}
 			o.c = o.Client(func(c *redlock.Config) {
 				if o.IntN(2) == 0 { // without a hook, the lock of one key has a path of its own
 					c.Hooks.Attempt = func(redlock.Attempt) {}
@@ -49,6 +50,18 @@ type oneHolder struct {
 	deleted string   // the grant whose key an operator has deleted, or is about to
 	failure string
 	all     sync.WaitGroup
+}
+
+// shared is a source for several goroutines.
+type shared struct {
+	mu     sync.Mutex
+	source rand.Source
+}
+
+func (s *shared) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.source.Uint64()
 }
 
 const disputed = "k"
