@@ -338,8 +338,9 @@ func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f 
 }
 
 // TryDo is Do with one attempt: for work that one process does while the others skip it. If the error is
-// ErrTaken f was not called, unless f returns ErrTaken. It excludes work at the same time alone: of callers at once a
-// second may run f after the first, if f takes less time than their clocks, or their ways to the nodes, differ.
+// ErrTaken f was not called, unless f returns ErrTaken. It excludes work at the same time alone. Of callers at once a
+// second may run f after the first: if f is shorter than the difference of their clocks or of their ways to the nodes, or
+// than the pause before a caller with split votes tries again, some 10 ms with near nodes and 75 ms with far ones.
 func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.client.Do(ctx, key, ttl, true, f)
 }
