@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"time"
-	"unsafe"
 
 	"github.com/redlock-go/redlock/internal/client/group"
 	"github.com/redlock-go/redlock/internal/wire/token"
@@ -96,7 +95,7 @@ func (c *Client) Inspect(ctx context.Context, key string) ([]group.Sight, group.
 
 // Submit begins a reserved operation.
 func (c *Client) Submit(op *group.Op, t *[token.Size]byte) error {
-	first, second := c.of(unsafe.String(unsafe.SliceData(op.Key), len(op.Key))) // its user changes it later
+	first, second := c.of(op.KeyText())
 	return first.Submit(op, (*token.Token)(t), second)
 }
 

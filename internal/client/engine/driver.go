@@ -126,15 +126,18 @@ func (d *driver) turn(f func()) {
 }
 
 // unlock gives the driver lock up. While a round is undecided it arms the fleet, so arrivals wake the reader: those of
-// late nodes alone, while the answers of early ones decide nothing (isFresh). It does so too while the watchdog sleeps: an arrival then means the end of a connection. Otherwise the watchdog reads
-// stragglers. If the reader is to drive, it is woken at once.
+// late nodes alone, while the answers of early ones decide nothing (isFresh). It does so too while the watchdog sleeps:
+// an arrival then means the end of a connection. Otherwise the watchdog reads stragglers. If the reader is to drive, it
+// is woken at once.
 func (d *driver) unlock(handOver bool) {
 	fleet := d.nodes.Fleet // Start sets it with the lock held
-	if fleet != nil && !d.armed && (handOver || d.rounds.undecided > 0 || len(d.queries.asked) > 0 || d.listeners.Load() > 0 || !d.nodes.pulse.awake) {
-		if handOver || len(d.queries.asked) > 0 || d.listeners.Load() > 0 || !d.nodes.pulse.awake || !d.nodes.undeciding || !d.rounds.isFresh() {
+	if fleet != nil && !d.armed {
+		all := handOver || len(d.queries.asked) > 0 || d.listeners.Load() > 0 || !d.nodes.pulse.awake
+		switch late := d.nodes.undeciding && d.rounds.isFresh(); {
+		case all, d.rounds.undecided > 0 && !late:
 			d.armed = true
 			fleet.Arm()
-		} else if !d.armedLate {
+		case d.rounds.undecided > 0 && !d.armedLate:
 			d.armedLate = true
 			fleet.ArmLate()
 		}

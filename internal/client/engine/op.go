@@ -37,6 +37,9 @@ type Completion interface {
 // SetKey makes key the operation's. It is read where it is.
 func (op *Op) SetKey(key string) { op.Key = unsafe.Slice(unsafe.StringData(key), len(key)) }
 
+// KeyText is the operation's key, to be read and not kept: its user may change the bytes later.
+func (op *Op) KeyText() string { return unsafe.String(unsafe.SliceData(op.Key), len(op.Key)) }
+
 // Failure is the reason why one node's vote was "failed".
 type Failure struct {
 	Node int

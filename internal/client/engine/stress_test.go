@@ -27,7 +27,7 @@ func newServed(t *testing.T, nodes int, portable bool) *served {
 	fleet, err := fleet.New(fleet.Config{Addresses: addresses, Portable: portable, OnUp: s.NodeUp, StallTimeout: time.Minute}, s.DriverLock())
 	require.NoError(t, err)
 	s.Start(fleet)
-	fleet.AwaitFirstDials()
+	fleet.AwaitFirst(nil, nil)
 	t.Cleanup(s.close)
 	return s
 }

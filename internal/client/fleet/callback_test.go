@@ -61,7 +61,7 @@ func TestCredentialsFail(t *testing.T) {
 				return "", "", nil
 			}
 		})
-		r.AwaitFirstDials()
+		r.AwaitFirst(nil, nil)
 		r.do(func() {
 			err := r.Fault(0)
 			require.ErrorIs(t, err, errVault)
@@ -93,7 +93,7 @@ func TestDialerWithoutDeadlines(t *testing.T) {
 			return timeless{tunnel{nc}}, err
 		}
 	})
-	testkit.Within(t, testkit.Patience, "Settle", r.AwaitFirstDials)
+	testkit.Within(t, testkit.Patience, "Settle", func() { r.AwaitFirst(nil, nil) })
 	r.do(func() { assert.Error(t, r.Fault(0)) })
 	r.do(r.Close)
 	testkit.Within(t, testkit.Patience, "Drain", r.Drain)
@@ -144,7 +144,7 @@ func TestDialerFails(t *testing.T) {
 				cfg.DialTimeout = 20 * time.Millisecond
 				cfg.Dialer = test.dial
 			})
-			r.AwaitFirstDials()
+			r.AwaitFirst(nil, nil)
 			r.do(func() {
 				assert.ErrorIs(t, r.Fault(0), conn.ErrNotSent)
 				if test.want != nil {

@@ -88,7 +88,7 @@ func TestTLSOnAPlainPort(t *testing.T) {
 				cfg.DialTimeout = bound
 			})
 			began := time.Now()
-			r.AwaitFirstDials()
+			r.AwaitFirst(nil, nil)
 			require.Less(t, time.Since(began), bound/2)
 			r.do(func() {
 				assert.ErrorIs(t, r.Fault(0), conn.ErrNotTLS)

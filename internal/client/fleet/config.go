@@ -64,7 +64,8 @@ type Config struct {
 	// where a script may not write once it has read the time.
 	Fenced bool
 	// OnUp and OnDown are called for a node that came up, before anything is sent to it, or went down, before
-	// anything it owes fails, or whose first dial has failed. They are called with the lock held, must not block, and may use Node, and OnUp SendTo.
+	// anything it owes fails, or whose first dial has failed. They are called with the lock held, must not block, and
+	// may use Node, and OnUp SendTo.
 	OnUp, OnDown func(node int)
 	// OnStays is called, like OnDown, for a node that stays down, at each kind of failure new since it went down.
 	OnStays func(node int)

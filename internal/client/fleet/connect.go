@@ -58,20 +58,28 @@ func (d *dialer) connect() (net.Conn, identity, error) {
 		return nil, identity{}, err
 	}
 	ended := make(chan *try)
-	next := time.NewTimer(0)
+	next := time.NewTimer(addressDelay)
 	defer next.Stop()
 	var failed []*try // at least one at each address
-	for begun, under := 0, 0; len(failed) < len(addresses); {
+	begun, under := 0, 0
+	begin := func() {
+		t := &try{
+			dialer: d, host: addresses[begun%len(addresses)], again: begun >= len(addresses),
+			old: d.old, left: d.fleet.cfg.DialTimeout,
+		}
+		begun, under = begun+1, under+1
+		d.fleet.dials.Go(func() { t.run(ctx, ended) })
+		next.Reset(addressDelay)
+	}
+	begin()
+	for len(failed) < len(addresses) {
 		select {
 		case <-next.C:
-			next.Reset(addressDelay)
-			again := begun >= len(addresses)
-			if again && (under >= mostTries || !d.isWanted()) {
-				break
+			if begun < len(addresses) || under < mostTries && d.isWanted() {
+				begin()
+			} else {
+				next.Reset(addressDelay)
 			}
-			t := &try{dialer: d, host: addresses[begun%len(addresses)], again: again, old: d.old, left: d.fleet.cfg.DialTimeout}
-			begun, under = begun+1, under+1
-			d.fleet.dials.Go(func() { t.run(ctx, ended) })
 		case t := <-ended:
 			if t.err == nil || t.answered {
 				d.old = t.old
@@ -80,7 +88,7 @@ func (d *dialer) connect() (net.Conn, identity, error) {
 			if under--; !t.again {
 				failed = append(failed, t)
 				if begun < len(addresses) {
-					next.Reset(0)
+					begin()
 				}
 			}
 		case <-ctx.Done():

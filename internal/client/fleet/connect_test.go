@@ -55,7 +55,7 @@ func TestAddressesOfAName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := scripted.New(t)
 			r := newTestFleet(t, true, []*scripted.Server{p}, byName(p, func(string) {}, reach))
-			r.AwaitFirstDials()
+			r.AwaitFirst(nil, nil)
 			r.do(func() { require.NoError(t, r.Fault(0), "in its first dial") })
 			r.up()
 			r.works()
@@ -73,7 +73,7 @@ func TestAnAnswerEndsTheDial(t *testing.T) {
 		defer mu.Unlock()
 		all = append(all, addr)
 	}, func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "tcp", p.Addr) }), func(cfg *Config) { cfg.permanentPause = time.Hour })
-	r.AwaitFirstDials()
+	r.AwaitFirst(nil, nil)
 	r.do(func() { require.ErrorIs(t, r.Fault(0), conn.ErrAuth) })
 	mu.Lock()
 	defer mu.Unlock()
@@ -164,7 +164,7 @@ func TestHangUps(t *testing.T) {
 		}()
 		t.Cleanup(func() { p.Stop(); p.Running.Wait(); close(p.Greeted) })
 		r := newTestFleet(t, true, []*scripted.Server{p}, func(cfg *Config) { cfg.Addresses[0].TLS, cfg.TLS = secure, client })
-		r.AwaitFirstDials()
+		r.AwaitFirst(nil, nil)
 		r.do(func() {
 			assert.ErrorContains(t, r.Fault(0), "a published port does without a server behind it")
 			assert.Equal(t, !secure, strings.Contains(r.Fault(0).Error(), "rediss://"))

@@ -68,6 +68,3 @@ func (f *Fleet) AwaitFirst(done <-chan struct{}, isQuorum func(up quorum.Set) bo
 		}
 	}
 }
-
-// AwaitFirstDials is AwaitFirst for every node.
-func (f *Fleet) AwaitFirstDials() { f.AwaitFirst(nil, nil) }

@@ -106,7 +106,7 @@ func TestHandshakeRefuses(t *testing.T) {
 					}
 				})
 				r := newTestFleet(t, portable, []*scripted.Server{bad, scripted.New(t)}, with("me", marked, 5))
-				r.AwaitFirstDials()
+				r.AwaitFirst(nil, nil)
 				r.do(func() {
 					err := r.Fault(0)
 					require.Error(t, err)

@@ -132,7 +132,7 @@ func TestHandshakeIsBoundedInTime(t *testing.T) {
 				p := scripted.New(t, func(p *scripted.Server) { p.Greeting = greeting })
 				r := newTestFleet(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.DialTimeout = 50 * time.Millisecond })
 				start := time.Now()
-				r.AwaitFirstDials()
+				r.AwaitFirst(nil, nil)
 				assert.Less(t, time.Since(start), testkit.Patience/2)
 				r.do(func() {
 					err := r.Fault(0)
@@ -156,7 +156,7 @@ func TestCloseDoesNotWaitForAHandshake(t *testing.T) {
 		testkit.Await(t, "for the dial", func() bool { return p.Dialled.Load() > 0 })
 		r.do(r.Close)
 		testkit.Within(t, testkit.Patience, "Drain", r.Drain)
-		testkit.Within(t, testkit.Patience, "Settle", r.AwaitFirstDials)
+		testkit.Within(t, testkit.Patience, "Settle", func() { r.AwaitFirst(nil, nil) })
 		r.do(func() { assert.ErrorIs(t, r.Fault(0), conn.ErrClosed) })
 	})
 }

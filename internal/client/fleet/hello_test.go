@@ -92,7 +92,7 @@ func TestRolesAreRefused(t *testing.T) {
 				for _, password := range []string{"", marked} {
 					ps := []*scripted.Server{scripted.New(t), scripted.New(t, test.set)}
 					r := newTestFleet(t, portable, ps, func(cfg *Config) { setLogin(&cfg.Addresses[1], "me", password) })
-					r.AwaitFirstDials()
+					r.AwaitFirst(nil, nil)
 					r.do(func() {
 						assert.NoError(t, r.Fault(0))
 						err := r.Fault(1)
@@ -124,7 +124,7 @@ func TestProxiesWithoutHello(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				p := scripted.New(t, set)
 				r := newTestFleet(t, portable, []*scripted.Server{p}, with("me", marked, 0))
-				r.AwaitFirstDials()
+				r.AwaitFirst(nil, nil)
 				r.do(func() { require.NoError(t, r.Fault(0)) })
 				r.up()
 				r.works()

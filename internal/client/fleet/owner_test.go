@@ -147,7 +147,7 @@ func TestAfterClose(t *testing.T) {
 			testkit.Within(t, testkit.Patience, "Wait", func() { assert.False(t, r.Wait()) })
 		}
 		r.Drain()
-		r.AwaitFirstDials()
+		r.AwaitFirst(nil, nil)
 	})
 }
 

@@ -153,7 +153,7 @@ func TestWhatANodeMustShow(t *testing.T) {
 				require.Zero(t, r.quarantinedNow())
 				return
 			}
-			r.AwaitFirstDials()
+			r.AwaitFirst(nil, nil)
 			r.do(func() {
 				require.ErrorIs(t, r.Fault(0), c.want)
 				require.ErrorContains(t, r.Fault(0), c.text)

@@ -22,7 +22,7 @@ import (
 func onReal(t *testing.T, portable bool, server *realredis.Server, set ...func(*Config)) *testFleet {
 	t.Helper()
 	r := newTestFleet(t, portable, nil, append([]func(*Config){onServer(server)}, set...)...)
-	r.AwaitFirstDials()
+	r.AwaitFirst(nil, nil)
 	return r
 }
 

@@ -73,7 +73,7 @@ func TestAMissingClientCertificate(t *testing.T) {
 		server, client := testkit.NewIdentity(t)
 		server.ClientAuth, server.MaxVersion = tls.RequireAnyClientCert, version
 		r := newTLSFleet(t, server, client)
-		r.AwaitFirstDials()
+		r.AwaitFirst(nil, nil)
 		r.do(func() {
 			require.ErrorIs(t, r.Fault(0), conn.ErrRejected)
 			require.True(t, permanent(r.Fault(0)))

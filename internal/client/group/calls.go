@@ -3,7 +3,6 @@ package group
 import (
 	"errors"
 	"time"
-	"unsafe"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/fleet"
@@ -52,7 +51,7 @@ func (c *Calls) MetIdleEnd() bool {
 // known, or a holder that got an older lock passed on.
 func (c *Calls) Stands() bool {
 	for _, p := range c.Parts() {
-		if !groupOf(p).lines.Granted(unsafe.String(unsafe.SliceData(p.Key), len(p.Key)), p.Serial) { // the key is read, not kept
+		if !groupOf(p).lines.Granted(p.KeyText(), p.Serial) {
 			return false
 		}
 	}

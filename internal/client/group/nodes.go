@@ -197,15 +197,22 @@ func (n *Nodes) hook(f func(metrics.Node), s metrics.Node) {
 	}
 }
 
-// review looks at who can vote, after a change of that. The driver lock is held.
-func (n *Nodes) review() {
-	var votes quorum.Set
+// voters is the nodes with a vote now. The driver lock is held.
+func (n *Nodes) voters() (votes quorum.Set) {
 	for i := range n.Len() {
 		at := n.fleet.Node(i)
-		if _, why := n.vote(i, &at); why != nil {
-			continue
+		if _, why := n.vote(i, &at); why == nil {
+			votes.Add(i)
 		}
-		if votes.Add(i); n.news[i].is == noVote {
+	}
+	return votes
+}
+
+// review looks at who can vote, after a change of that. The driver lock is held.
+func (n *Nodes) review() {
+	votes := n.voters()
+	for i := range votes.All() {
+		if n.news[i].is == noVote {
 			s := n.Node(i)
 			n.say(i, isUp, &s)
 		}

@@ -53,9 +53,6 @@ func (n *Nodes) Ready(ctx context.Context, every bool) (waited bool, err error) 
 	}
 }
 
-// restLook is how soon ReadyAll looks again at a node whose idle connection is being replaced: the new one is no news.
-const restLook = 5 * time.Millisecond
-
 var errRests = fmt.Errorf("%w: its idle connection was closed, and is being replaced", conn.ErrDown)
 
 // look returns why there is no quorum, an ErrNoQuorum with the nodes without a vote, and when there may be one: once
@@ -74,7 +71,7 @@ func (n *Nodes) look(every bool) (changed <-chan struct{}, soonest time.Duration
 		node := n.fleet.Node(i)
 		left, why := n.vote(i, &node)
 		if every && why == nil && node.Rests { // perhaps its server has restarted: the next connection shows it
-			why, soonest = errRests, min(soonest, restLook)
+			why = errRests
 		}
 		if why == nil {
 			continue

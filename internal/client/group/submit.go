@@ -3,7 +3,6 @@ package group
 import (
 	"context"
 	"time"
-	"unsafe"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
@@ -51,7 +50,7 @@ func (g *Group) Submit(op *Op, t *token.Token, also *Group) error {
 		*t, op.Block, submitted = f.token, f.block, true
 	}
 	if op.Kind == engine.Release { // perhaps of a lock with a handle in this process
-		g.lines.Doubt(unsafe.String(unsafe.SliceData(op.Key), len(op.Key)))
+		g.lines.Doubt(op.KeyText())
 	}
 	if op.group != g || op.Token != *t {
 		op.Absent = 0 // it was of another lock

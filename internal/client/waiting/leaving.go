@@ -69,12 +69,10 @@ func (s *sentry) leaveAgain(now clock.Instant) (next clock.Instant) {
 	owed := s.owed
 	s.owed = nil
 	s.mu.Unlock()
+	var later []stay
 	for _, x := range owed {
 		if now < x.due {
-			next = min(next, x.due)
-			s.mu.Lock()
-			s.owed = append(s.owed, x)
-			s.mu.Unlock()
+			next, later = min(next, x.due), append(later, x)
 			continue
 		}
 		sh := s.lines.lock(x.key)
@@ -83,7 +81,10 @@ func (s *sentry) leaveAgain(now clock.Instant) (next clock.Instant) {
 		}
 		sh.mu.Unlock()
 	}
-	if len(owed) > 0 {
+	s.mu.Lock()
+	s.owed = append(s.owed, later...)
+	s.mu.Unlock()
+	if len(owed) > len(later) {
 		s.lines.cfg.Engine.Drive()
 	}
 	return next

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"strconv"
@@ -16,13 +14,15 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/resp"
 )
 
 // The bounds of a search for keys: of what one finds, and of the time that a node has.
 const (
 	maxFound = 10_000
 	scanTime = 30 * time.Second
-	maxReply = 1 << 20 // bytes of one part of a reply
+	maxText  = 1 << 20  // bytes of a text in a reply, and texts
+	maxReply = 64 << 20 // bytes of a reply
 )
 
 // isPattern reports whether an argument of held is a pattern of SCAN.
@@ -98,16 +98,16 @@ func (s *settings) scanNode(ctx context.Context, node conn.Address, pattern stri
 		cfg.ServerName, _, _ = net.SplitHostPort(node.Host)
 		nc = tls.Client(nc, cfg)
 	}
-	in := bufio.NewReader(nc)
+	in := replies{nc: nc}
 	ask := func(words ...string) ([]string, error) {
-		text := fmt.Sprintf("*%d\r\n", len(words))
+		command := resp.AppendArray(nil, len(words))
 		for _, word := range words {
-			text += fmt.Sprintf("$%d\r\n%s\r\n", len(word), word)
+			command = resp.AppendBulkString(command, word)
 		}
-		if _, err := io.WriteString(nc, text); err != nil {
+		if _, err := nc.Write(command); err != nil {
 			return nil, err
 		}
-		reply, err := readReply(in)
+		reply, err := in.next()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", node, words[0], err)
 		}
@@ -141,42 +141,48 @@ func (s *settings) scanNode(ctx context.Context, node conn.Address, pattern stri
 	}
 }
 
-var errReply = errors.New("a reply that is none of Redis'")
+var errReply = errors.New("a reply that is none of SCAN's")
 
-// readReply reads a reply as the texts in it, in their order.
-func readReply(in *bufio.Reader) (all []string, err error) {
-	line, err := in.ReadString('\n')
-	if err != nil {
-		return nil, err
-	}
-	line = strings.TrimRight(line, "\r\n")
-	if line == "" {
-		return nil, errReply
-	}
-	kind, rest := line[0], line[1:]
-	n, bad := strconv.Atoi(rest)
-	switch {
-	case kind == '-':
-		return nil, errors.New(rest)
-	case kind == '+' || kind == ':':
-		return []string{rest}, nil
-	case bad != nil || n > maxReply || kind != '$' && kind != '*':
-		return nil, errReply
-	case n < 0:
-		return nil, nil
-	case kind == '$':
-		text := make([]byte, n+2)
-		if _, err := io.ReadFull(in, text); err != nil {
+// replies reads the replies of one node.
+type replies struct {
+	nc      net.Conn
+	in      []byte // not yet decoded
+	decoder resp.Decoder
+}
+
+// next returns the texts of the next reply, in their order.
+func (r *replies) next() ([]string, error) {
+	r.decoder.Limits = resp.Limits{Bulk: maxText, Elements: maxText, Depth: 2}
+	for {
+		var v resp.Value
+		n, err := r.decoder.Decode(r.in, &v)
+		switch {
+		case err == nil && v.IsError():
+			return nil, errors.New(string(v.Bytes))
+		case err == nil:
+			all := textsOf(&v)
+			r.in = append(r.in[:0], r.in[n:]...)
+			return all, nil
+		case err != resp.ErrIncomplete:
+			return nil, err
+		case len(r.in) > maxReply:
+			return nil, conn.ErrOversized
+		}
+		r.in = slices.Grow(r.in, 1<<16)
+		n, err = r.nc.Read(r.in[len(r.in):cap(r.in)])
+		if r.in = r.in[:len(r.in)+n]; n == 0 && err != nil {
 			return nil, err
 		}
-		return []string{string(text[:len(text)-2])}, nil
 	}
-	for range n {
-		part, err := readReply(in)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, part...)
+}
+
+// textsOf returns the texts of a reply. The decoder has bounded its depth.
+func textsOf(v *resp.Value) (all []string) {
+	if v.Kind != resp.Array {
+		return []string{string(v.Bytes)}
 	}
-	return all, nil
+	for it := v.Elements(); it.Next(); {
+		all = append(all, textsOf(it.Value())...)
+	}
+	return all
 }

@@ -97,3 +97,24 @@ func TestAServerRestartsWhileIdle(t *testing.T) {
 		}
 	})
 }
+
+// TestReadyAllWhileANodeRests: a client that was idle waits for the next connection to a node, whose server may have
+// restarted, and then for its vote.
+func TestReadyAllWhileANodeRests(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		const way = 10 * time.Millisecond
+		servers, m := cluster.Start(t, 3), cluster.NewMachine(t)
+		c := cluster.ConnectOn(t, m, fakeredis.Addrs(servers), plainly)
+		require.NoError(t, c.ReadyAll(t.Context()))
+		m.Link(servers[0].Addr()).Delay(way, way, 0)
+		time.Sleep(5 * time.Second)
+		require.NoError(t, servers[0].Restart(true))
+		time.Sleep(way + way/2)
+		before := c.Stats().Nodes[0]
+		require.True(t, before.Up && before.Connects == 1, "it rests")
+		require.NoError(t, c.ReadyAll(t.Context()))
+		after := c.Stats().Nodes[0]
+		require.EqualValues(t, 2, after.Connects)
+		require.NoError(t, after.NoVote)
+	})
+}
