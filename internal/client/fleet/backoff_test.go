@@ -58,6 +58,9 @@ func TestNoDialStorm(t *testing.T) {
 		"hangs up after":  {func(_ int, honest string) scripted.Steps { return scripted.Steps{honest, scripted.CutOff} }, 1},
 		"talks too much":  {func(_ int, honest string) scripted.Steps { return scripted.Steps{honest + "+OK\r\n", scripted.Mute} }, 1},
 		"talks after all": {func(_ int, honest string) scripted.Steps { return scripted.Steps{honest, "+OK\r\n", scripted.Mute} }, 1},
+		"both in turn": {func(n int, honest string) scripted.Steps {
+			return []scripted.Steps{{honest + "+OK\r\n", scripted.Mute}, {honest, scripted.CutOff}}[n%2]
+		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {

@@ -31,7 +31,7 @@ func (f *Fleet) dial(index, attempt int) {
 		before := n.id
 		var several bool
 		if err == nil {
-			err = f.adopt(n, nc, id)
+			err = f.adopt(n, nc, id, attempt)
 			several = err == nil && n.leadsToSeveral(before.runID)
 		}
 		closed := f.closed
@@ -85,7 +85,7 @@ func (f *Fleet) warn(n *node, id, before identity, several bool) {
 
 // adopt brings a new connection in. It owns nc, also when it fails. The lock is
 // held.
-func (f *Fleet) adopt(n *node, nc net.Conn, id identity) error {
+func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
 	err := f.mayAdopt(n, id)
 	if err != nil {
 		hangUp(&f.dials, nc, false)
@@ -101,6 +101,7 @@ func (f *Fleet) adopt(n *node, nc net.Conn, id identity) error {
 	}
 	f.checkRestart(n, id)
 	n.up(s, id)
+	n.failed = attempt
 	waited := n.owed.len > 0
 	f.enlist()
 	if f.cfg.OnUp != nil {

@@ -47,6 +47,7 @@ type node struct {
 	heard   clock.Instant // when sock was made, or gave its last reply
 	resumed bool          // sock has replaced one that ended while idle
 	young   int           // connections in a row that have died young
+	failed  int           // these and failed dials in a row, before sock
 	history history       // over all connections
 
 	owed     inflight
@@ -110,10 +111,13 @@ func (n *node) leadsToSeveral(last string) (news bool) {
 }
 
 // down ends it, and fails what it still owes. A connection that dies young counts as a failed dial, however well it
-// has worked: or one that is cut off again and again would be dialed as often, without a pause. One that has lived is
-// replaced at once.
+// has worked: or one that is cut off again and again would be dialed as often, without a pause. Without a single reply
+// it is one more of those before it. One that has lived is replaced at once.
 func (n *node) down(op string, err error) {
 	if !n.isResting() {
+		if n.heard == n.since {
+			n.young = n.failed
+		}
 		if n.young++; n.fleet.cfg.Clock.Now().Sub(n.since) >= youth {
 			n.young = 0
 		}
