@@ -30,7 +30,8 @@ func Joint(now, next *Config) *Config {
 
 // started sets the verdict of a round without votes: without nodes it is lost.
 func (c Config) started() *Config {
-	if c.start = Pending; c.Blocks(0) {
+	c.start = Pending
+	if c.Blocks(0) {
 		c.start = Lost
 	}
 	return &c

@@ -52,7 +52,8 @@ func TestJointIsTwoTallies(t *testing.T) {
 				for node := range n {
 					o := quorum.Outcome(all >> (2 * node) & 3)
 					before := verdict
-					if verdict = tally.Record(node, o); before != quorum.Pending && verdict != before {
+					verdict = tally.Record(node, o)
+					if before != quorum.Pending && verdict != before {
 						t.Fatalf("lists %05b and %05b, votes %010b: from %v to %v", now, next, all, before, verdict)
 					}
 				}

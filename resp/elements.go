@@ -80,7 +80,8 @@ func skip(buf []byte, frames int) (n int, ok bool) {
 	for {
 		run := smallRun(buf[n:], frames)
 		n += run * smallLen
-		if frames -= run; frames == 0 {
+		frames -= run
+		if frames == 0 {
 			return n, true
 		}
 		size, why := head(buf[n:], 0, &hardLimits, &v)

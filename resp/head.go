@@ -20,7 +20,8 @@ func head(buf []byte, seen int, lim *Limits, v *Value) (n int, why reason) {
 	case Integer, Bulk, BulkError, Verbatim, Array, Map, Set, Push, Attribute:
 		count, end := shortNumber(buf)
 		if end == 0 {
-			if count, end, why = longNumber(buf, seen); why != complete {
+			count, end, why = longNumber(buf, seen)
+			if why != complete {
 				return end, why
 			}
 		}

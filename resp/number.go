@@ -59,10 +59,12 @@ func shortNumber(buf []byte) (n int64, end int) {
 // longNumber reads any number and its CR LF off buf[1:]; end is the index of the CR. If it is not complete, end is
 // the n of [head].
 func longNumber(buf []byte, seen int) (n int64, end int, why reason) {
-	if end, why = line(buf, seen, maxNumber); why != complete {
+	end, why = line(buf, seen, maxNumber)
+	if why != complete {
 		return 0, end, why
 	}
-	if n, why = number(buf[1:end]); why != complete {
+	n, why = number(buf[1:end])
+	if why != complete {
 		return 0, 1, why
 	}
 	return n, end, complete

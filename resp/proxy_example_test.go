@@ -55,11 +55,13 @@ func (s *stream) next() (v resp.Value, frame []byte, err error) {
 			return v, nil, err
 		}
 		s.end = copy(s.buf, s.buf[s.from:s.end])
-		if s.from = 0; s.end == len(s.buf) {
+		s.from = 0
+		if s.end == len(s.buf) {
 			s.buf = append(s.buf, make([]byte, 4096)...)
 		}
 		n, err = s.Read(s.buf[s.end:])
-		if s.end += n; n == 0 && err != nil {
+		s.end += n
+		if n == 0 && err != nil {
 			return v, nil, err
 		}
 	}

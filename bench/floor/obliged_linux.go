@@ -145,7 +145,8 @@ func (o *obliged) count(node int, _ int64, got []byte) error {
 			if r := &o.rounds[n.step%len(o.rounds)]; r.step == n.step { // else it is too late to be counted
 				r.tallies[n.lock].Record(node, quorum.Granted)
 			}
-			if n.lock++; n.lock == len(o.holders) {
+			n.lock++
+			if n.lock == len(o.holders) {
 				n.step, n.lock = n.step+1, 0
 			}
 		}

@@ -55,7 +55,8 @@ func pingNode(ctx context.Context, addr string, limit time.Duration, all *Histog
 			if err != nil {
 				return err
 			}
-			if n += got; n == len(reply) {
+			n += got
+			if n == len(reply) {
 				return errors.New("no end of the line")
 			}
 		}

@@ -190,7 +190,8 @@ func rate(nodes string, d, hold time.Duration, processes int) error {
 		done.Go(func() {
 			answer, err := p.Ask("begin")
 			n, _ := strconv.ParseInt(answer, 10, 64)
-			if sum.Add(n); err != nil {
+			sum.Add(n)
+			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 			}
 		})

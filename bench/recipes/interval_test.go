@@ -14,7 +14,8 @@ func TestOncePer(t *testing.T) {
 	clients, _ := instances(t, 2)
 	runs, failure := 0, errors.New("no disk")
 	f := func(context.Context) error {
-		if runs++; runs == 1 {
+		runs++
+		if runs == 1 {
 			return failure
 		}
 		return nil

@@ -45,7 +45,8 @@ func servers(h result.Head) string {
 		if s.Down != "" {
 			what = "down"
 		}
-		if counts[what]++; counts[what] == 1 {
+		counts[what]++
+		if counts[what] == 1 {
 			order = append(order, what)
 		}
 	}

@@ -21,7 +21,8 @@ func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys []strin
 	of := make(map[*group.Group][]string)
 	for _, key := range keys {
 		first, second := c.of(key)
-		if of[first] = append(of[first], key); second != nil {
+		of[first] = append(of[first], key)
+		if second != nil {
 			of[second] = append(of[second], key)
 		}
 	}

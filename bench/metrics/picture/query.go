@@ -67,7 +67,8 @@ func query(expr string, all []scrape) (map[string][]float64, error) {
 				continue
 			}
 			if before := all[max(0, i-lookBack)]; m[2] != "" {
-				if v -= before.values[series]; m[2] == "rate" {
+				v -= before.values[series]
+				if m[2] == "rate" {
 					v /= max(every, now.at-before.at).Seconds()
 				}
 			}
@@ -113,7 +114,8 @@ func quantiles(q float64, buckets map[string][]float64, n int) []float64 {
 		for _, bound := range sorted(bounds) {
 			rank, c := q*bounds[math.Inf(1)][i], bounds[bound][i]
 			if c >= rank && c > below {
-				if out[i] = low + (bound-low)*(rank-below)/(c-below); math.IsInf(bound, 1) {
+				out[i] = low + (bound-low)*(rank-below)/(c-below)
+				if math.IsInf(bound, 1) {
 					out[i] = low
 				}
 				break

@@ -73,7 +73,8 @@ func lines(t *testing.T, name string) (n int) {
 	for _, d := range tree.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == function {
 			for _, line := range all[set.Position(f.Pos()).Line-1 : set.Position(f.End()).Line] {
-				if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+				line = strings.TrimSpace(line)
+				if line != "" && !strings.HasPrefix(line, "//") {
 					n++
 				}
 			}

@@ -91,7 +91,8 @@ func Write[N any](w io.Writer, s Stats[N], node func(N) Node) error {
 	t.family("redlock_ready", "gauge", "1 if a quorum of the group's nodes is up and may vote: locks can be acquired.")
 	nodes := make([]Node, len(s.Nodes))
 	for i, n := range s.Nodes {
-		if nodes[i] = node(n); i == 0 || nodes[i].Group != nodes[i-1].Group {
+		nodes[i] = node(n)
+		if i == 0 || nodes[i].Group != nodes[i-1].Group {
 			t.sample(gauge(b2i(nodes[i].GroupReady)), groupLabel, gauge(nodes[i].Group))
 		}
 	}

@@ -85,7 +85,8 @@ func (b *batch) pass() {
 // ended counts a wire or an errand of one node as answered or failed. A node is done
 // with the batch when all have ended.
 func (b *batch) ended(node int) {
-	if b.open[node]--; b.open[node] == 0 {
+	b.open[node]--
+	if b.open[node] == 0 {
 		b.done.Add(node)
 	}
 }
@@ -98,7 +99,8 @@ func (b *batch) leave() {
 // expire fails the nodes without an answer to a round in time.
 func (b *batch) expire(now clock.Instant, underWay int64) {
 	b.votes.expire(now, underWay)
-	if b.pass(); !b.passed && b.undecided == 0 && now >= b.latest {
+	b.pass()
+	if !b.passed && b.undecided == 0 && now >= b.latest {
 		b.leave()
 	}
 }
@@ -141,7 +143,8 @@ func (w *wire) write(groups []group, operands []command.Operand, f fleet.Form) {
 	w.Usual = w.Usual[:0]
 	for _, s := range w.spans {
 		var has bool
-		if w.Usual, has = command.AppendUsual(w.Usual, s.kind, w.form(), s.count); !has {
+		w.Usual, has = command.AppendUsual(w.Usual, s.kind, w.form(), s.count)
+		if !has {
 			w.Usual = w.Usual[:0]
 			return
 		}
@@ -209,7 +212,8 @@ func (b *batch) newErrand(node int, kind Kind, load bool) *wire {
 }
 
 func (w *wire) sendTo(node int) {
-	if w.Replies = len(w.spans); w.loads {
+	w.Replies = len(w.spans)
+	if w.loads {
 		w.Replies++
 	}
 	w.batch.owed++

@@ -106,7 +106,8 @@ func TestAloneEnds(t *testing.T) {
 	sweeps := 0
 	p.onSweep = func() {
 		p.clock.Advance(aloneFor / 4)
-		if sweeps++; sweeps == 6 {
+		sweeps++
+		if sweeps == 6 {
 			t.Error("it does not end")
 		}
 	}

@@ -101,7 +101,8 @@ func (c *callbacks) notify(f func()) {
 func (c *callbacks) next(caller uint64, j *job) (ok bool) {
 	c.mu.Lock()
 	if c.caller == caller {
-		if ok = c.take(j); ok {
+		ok = c.take(j)
+		if ok {
 			c.begun++
 			c.waiting.Add(-1)
 		}
@@ -124,7 +125,8 @@ func (c *callbacks) take(j *job) bool {
 	switch {
 	case c.reported < len(c.votes):
 		j.vote = c.votes[c.reported]
-		if c.reported++; 2*c.reported >= len(c.votes) { // amortized: each is moved once at most
+		c.reported++
+		if 2*c.reported >= len(c.votes) { // amortized: each is moved once at most
 			left := copy(c.votes, c.votes[c.reported:])
 			clear(c.votes[left:])
 			c.votes, c.reported = c.votes[:left], 0

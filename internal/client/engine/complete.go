@@ -86,7 +86,8 @@ func (l *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
 		op.Refusals = append(op.Refusals, t.Refusal)
 		at = t.before
 	}
-	if op.Absent = r.absent; op.Err != nil {
+	op.Absent = r.absent
+	if op.Err != nil {
 		l.cleanups.cleanUp(op)
 	}
 }

@@ -104,7 +104,8 @@ func TestCallersComeIntoStep(t *testing.T) {
 			for _, g := range b.groups {
 				counts[g.kind] += g.count
 			}
-			if pure++; counts[Acquire] > 0 && counts[Release] > 0 {
+			pure++
+			if counts[Acquire] > 0 && counts[Release] > 0 {
 				pure = 0
 			}
 			p.turn(func() {

@@ -63,7 +63,8 @@ func (e *Engine) HasRoom(n int) bool {
 // for the end, and gets the same error as c if neither was sent.
 func (e *Engine) DoWith(c, along *Call) error {
 	urgency := urgencyOf(&c.Op)
-	if c.along = 0; along != nil {
+	c.along = 0
+	if along != nil {
 		c.along, urgency = 1, bounded
 	}
 	var l list

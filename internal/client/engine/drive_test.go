@@ -71,7 +71,8 @@ type refilled struct {
 func (r *refilled) Wake() { r.wakes++ }
 
 func (r *refilled) Away() quorum.Set {
-	if r.looks++; r.looks < 1000 {
+	r.looks++
+	if r.looks < 1000 {
 		require.NoError(r.t, r.engine.enqueue(&r.op(r.kind, "one more").Op))
 	}
 	return r.scriptedFleet.Away()

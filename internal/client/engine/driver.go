@@ -198,11 +198,13 @@ func (d *driver) readAlone(c *Call) {
 	defer d.alone.Store(false)
 	limit := min(aloneFor, c.Timeout)
 	for left := limit; len(c.done) == 0 && left > 0 && !IsClosed(c.ended) && d.nodes.CanBlock(); {
-		if d.flush(); d.rounds.window.isOpen.Load() && d.queue.depth.Load() > own {
+		d.flush()
+		if d.rounds.window.isOpen.Load() && d.queue.depth.Load() > own {
 			return
 		}
 		d.nodes.Sweep(left)
-		if d.complete(); d.callbacks.waiting.Load() > 0 {
+		d.complete()
+		if d.callbacks.waiting.Load() > 0 {
 			d.callbacks.wake() // this caller may keep the lock for long
 		}
 		left = limit - d.nodes.clock.Now().Sub(c.start)

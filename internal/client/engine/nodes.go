@@ -97,7 +97,8 @@ func (n *nodes) rephrase(node int, f command.Form) {
 
 // answered counts a batch as answered by each of its nodes.
 func (n *nodes) answered() {
-	if n.unanswered--; n.unanswered == 0 && n.closing.Load() {
+	n.unanswered--
+	if n.unanswered == 0 && n.closing.Load() {
 		select {
 		case n.quiet <- struct{}{}:
 		default:

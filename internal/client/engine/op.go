@@ -211,7 +211,8 @@ func (l *list) append(other list) {
 func (l *list) pop() *Op {
 	op := l.first
 	if op != nil {
-		if l.first = op.next; l.first == nil {
+		l.first = op.next
+		if l.first == nil {
 			l.last = nil
 		}
 		l.n--

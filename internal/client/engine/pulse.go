@@ -37,7 +37,8 @@ func (p *pulse) rouse() {
 // rest is the time to the next tick. Where nothing is under way, and nothing was sent since the last, it sleeps for as
 // long as it may.
 func (p *pulse) rest(atMost time.Duration, busy bool) (next time.Duration) {
-	if busy = busy || p.busy; !busy {
+	busy = busy || p.busy
+	if !busy {
 		p.awake, p.tick = false, maxTick
 		return atMost
 	}

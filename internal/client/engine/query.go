@@ -72,7 +72,8 @@ type queries struct {
 // init bounds what a node owes; 0 is no bound of other replies.
 func (l *queries) init(n *nodes, depth *atomic.Int64, maxInFlight int) {
 	l.nodes, l.depth = n, depth
-	if l.limit = maxReplies; maxInFlight > 0 {
+	l.limit = maxReplies
+	if maxInFlight > 0 {
 		l.limit = QueryRoom(maxInFlight)
 	}
 }
@@ -252,7 +253,8 @@ func (l *queries) takeAll(now clock.Instant) {
 func (l *queries) pop(node int) *Query {
 	b := l.backlog[node]
 	q := b[0]
-	if b[0] = nil; len(b) > 1 {
+	b[0] = nil
+	if len(b) > 1 {
 		l.backlog[node] = b[1:]
 	} else {
 		l.backlog[node] = b[:0] // so one at a time needs no memory

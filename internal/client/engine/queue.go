@@ -139,7 +139,8 @@ func (q *queue) unlink(op *Op, phase uint64) {
 // replace puts other in the place of op, which it leaves idle. q.mu is held.
 func (q *queue) replace(op, other *Op) {
 	other.advance(queued)
-	if other.next, other.prev = op.next, op.prev; other.prev == nil {
+	other.next, other.prev = op.next, op.prev
+	if other.prev == nil {
 		q.head = other
 	} else {
 		other.prev.next = other
@@ -210,7 +211,8 @@ func (q *queue) pop() *Op {
 	if q.scanned == op {
 		q.scanned = nil
 	}
-	if q.head = op.next; q.head == nil {
+	q.head = op.next
+	if q.head == nil {
 		q.tail = nil
 	} else {
 		q.head.prev = nil
@@ -231,7 +233,8 @@ func (q *queue) putBack(l list) {
 		op.prev, prev = prev, op
 		op.advance(queued)
 	}
-	if l.last.next = q.head; q.head != nil {
+	l.last.next = q.head
+	if q.head != nil {
 		q.head.prev = l.last
 	} else {
 		q.tail = l.last

@@ -150,7 +150,8 @@ func TestTheEndOfAcquiresEndsNoRelease(t *testing.T) {
 			go func() { // as the reader
 				for sent := false; !sent; runtime.Gosched() {
 					p.engine.lock.Lock()
-					if sent = len(p.sent) > 0; sent {
+					sent = len(p.sent) > 0
+					if sent {
 						p.reply(p.sent[0], 0, one)
 					}
 					p.engine.turn(func() {})

@@ -15,7 +15,8 @@ func (w *wire) Reply(node, i int, v *resp.Value) (err error) {
 	b := w.batch
 	b.replied = true
 	if w.loads {
-		if i--; i < 0 {
+		i--
+		if i < 0 {
 			if !command.IsLoaded(v) {
 				return misfit(v)
 			}
@@ -69,7 +70,8 @@ func (w *wire) Fail(node, i int, err error) {
 
 // Done implements fleet.Owner.
 func (w *wire) Done() {
-	if w.batch.owed--; w.batch.owed == 0 {
+	w.batch.owed--
+	if w.batch.owed == 0 {
 		w.batch.batches.recycle(w.batch)
 	}
 }
@@ -81,7 +83,8 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 	}
 	i, b := s.first, w.batch
 	if w.form().IsFenced(s.kind) {
-		if i = w.countFenced(node, s, v); i == s.first+s.count {
+		i = w.countFenced(node, s, v)
+		if i == s.first+s.count {
 			return nil
 		}
 	} else if !w.form().IsScript(s.kind) {
@@ -110,7 +113,8 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 // countFenced is count for the reply of a script of package fencing. It returns the first round without a fitting
 // reply.
 func (w *wire) countFenced(node int, s *span, v *resp.Value) (i int) {
-	if i = s.first; v.Kind != resp.Array || v.Null || v.Int != int64(s.count) {
+	i = s.first
+	if v.Kind != resp.Array || v.Null || v.Int != int64(s.count) {
 		return i
 	}
 	for it := v.Elements(); it.Next(); i++ {

@@ -87,7 +87,8 @@ func (l *rounds) expire(now clock.Instant) {
 	for i := len(l.inFlight) - 1; i >= 0; i-- {
 		b := l.inFlight[i]
 		l.checkContexts(b)
-		if b.expire(now, l.queue.depth.Load()); b.undecided == 0 && b.passed {
+		b.expire(now, l.queue.depth.Load())
+		if b.undecided == 0 && b.passed {
 			b.listed = false
 			last := len(l.inFlight) - 1
 			l.inFlight[i] = l.inFlight[last]

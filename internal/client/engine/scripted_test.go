@@ -146,7 +146,8 @@ func (p *scriptedFleet) Send(b *fleet.Batch) {
 	for ; b != nil; b = b.Next {
 		s := &sentBatch{b, string(b.Buf), make([]int, p.nodes), 1}
 		for node := range p.nodes {
-			if s.next[node] = -1; p.Node(node).Form == b.Form {
+			s.next[node] = -1
+			if p.Node(node).Form == b.Form {
 				s.next[node] = 0
 				s.waiting++
 			}
@@ -179,7 +180,8 @@ func (p *scriptedFleet) SendTo(node int, b *fleet.Batch) {
 }
 
 func (p *scriptedFleet) done(s *sentBatch) {
-	if s.waiting--; s.waiting == 0 {
+	s.waiting--
+	if s.waiting == 0 {
 		s.batch.Owner.Done()
 	}
 }
@@ -199,7 +201,8 @@ func (p *scriptedFleet) reply(s *sentBatch, node int, wires ...string) (misfit e
 		v := value(wire)
 		i := s.next[node]
 		require.GreaterOrEqual(p.t, i, 0, "the node has answered already")
-		if s.next[node]++; s.next[node] == s.batch.Replies {
+		s.next[node]++
+		if s.next[node] == s.batch.Replies {
 			s.next[node] = -1
 		}
 		misfit = nil

@@ -137,7 +137,8 @@ func (v *votes) granted(node, first, upto int) {
 		}
 		for v.nodes.quorum.IsQuorum(by) && v.settled < int(upto) {
 			r := &v.rounds[v.settled]
-			if r.tally.Grant(by); r.op != nil {
+			r.tally.Grant(by)
+			if r.op != nil {
 				v.decide(v.settled, r)
 			}
 			v.settled++

@@ -111,11 +111,13 @@ func TestCountedVotes(t *testing.T) {
 				to = denies
 			}
 			for _, b := range all {
-				if b.granted(node, from, to); node == odd && to == denies {
+				b.granted(node, from, to)
+				if node == odd && to == denies {
 					b.answered(node, to, false, Acquire)
 				}
 			}
-			if done[node] = to; node == odd && to == denies {
+			done[node] = to
+			if node == odd && to == denies {
 				done[node]++
 			}
 			for i := range n {

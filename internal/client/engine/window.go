@@ -81,7 +81,8 @@ func (w *window) limit() int {
 // measure the nodes' work. Under load there are no small batches, and a window opened too wide by one slow answer
 // would stay open. So every probeEvery round trips a small batch is made.
 func (w *window) enter(s *stay) {
-	if s.probe = w.inside == 0 && s.ops <= probeOps; s.probe {
+	s.probe = w.inside == 0 && s.ops <= probeOps
+	if s.probe {
 		w.probed, w.due = s.sentAt, false
 	} else if w.size > 1 && s.sentAt.Sub(w.probed) > probeEvery*w.round {
 		w.due = true

@@ -146,7 +146,8 @@ func (a Acts) ask(verb fencing.Verb, args func(group, node int) ([]string, bool)
 		left = append(left, all[i]...)
 	}
 	for {
-		if left = slices.DeleteFunc(left, (*question).take); len(left) == 0 || !bell.await(a.Groups[0].cfg.Ending) {
+		left = slices.DeleteFunc(left, (*question).take)
+		if len(left) == 0 || !bell.await(a.Groups[0].cfg.Ending) {
 			for _, x := range left {
 				x.err = errNoAnswer // the client ends
 			}

@@ -210,7 +210,8 @@ func (c *Client) Propose(b *fencing.Block, p *fencing.Proposal) error {
 	if ahead := c.ahead.Load(); ahead != 0 {
 		now = max(now, uint64(ahead+c.cfg.Clock.Now().Sub(0).Microseconds())+1)
 	}
-	if *b, ok = p.Next(now, block); !ok {
+	*b, ok = p.Next(now, block)
+	if !ok {
 		return fmt.Errorf("%w: a node has accepted a token that leaves none below 2^53", errClock)
 	}
 	return nil

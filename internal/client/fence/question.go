@@ -58,7 +58,8 @@ func (x *question) send() {
 		ask(fencing.ResumeVerb)
 	}
 	ask(x.verb, x.args...)
-	if x.shows = x.verb != fencing.NoticeVerb || !c.isProvisional(x.node); x.shows { // or it is asked twice as often while it waits
+	x.shows = x.verb != fencing.NoticeVerb || !c.isProvisional(x.node)
+	if x.shows { // or it is asked twice as often while it waits
 		ask(fencing.ShowVerb)
 	}
 	x.query = q
@@ -127,7 +128,8 @@ func (x *question) noted(err error, marker string) {
 			}
 			n.marker = marker
 		}
-		if n.fault = err; err == nil && a.Code != fencing.Foreign {
+		n.fault = err
+		if err == nil && a.Code != fencing.Foreign {
 			n.foreign = ""
 		}
 	}

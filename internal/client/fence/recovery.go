@@ -60,7 +60,8 @@ func (c *Client) Turn() time.Duration {
 		again := c.advance(r, c.cfg.Ring, nil)
 		if r.Finished() {
 			delete(c.recoveries, node)
-			if again = 0; !c.relapsed.Has(node) { // else the answer is older than the relapse
+			again = 0
+			if !c.relapsed.Has(node) { // else the answer is older than the relapse
 				c.voting(node, r.connection) // the others may read it
 			}
 		}

@@ -33,7 +33,8 @@ func (c *Client) view(asked []*question) View {
 			v.faults = append(v.faults, fmt.Errorf("%s: %w", c.cfg.Nodes[x.node], x.err))
 			continue
 		}
-		if v.Shown(x.node, x.life.run, x.answer); !v.Memory.All().Has(x.node) && v.Nonces[x.node] == "" {
+		v.Shown(x.node, x.life.run, x.answer)
+		if !v.Memory.All().Has(x.node) && v.Nonces[x.node] == "" {
 			c.NoVote(x.node, fencing.Answer{Code: fencing.Amnesia}) // it is given notice now
 		}
 	}

@@ -122,7 +122,8 @@ func (v *View) turn(answers bell) (pause time.Duration, err error) {
 	if v.until == clock.Never && c.fleet.IsQuorum(votes) {
 		v.until = max(v.began.Add(c.fleet.Quarantine*5/4), now.Add(fencing.MinPause))
 	}
-	if v.done = v.until != clock.Never && (pause == clock.Forever || now >= v.until); v.done {
+	v.done = v.until != clock.Never && (pause == clock.Forever || now >= v.until)
+	if v.done {
 		if missed := c.fleet.Nodes() &^ votes; missed != 0 {
 			c.log(slog.LevelWarn, "redlock: nodes have no fenced vote yet, and clients bring them back", "nodes", c.names(missed), "error", c.Votes())
 		}

@@ -86,7 +86,8 @@ func TestTheEndOfAClog(t *testing.T) {
 				sent := r.clog(1, 1<<20)
 				var written int
 				r.do(func() {
-					if written = r.nodes[1].owed.unsent; r.nodes[1].owed.offset > 0 {
+					written = r.nodes[1].owed.unsent
+					if r.nodes[1].owed.offset > 0 {
 						written++ // in part
 					}
 				})

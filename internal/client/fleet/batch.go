@@ -62,7 +62,8 @@ func (b *Batch) in(f Form) *Batch {
 
 // done is called once for each node, after its answer or failure.
 func (b *Batch) done() {
-	if b.waiting--; b.waiting == 0 {
+	b.waiting--
+	if b.waiting == 0 {
 		b.Owner.Done()
 	}
 }

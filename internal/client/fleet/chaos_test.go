@@ -71,7 +71,8 @@ func (f *faultyServer) serve(nc net.Conn) {
 			piece = f.rnd.IntN(len(out) + 1)
 		}
 		f.mu.Unlock()
-		if left -= len(out); left >= 0 {
+		left -= len(out)
+		if left >= 0 {
 			w.Play(scripted.Steps{string(out[:piece]), string(out[piece:])})
 			continue
 		}

@@ -85,7 +85,8 @@ func (d *dialer) connect() (net.Conn, identity, error) {
 				d.old = t.old
 				return t.nc, t.id, t.err
 			}
-			if under--; !t.again {
+			under--
+			if !t.again {
 				failed = append(failed, t)
 				if begun < len(addresses) {
 					begin()

@@ -26,7 +26,8 @@ func probeAll(ask func(func(*resp.Value) error, ...string)) func() uint16 {
 func probeShortly(ask func(func(*resp.Value) error, ...string)) func() uint16 {
 	asked := 0
 	return probeAll(func(answer func(*resp.Value) error, words ...string) {
-		if asked++; asked <= 3 {
+		asked++
+		if asked <= 3 {
 			ask(answer, words...)
 		}
 	})

@@ -76,7 +76,8 @@ func (id *identity) note(name, value string) error {
 			id.uptime = time.Duration(seconds) * time.Second
 		}
 	case "maxmemory_policy":
-		if id.policy = "unknown"; slices.Contains(policies, value) {
+		id.policy = "unknown"
+		if slices.Contains(policies, value) {
 			id.policy = value
 		}
 	case "mode", "redis_mode", "server_mode":

@@ -83,7 +83,8 @@ func (n *node) lookForEnd(now clock.Instant) {
 	if n.owed.len > 0 || n.fault != nil || !n.isIdle(now) {
 		return
 	}
-	if n.fault = n.sock.ended(); n.fault == io.EOF {
+	n.fault = n.sock.ended()
+	if n.fault == io.EOF {
 		n.fault = io.ErrUnexpectedEOF
 	}
 }

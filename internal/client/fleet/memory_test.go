@@ -45,7 +45,8 @@ func (m *memory) deliver() {
 		for range 3 {
 			runtime.Gosched()
 		}
-		if m.arrived.Store(true); m.armed.Swap(false) {
+		m.arrived.Store(true)
+		if m.armed.Swap(false) {
 			m.wake()
 		}
 	}
@@ -66,7 +67,8 @@ func (m *memory) poll(time.Duration) (nodes quorum.Set) {
 }
 
 func (m *memory) arm() {
-	if m.armed.Store(true); m.poll(0) != 0 {
+	m.armed.Store(true)
+	if m.poll(0) != 0 {
 		m.wake()
 	}
 }

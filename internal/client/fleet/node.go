@@ -75,7 +75,8 @@ func (n *node) unsent(op string, err error) *notSent {
 
 // up begins a connection's life. What waits in the queue of a node that rests is kept.
 func (n *node) up(s sock, id identity) {
-	if n.resumed = n.isResting(); n.resumed {
+	n.resumed = n.isResting()
+	if n.resumed {
 		n.progress = n.fleet.cfg.Clock.Now()
 	} else {
 		n.owed = inflight{ring: n.owed.ring}
@@ -118,7 +119,8 @@ func (n *node) down(op string, err error) {
 		if n.heard == n.since {
 			n.young = n.failed
 		}
-		if n.young++; n.fleet.cfg.Clock.Now().Sub(n.since) >= youth {
+		n.young++
+		if n.fleet.cfg.Clock.Now().Sub(n.since) >= youth {
 			n.young = 0
 		}
 		n.fleet.cfg.Servers.leave(n.id.runID, n.addr)

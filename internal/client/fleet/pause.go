@@ -67,7 +67,8 @@ func (f *Fleet) pause(attempt int, cause error, took time.Duration) bool {
 			news = nil
 		} else if wanted {
 			soon := time.Now().Add(time.Duration(f.cfg.Rand()*float64(wantedBackoff)) - took)
-			if news = nil; soon.Before(until) {
+			news = nil
+			if soon.Before(until) {
 				until = soon
 			}
 		}

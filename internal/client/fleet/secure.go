@@ -31,7 +31,8 @@ func (t *try) secure(ctx context.Context, nc *tls.Conn) error {
 	})
 	err := nc.HandshakeContext(ctx)
 	cause := context.Cause(ctx)
-	if cancel(nil); !doubt.Stop() {
+	cancel(nil)
+	if !doubt.Stop() {
 		<-asked // no goroutine is left
 	}
 	var header tls.RecordHeaderError

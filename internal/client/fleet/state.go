@@ -72,7 +72,8 @@ type history struct {
 
 // trip counts a batch answered after d.
 func (h *history) trip(d time.Duration) {
-	if h.trips++; h.trips == 1 {
+	h.trips++
+	if h.trips == 1 {
 		h.smoothed = d
 	} else {
 		h.smoothed += (d - h.smoothed) / 8

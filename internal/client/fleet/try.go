@@ -44,7 +44,8 @@ func (t *try) run(ctx context.Context, ended chan<- *try) {
 			t.drop()
 		}
 	}()
-	if t.err = t.whole(ctx); t.err != nil {
+	t.err = t.whole(ctx)
+	if t.err != nil {
 		t.err = ofUser(t.err)
 	}
 	returned = true
@@ -180,7 +181,8 @@ func (t *try) open(ctx context.Context) error {
 	if tcp, ok := nc.(*net.TCPConn); ok {
 		_ = tcp.SetNoDelay(true) // the default of net; the latency depends on it
 	}
-	if t.nc = nc; secure != nil {
+	t.nc = nc
+	if secure != nil {
 		t.nc = tls.Client(nc, secure)
 	}
 	return nil

@@ -95,7 +95,8 @@ func TestNoWakeUpIsLost(t *testing.T) {
 				r.lock.Lock()
 				r.Sweep(0)
 				for l.doneCalls > 0 && n < trips {
-					if n++; n == trips {
+					n++
+					if n == trips {
 						break
 					}
 					switch post(); rnd.IntN(4) {

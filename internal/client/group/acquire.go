@@ -166,7 +166,8 @@ func (g *Group) attempt(c *Calls, s *holding.State, sent bool) (h Handle, r *rep
 			c.About(f.token, f.block, 0)
 			op, unsent, err = c.Do()
 		}
-		if s.Until = c.Until(); err == nil && g.clock.Now() >= s.Until { // this goroutine may have waited long to run again
+		s.Until = c.Until()
+		if err == nil && g.clock.Now() >= s.Until { // this goroutine may have waited long to run again
 			err = engine.ErrExpired
 		}
 		if err == nil && !c.Stands() {

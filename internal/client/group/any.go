@@ -189,7 +189,8 @@ func (x *choice) ask(ctx context.Context, without func(*Option) bool) (Handle, e
 	var out []*Group // where an attempt ended without a denial: no other key there would fare better
 	for asked := 0; len(rest) > 0; asked++ {
 		at := rest[0]
-		if rest = rest[1:]; slices.Contains(out, x.options[at].Group) {
+		rest = rest[1:]
+		if slices.Contains(out, x.options[at].Group) {
 			continue
 		}
 		h, err := x.attempt(ctx, at, nil)

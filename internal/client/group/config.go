@@ -114,7 +114,8 @@ func (cfg Config) check() (Config, error) {
 	}
 	cfg.Conn.Name = cfg.Name
 	cfg.Conn.TrustRestarts = cfg.TrustRestarts
-	if cfg.FenceSet = cmp.Or(cfg.FenceSet, fence.DefaultSet); cfg.FenceClock == nil {
+	cfg.FenceSet = cmp.Or(cfg.FenceSet, fence.DefaultSet)
+	if cfg.FenceClock == nil {
 		cfg.FenceClock = time.Now
 	}
 	switch ttl := cfg.NextMaxTTL; {

@@ -57,7 +57,8 @@ var errTwoNames = errors.New("write one name for a server in Nodes and NextNodes
 func (n *Nodes) Failures(op *engine.Op) []engine.Failure {
 	full := make([]engine.Failure, len(op.Failures))
 	for i, f := range op.Failures {
-		if full[i] = f; f.IsTimeout() {
+		full[i] = f
+		if f.IsTimeout() {
 			full[i].Err = texts.Because(f.Err, "no answer within %v (NodeTimeout)", op.Timeout)
 		} else if f.Err == conn.ErrQuarantined {
 			full[i].Err = n.whyQuarantined(f.Node)

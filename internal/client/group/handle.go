@@ -120,7 +120,8 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		c.Rollback(err)
 	}
 	result := holding.ResultOf(err)
-	if g.keeper.Extended(h.hold, c.Validity(), result); result != renewal.Unknown {
+	g.keeper.Extended(h.hold, c.Validity(), result)
+	if result != renewal.Unknown {
 		g.keeper.Review(h.hold)
 	}
 	if result == renewal.Lost {

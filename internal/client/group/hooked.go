@@ -50,7 +50,8 @@ func (k *hooked) enter(h Handle) {
 func (k *hooked) leave(h Handle) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if delete(k.held, h); engine.IsClosed(h.group.ending) {
+	delete(k.held, h)
+	if engine.IsClosed(h.group.ending) {
 		h.ReleaseAsync()
 	}
 }

@@ -113,7 +113,8 @@ func shownBy(seen []Sight, among quorum.Set, nodes *quorum.Config) time.Duration
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(seen[b].TTL, seen[a].TTL) })
 	longest := quorum.Set(0)
 	for _, node := range order {
-		if longest.Add(node); nodes.IsQuorum(longest) {
+		longest.Add(node)
+		if nodes.IsQuorum(longest) {
 			return seen[node].TTL
 		}
 	}

@@ -22,7 +22,8 @@ type Members struct {
 // parse reads the lists: addresses are those of Nodes, and then the new ones of NextNodes. For one of several groups,
 // in is its lists of groups; there the nodes of both may be alike.
 func parse(nodes, nextNodes []string, in Lists) (m Members, addresses []conn.Address, err error) {
-	if m.one = in; in == (Lists{}) {
+	m.one = in
+	if in == (Lists{}) {
 		m.one.Nodes = true
 	}
 	if n := len(nodes); n == 0 || n > quorum.MaxNodes {
@@ -32,7 +33,8 @@ func parse(nodes, nextNodes []string, in Lists) (m Members, addresses []conn.Add
 		return m, nil, err
 	}
 	m.Now = quorum.Majority(quorum.First(len(nodes)))
-	if m.Quorum = m.Now; len(nextNodes) == 0 {
+	m.Quorum = m.Now
+	if len(nextNodes) == 0 {
 		return m, addresses, nil
 	}
 	next, err := conn.ParseAddresses(nextNodes)

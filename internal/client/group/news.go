@@ -45,7 +45,8 @@ func (w *news) mayWrite(now clock.Instant) bool {
 		w.counted, w.lines = now, linesAtOnce
 	}
 	more := int(now.Sub(w.counted) / linesEvery)
-	if w.lines = min(w.lines+more, linesAtOnce); w.lines == linesAtOnce {
+	w.lines = min(w.lines+more, linesAtOnce)
+	if w.lines == linesAtOnce {
 		w.counted = now
 	} else {
 		w.counted = w.counted.Add(time.Duration(more) * linesEvery)
@@ -60,7 +61,8 @@ func (w *news) mayWrite(now clock.Instant) bool {
 // say has the log say what a node is now, or later if it has said too much. The driver lock is held.
 func (n *Nodes) say(i int, is state, s *metrics.Node) {
 	w, now := &n.news[i], n.cfg.Clock.Now()
-	if w.is = is; is == noVote && w.said == noVote && w.unsaid == 0 { // its notice was given again
+	w.is = is
+	if is == noVote && w.said == noVote && w.unsaid == 0 { // its notice was given again
 		return
 	}
 	if !w.mayWrite(now) {
@@ -88,7 +90,8 @@ func (n *Nodes) write(i int, s *metrics.Node) {
 			args = append(args, "server", s.Server)
 		}
 	case isDown:
-		if text = "redlock: node is down"; before == isDown && w.unsaid == 0 {
+		text = "redlock: node is down"
+		if before == isDown && w.unsaid == 0 {
 			text = "redlock: node stays down"
 		}
 		args = append(args, "error", s.Err)

@@ -222,7 +222,8 @@ func (n *Nodes) review() {
 	if had || !n.voting {
 		return
 	}
-	if n.readiness.wake(); n.regained != nil {
+	n.readiness.wake()
+	if n.regained != nil {
 		n.regained()
 	}
 	if n.unready {

@@ -144,7 +144,8 @@ func (op *Op) Report() (ended bool) {
 		return false
 	}
 	g, c := op.group, &op.parts
-	if op.decider, op.err = c.Result(); op.err == nil && op.Kind.HasTTL() && g.clock.Now() >= c.Until() {
+	op.decider, op.err = c.Result()
+	if op.err == nil && op.Kind.HasTTL() && g.clock.Now() >= c.Until() {
 		op.err = engine.ErrExpired
 	}
 	if op.err == nil && op.Kind == engine.Acquire && !c.Stands() {

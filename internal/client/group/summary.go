@@ -65,7 +65,8 @@ func summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
 			continue
 		}
 		c := counts[n.Value]
-		if c.nodes |= bit; n.TTL == 0 {
+		c.nodes |= bit
+		if n.TTL == 0 {
 			c.eternal |= bit
 		}
 		counts[n.Value] = c

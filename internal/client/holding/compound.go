@@ -215,7 +215,8 @@ func (c *Compound) Await() (op *engine.Op, unsent bool, err error) {
 
 // Ended is the outcome of an operation on one key. err is the error of the call.
 func (c *Compound) Ended(err error) (*engine.Op, bool, error) {
-	if c.asked = 0; err == nil {
+	c.asked = 0
+	if err == nil {
 		c.asked = 1
 	}
 	return c.outcome(err)
@@ -320,7 +321,8 @@ func (c *Compound) Validity() renewal.Validity {
 func (c *Compound) Absent() quorum.Set {
 	absent := quorum.Everything
 	for _, p := range c.Parts() {
-		if absent &= p.Absent; p.Site != c.Parts()[0].Site {
+		absent &= p.Absent
+		if p.Site != c.Parts()[0].Site {
 			return 0
 		}
 	}

@@ -48,7 +48,8 @@ func (x *expiries) add(until clock.Instant, n int) {
 			if x.more == nil {
 				x.more = make(map[int64]int)
 			}
-			if x.more[g] += n; x.more[g] == 0 {
+			x.more[g] += n
+			if x.more[g] == 0 {
 				delete(x.more, g)
 			}
 			if len(x.more) > 2*x.swept+cells {

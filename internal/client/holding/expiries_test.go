@@ -23,7 +23,8 @@ func TestLateReleases(t *testing.T) {
 		now.Advance(each)
 		until := now.Now() + ttl*each
 		x.add(until, 1)
-		if held = append(held, until); len(held) > 2*cells {
+		held = append(held, until)
+		if len(held) > 2*cells {
 			x.add(held[0], -1)
 			held = held[1:]
 		}

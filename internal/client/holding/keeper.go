@@ -332,7 +332,8 @@ func (k *Keeper) endEntry(e *entry, cause error) {
 	end := ending{e.kept, cause, ""}
 	if cause != engine.ErrStopped && cause != engine.ErrClosed {
 		k.gone = append(k.gone, s)
-		if k.lost++; h.ReportLoss() {
+		k.lost++
+		if h.ReportLoss() {
 			end.lost = s.Key
 		}
 	}
@@ -396,7 +397,8 @@ func (k *Keeper) result(r *renewing, now clock.Instant) {
 		case action == renewal.Wait && err == engine.ErrClosed:
 			k.endEntry(e, err)
 		default:
-			if delete(k.failing, e); err != nil {
+			delete(k.failing, e)
+			if err != nil {
 				k.failing[e] = err
 			}
 			k.do(e, &s, action, next)

@@ -121,7 +121,8 @@ func (c *Kept) look() (over bool) {
 	if !ok {
 		return false
 	}
-	if over = c.keeper.cfg.Clock.Now() >= s.Until; over {
+	over = c.keeper.cfg.Clock.Now() >= s.Until
+	if over {
 		c.keeper.expire(&c.entry, c.hold)
 	}
 	return over

@@ -246,7 +246,8 @@ func (h Hold) releasing() (until clock.Instant, absent quorum.Set, kept *entry, 
 	}
 	l := h.lease
 	defer l.mu.Unlock()
-	if until = l.validity.Until; l.releases > 0 {
+	until = l.validity.Until
+	if l.releases > 0 {
 		until = 0
 		l.notes |= contended
 	}
@@ -262,7 +263,8 @@ func (h Hold) releasingPlain(op *engine.Op) (until clock.Instant, ok bool) {
 		return 0, false
 	}
 	l := h.lease
-	if ok = l.releases == 0 && l.kept == nil && l.more == nil; ok {
+	ok = l.releases == 0 && l.kept == nil && l.more == nil
+	if ok {
 		until, l.releases = l.validity.Until, 1
 		op.Token, op.Absent = l.token.unveil(), l.absent
 	}
@@ -341,11 +343,13 @@ func (h Hold) Pass(now clock.Instant, ttl time.Duration) (next Hold, until clock
 	case l.releases > 0, l.kept != nil, l.more != nil, l.notes != 0, (h.life+1)%MaxPasses == 0:
 		return Hold{}, 0, false
 	}
-	if until, ok = l.validity.Pass(now, ttl); !ok {
+	until, ok = l.validity.Pass(now, ttl)
+	if !ok {
 		return Hold{}, 0, false
 	}
 	l.life++
-	if next = (Hold{l, l.life, h.Fence}); next.Fence != 0 {
+	next = (Hold{l, l.life, h.Fence})
+	if next.Fence != 0 {
 		next.Fence++ // the nodes have recorded a token for each pass
 	}
 	return next, until, true

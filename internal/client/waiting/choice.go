@@ -196,7 +196,8 @@ func (p *place) pass(h holding.Hold, now clock.Instant) (until clock.Instant, ok
 	c := p.choice
 	ok = c.serve(func(o *Chooser) (ok bool) {
 		var next holding.Hold
-		if next, until, ok = h.Pass(now, o.ttl); ok {
+		next, until, ok = h.Pass(now, o.ttl)
+		if ok {
 			c.take(o)
 			o.handed, o.from = next, p
 		}
@@ -217,7 +218,8 @@ func (o *Chooser) Await(done <-chan struct{}, t *Tries) (why Reason, at int, han
 	c := o.choice
 	cfg := &c.of.cfg
 	for {
-		if why = c.of.over(done); why != none {
+		why = c.of.over(done)
+		if why != none {
 			o.Hear(t)
 			return why, 0, handed
 		}
@@ -231,7 +233,8 @@ func (o *Chooser) Await(done <-chan struct{}, t *Tries) (why Reason, at int, han
 		if turn != nil {
 			return MayAttempt, turn.at, handed
 		}
-		if o.bell.sleep(t.next.Sub(cfg.Clock.Now()), t.next, done, cfg.Ending); cfg.Clock.Now() >= t.next {
+		o.bell.sleep(t.next.Sub(cfg.Clock.Now()), t.next, done, cfg.Ending)
+		if cfg.Clock.Now() >= t.next {
 			if o.asks() {
 				return MayAttempt, Everywhere, handed
 			}
@@ -320,7 +323,8 @@ func (o *Chooser) Leave() {
 	}
 	l := c.of
 	l.choices.mu.Lock()
-	if c.refs--; c.refs == 0 {
+	c.refs--
+	if c.refs == 0 {
 		delete(l.choices.known, c.name)
 		l.choices.n.Add(-1)
 		c.end()

@@ -50,7 +50,8 @@ func (s *sentry) stays(x stay) {
 		x.since = now
 	}
 	x.due = now.Add(leavePause << x.times)
-	if x.times++; x.due.Sub(x.since) > command.AloneTicket {
+	x.times++
+	if x.due.Sub(x.since) > command.AloneTicket {
 		return // its ticket has ended
 	}
 	s.mu.Lock()

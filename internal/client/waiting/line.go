@@ -70,7 +70,8 @@ func (l *line) remove(w *Waiter) {
 
 // count counts a waiter that comes (d is 1) or leaves (-1).
 func (l *line) count(w *Waiter, d int) {
-	if l.len += d; w.place != nil {
+	l.len += d
+	if w.place != nil {
 		l.places += d
 	}
 }
@@ -118,7 +119,8 @@ func (l *line) failed(now clock.Instant, err error) {
 	if !IsRetryable(err) {
 		return
 	}
-	if l.outcome, l.ended, l.denied = err, now, 0; err == engine.ErrTaken {
+	l.outcome, l.ended, l.denied = err, now, 0
+	if err == engine.ErrTaken {
 		l.denied, l.kept = now.Add(denialLasts), 0
 	}
 }
@@ -210,7 +212,8 @@ func (l *line) taker() *Waiter {
 // passed notes that the lock was passed on to w. w leaves the line, or moves to its end if it stands for a choice.
 // The next in line sleeps on: the sentry wakes it when the process has to ask the nodes.
 func (l *line) passed(w *Waiter, now, until clock.Instant) {
-	if l.remove(w); w.place != nil {
+	l.remove(w)
+	if w.place != nil {
 		l.push(w)
 	}
 	l.granted(now, until)

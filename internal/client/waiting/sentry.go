@@ -103,7 +103,8 @@ func (l *Lines) Turn() time.Duration {
 		lost |= s.flushed.Swap(0)
 		s.calm = now.Add(time.Duration(l.known.Load()) * flushCost)
 	}
-	if s.late &= l.tracking.usable.Load(); s.late != 0 {
+	s.late &= l.tracking.usable.Load()
+	if s.late != 0 {
 		s.due = min(s.due, now.Add(firstTrips))
 	}
 	if lost != 0 || now >= s.due {

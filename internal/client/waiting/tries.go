@@ -52,7 +52,8 @@ func (t *Tries) mayGoOn() bool {
 // Wait notes a vain attempt, or none. A caller with a limit then waits no longer than one that polls: so the limit
 // bounds the time of an Acquire too.
 func (t *Tries) Wait(polls bool) {
-	if t.Waited, t.polls, t.next = true, polls, clock.Never; polls || t.limit > 0 {
+	t.Waited, t.polls, t.next = true, polls, clock.Never
+	if polls || t.limit > 0 {
 		t.next = t.lines.cfg.Clock.Now().Add(t.lines.cfg.Retry.pause(max(1, t.Attempts), rand.N))
 	}
 }

@@ -191,18 +191,21 @@ func (w *Waiter) step() (why Reason, step contention.Step, handed holding.Hold) 
 	default:
 		l.known = 0
 		around := w.lines.around(l)
-		if step = l.contender.Next(&around); step.Action == contention.Attempt && w.place != nil && !w.place.give() {
+		step = l.contender.Next(&around)
+		if step.Action == contention.Attempt && w.place != nil && !w.place.give() {
 			w.look = clock.Never // its callers act for other lines
 			break
 		}
 		if step.Action != contention.Pause {
 			l.busy, w.acts = true, l
-			if w.rests = step.Action != contention.Attempt; !w.rests {
+			w.rests = step.Action != contention.Attempt
+			if !w.rests {
 				why = MayAttempt
 			}
 			return why, step, handed
 		}
-		if w.look = step.Until; l.contender.IsFree(around.Now) {
+		w.look = step.Until
+		if l.contender.IsFree(around.Now) {
 			l.wakeSets()
 		}
 	}
@@ -256,7 +259,8 @@ func (w *Waiter) act(step contention.Step, done <-chan struct{}) {
 			case err != nil:
 				l.contender.Failed(s, step.Node)
 			default:
-				if l.contender.Entered(s, step.Node, e); e.Others > 0 {
+				l.contender.Entered(s, step.Node, e)
+				if e.Others > 0 {
 					l.passes = min(l.passes, l.callers())
 				}
 			}
@@ -431,7 +435,8 @@ func setAway(all []*Waiter, is bool) {
 			continue
 		}
 		s := w.lines.lock(w.key)
-		if w.away = is; is && w.line != nil && !w.line.busy {
+		w.away = is
+		if is && w.line != nil && !w.line.busy {
 			w.line.wake()
 		}
 		s.mu.Unlock()
@@ -460,7 +465,8 @@ func (w *Waiter) Leave() {
 			line.contender.Freed()
 		}
 		line.remove(w)
-		if d = l.settle(s, line); acted {
+		d = l.settle(s, line)
+		if acted {
 			line.wake()
 		}
 	}

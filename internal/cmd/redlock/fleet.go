@@ -112,7 +112,8 @@ func (l *nodeList) groups() (all [][]string, err error) {
 // list is the elements of a setting with commas between.
 func list(text string) (all []string) {
 	for element := range strings.SplitSeq(text, ",") {
-		if element = strings.TrimSpace(element); element != "" {
+		element = strings.TrimSpace(element)
+		if element != "" {
 			all = append(all, element)
 		}
 	}

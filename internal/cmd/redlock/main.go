@@ -138,7 +138,8 @@ func report(env *environment, err error) int {
 	}
 	status := exitFailed
 	if e := (*exit)(nil); errors.As(err, &e) {
-		if status = e.status; e.err == nil {
+		status = e.status
+		if e.err == nil {
 			return status
 		}
 	}

@@ -57,7 +57,8 @@ func (s *server) readAgain(front *frontend.Server) (changed []string, err error)
 		if err != nil {
 			return nil, err
 		}
-		if uses = append(uses, use); isOther {
+		uses = append(uses, use)
+		if isOther {
 			changed = append(changed, "nodes")
 		}
 		changed = append(changed, s.changed(lines)...)

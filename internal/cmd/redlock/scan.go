@@ -135,7 +135,8 @@ func (s *settings) scanNode(ctx context.Context, node conn.Address, pattern stri
 		if len(reply) == 0 {
 			return fmt.Errorf("%s: SCAN: %w", node, errReply)
 		}
-		if cursor = reply[0]; !take(reply[1:]) || cursor == "0" {
+		cursor = reply[0]
+		if !take(reply[1:]) || cursor == "0" {
 			return nil
 		}
 	}
@@ -170,7 +171,8 @@ func (r *replies) next() ([]string, error) {
 		}
 		r.in = slices.Grow(r.in, 1<<16)
 		n, err = r.nc.Read(r.in[len(r.in):cap(r.in)])
-		if r.in = r.in[:len(r.in)+n]; n == 0 && err != nil {
+		r.in = r.in[:len(r.in)+n]
+		if n == 0 && err != nil {
 			return nil, err
 		}
 	}

@@ -29,7 +29,8 @@ func TestFiles(t *testing.T) {
 	for range 60 {
 		p := d.dial()
 		if p.ask("PING") == "+PONG" {
-			if served++; first == nil {
+			served++
+			if first == nil {
 				first = p
 			}
 		}

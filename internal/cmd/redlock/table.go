@@ -146,7 +146,8 @@ func (row *setting) set(s *settings, text string) (err error) {
 		}
 	case *fs.FileMode:
 		bits, err := strconv.ParseUint(text, 8, 32)
-		if *at = fs.FileMode(bits); err != nil || *at&^fs.ModePerm != 0 {
+		*at = fs.FileMode(bits)
+		if err != nil || *at&^fs.ModePerm != 0 {
 			return errors.New("want the bits of a mode in octal, such as 0660")
 		}
 	}

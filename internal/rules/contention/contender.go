@@ -106,7 +106,8 @@ func (c *Contender) Next(s *Surroundings) Step {
 	step := c.advised(s)
 	switch {
 	case step.Action == Attempt && c.gap.isDue(s.Now):
-		if step = c.leaveFree(s); step.Action == Pause {
+		step = c.leaveFree(s)
+		if step.Action == Pause {
 			step = c.advised(s)
 		}
 	case step.Action == Pause && s.Now >= c.ask && !c.gap.isOpen(s.Now):
@@ -147,7 +148,8 @@ func (c *Contender) Claimed(s *Surroundings, own bool, left time.Duration) {
 
 // advised is what queue, watch and own belief advise.
 func (c *Contender) advised(s *Surroundings) Step {
-	if c.gap.polled(s.Now, s.Usable == 0); s.Usable == 0 {
+	c.gap.polled(s.Now, s.Usable == 0)
+	if s.Usable == 0 {
 		c.Lost(quorum.Everything)
 		return c.polls(s)
 	}
@@ -176,7 +178,8 @@ func (c *Contender) advised(s *Surroundings) Step {
 		return Step{Action: Enter, Node: home}
 	}
 	if c.again || c.rung && s.Now >= c.calm || s.Now >= c.renew || !c.first && s.Now >= c.change {
-		if c.rings++; !c.rung {
+		c.rings++
+		if !c.rung {
 			c.rings = 0
 		}
 		return Step{Action: Enter, Node: c.seat, Again: c.again}
@@ -277,7 +280,8 @@ func (c *Contender) Entered(s *Surroundings, node int, e Entry) {
 	c.first, c.others = e.First, e.Others
 	c.renew = s.Now.Add(max(e.Lease/2, leastLease))
 	c.change = s.Now.Add(max(e.Left, leastLease) + s.Jitter)
-	if c.calm = 0; c.rings > freeRings { // a full tracking table drops the newest key, and pushes it
+	c.calm = 0
+	if c.rings > freeRings { // a full tracking table drops the newest key, and pushes it
 		c.calm = s.Now.Add(backoff(s, c.rings-freeRings))
 	}
 	if !was && c.others > 0 { // the first before it has the lock, as a rule
@@ -339,7 +343,8 @@ func (c *Contender) Refused(s *Surroundings, denied quorum.Set) {
 	case c.asks: // nothing is new
 	default:
 		c.due, c.watched = false, none
-		if c.attempts++; c.attempts > freeAttempts {
+		c.attempts++
+		if c.attempts > freeAttempts {
 			c.pause = s.Now.Add(backoff(s, c.attempts-freeAttempts))
 		}
 	}

@@ -51,15 +51,18 @@ func (g *gap) granted(now clock.Instant) {
 		g.grants, g.later = 0, false // polling clients have had their turn
 	}
 	g.idle = 0
-	if g.grants++; g.grants > 1 {
+	g.grants++
+	if g.grants > 1 {
 		return
 	}
-	if g.next = now.Add(GapInterval); !g.later {
+	g.next = now.Add(GapInterval)
+	if !g.later {
 		g.next = g.next.Add(-g.apart)
 	}
 	if g.polls {
 		g.waited = (g.waited + min(now.Sub(g.open), maxAway)) / 2
-		if g.turn = min(max(2*g.turn, pollTurn), GapInterval); now < g.rivals {
+		g.turn = min(max(2*g.turn, pollTurn), GapInterval)
+		if now < g.rivals {
 			g.turn = pollTurn
 		}
 		g.next = now.Add(g.turn)

@@ -55,7 +55,8 @@ func (m *stepper) actSteps(c int) {
 		if f.Nodes()>>i&1 == 0 || m.s.nodes[i].calls[c] != unasked {
 			continue
 		}
-		if all = false; m.kind(c) == 'r' && !m.mayRecover(step) {
+		all = false
+		if m.kind(c) == 'r' && !m.mayRecover(step) {
 			return
 		}
 		m.look(c, i, &f)
@@ -106,7 +107,8 @@ func (m *stepper) look(c, i int, f *Fleet) {
 		shown = marked
 	}
 	x := m.add(shows, c, i, int(shown))
-	if x.after.nodes[i].calls[c] = shown; l.Fits() != Acts && !m.anyGroup {
+	x.after.nodes[i].calls[c] = shown
+	if l.Fits() != Acts && !m.anyGroup {
 		m.endAct(&x.after, c)
 	}
 	y := m.add(misses, c, i)
@@ -200,7 +202,8 @@ func (m *stepper) decide(c int) {
 			at = i
 		}
 		is := shown == marked && m.kind(c) == 'i' || shown == noticed || shown == blank || shown == silent && m.anyAnswer
-		if x.after.nodes[i].calls[c] = left; is && at < len(all) && all[at] == Acts {
+		x.after.nodes[i].calls[c] = left
+		if is && at < len(all) && all[at] == Acts {
 			x.after.nodes[i].calls[c] = forgotten
 		}
 		if shown == unasked {
@@ -285,7 +288,8 @@ func (m *stepper) groupSteps(c int) {
 		case m.looksApart || ended(look):
 			x := m.add(looksAgain, c, g)
 			x.after.calls[c].stage += 1 << (2 * g)
-			if x.after.nodes[g].calls[c] &^= counted; look == confirming && m.opensInTurn {
+			x.after.nodes[g].calls[c] &^= counted
+			if look == confirming && m.opensInTurn {
 				m.openGroup(x, c, g)
 			}
 		}

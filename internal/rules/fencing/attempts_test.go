@@ -69,7 +69,8 @@ func (m *stepper) end(k int) {
 	x.after.attempts[k].phase, x.after.attempts[k].late = ended, false
 	m.forgetVotes(&x.after, k)
 	m.settle(&x.after)
-	if x = m.add(decides, k); m.quorum(x, k) {
+	x = m.add(decides, k)
+	if m.quorum(x, k) {
 		m.succeed(x, k)
 	} else {
 		m.steps = m.steps[:len(m.steps)-1]

@@ -152,7 +152,8 @@ func (w *world) replay(text string) (broken string, err error) {
 	m := &stepper{world: w}
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "|")
-		if line = strings.TrimSpace(line); line == "" {
+		line = strings.TrimSpace(line)
+		if line == "" {
 			continue
 		}
 		if numbers, ok := strings.CutPrefix(line, proposed); ok {

@@ -247,7 +247,8 @@ func (m *stepper) notice(r, i int, wait, step, by uint8) {
 		return
 	}
 	x := m.add(notices, r, i, int(step+10*by)) // an act and its step
-	if x.after.nodes[i].keep(&v); n.isProvisional() && x.after.nodes[i].marker != n.marker {
+	x.after.nodes[i].keep(&v)
+	if n.isProvisional() && x.after.nodes[i].marker != n.marker {
 		m.replace(&x.after, i)
 	}
 	if by > 0 {

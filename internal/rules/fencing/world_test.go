@@ -158,7 +158,8 @@ func (w *world) starts() (all []state) {
 		for t := uint8(1); t+uint8(w.block)-1 <= w.top(); t++ {
 			s.attempts[k].token = t
 			for step := range w.changeSteps() {
-				if s.attempts[k].step = step; w.steps == "" || w.steps[k] == '0'+step {
+				s.attempts[k].step = step
+				if w.steps == "" || w.steps[k] == '0'+step {
 					choose(k + 1)
 				}
 			}

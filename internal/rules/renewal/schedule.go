@@ -54,7 +54,8 @@ func (s *Schedule[E]) Remove(e E) {
 	e.SetPlace(Nowhere)
 	moved := s.slots[last]
 	s.slots[last] = slot[E]{}
-	if s.slots = s.slots[:last]; place < last {
+	s.slots = s.slots[:last]
+	if place < last {
 		s.settle(place, moved)
 	}
 }

@@ -42,7 +42,8 @@ func readChange(args []string) (ch change, err error) {
 	case "EXPIRE", "PEXPIRE":
 		ch.ttl, err = readExpire(args)
 	case "DELEX", "DELIFEQ":
-		if by(args[len(args)-1]); len(args) == 4 && !strings.EqualFold(args[2], "IFEQ") {
+		by(args[len(args)-1])
+		if len(args) == 4 && !strings.EqualFold(args[2], "IFEQ") {
 			err = refusal("this server only holds locks: DELEX needs IFEQ")
 		}
 	case "RL.UNLOCK":
@@ -123,7 +124,8 @@ func readExpire(args []string) (ttl grants.TTL, err error) {
 	case n > math.MaxInt64/int64(scale) || n < -math.MaxInt64/int64(scale):
 		return ttl, refusal("invalid expire time in '" + strings.ToLower(args[0]) + "' command")
 	case len(args) == 4:
-		if ttl.If = grants.Conditions[strings.ToUpper(args[3])]; ttl.If == nil {
+		ttl.If = grants.Conditions[strings.ToUpper(args[3])]
+		if ttl.If == nil {
 			return ttl, refusal("Unsupported option " + args[3])
 		}
 	}

@@ -47,7 +47,8 @@ func (s *channels) remove(c *conn, name string) {
 		return
 	}
 	s.bytes -= len(name)
-	if delete(s.of[name], c); len(s.of[name]) == 0 {
+	delete(s.of[name], c)
+	if len(s.of[name]) == 0 {
 		delete(s.of, name)
 	}
 }

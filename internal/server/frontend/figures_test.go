@@ -205,7 +205,8 @@ func (f *front) burst(t *testing.T, n, each int) (time.Duration, map[string]int)
 				line, err := in.ReadString('\n')
 				mu.Lock()
 				if word, text, _ := strings.Cut(strings.TrimSpace(line), " "); err == nil {
-					if replies[word]++; replies[word] == 1 && text != "" {
+					replies[word]++
+					if replies[word] == 1 && text != "" {
 						t.Logf("%s %s", word, text)
 					}
 				} else {
@@ -236,7 +237,8 @@ func (f *front) loop(t *testing.T, n int, long time.Duration) map[string]int {
 			for now := time.Now(); now.Sub(began) < long; {
 				err := call()
 				last := now
-				if now = time.Now(); err == nil {
+				now = time.Now()
+				if err == nil {
 					mine = append(mine, int(now.Sub(last).Microseconds()))
 					continue
 				}

@@ -34,7 +34,8 @@ func readSet(options []string) (s setting, err error) {
 		case "XX":
 			s.xx = true
 		case "EX", "PX", "EXAT", "PXAT", "IFEQ":
-			if i++; i == len(options) {
+			i++
+			if i == len(options) {
 				return s, errSyntax
 			}
 			if name == "IFEQ" {

@@ -67,7 +67,8 @@ func (c *conn) eval(args []string, r *session.Reply) session.Plan {
 	case !isName:
 		script, err = c.parse(args[1])
 	default:
-		if script = c.server.scripts.get(strings.ToLower(args[1])); script == nil {
+		script = c.server.scripts.get(strings.ToLower(args[1]))
+		if script == nil {
 			r.Error("NOSCRIPT No matching script. Please use EVAL.")
 			return session.Plan{}
 		}
@@ -111,7 +112,8 @@ func (l *call) classify(script *luascript.Script, args []string, n int) (err err
 		l.keys = append(l.keys, nodeKey(l.prefix, l.db, string(key)))
 	}
 	if class == luascript.ForceRelease || class == luascript.ForceExtend {
-		if l.owner = grants.Anyone; !c.server.cfg.Force {
+		l.owner = grants.Anyone
+		if !c.server.cfg.Force {
 			return refusal("this script changes the lock of any owner; start the server with -force to allow that")
 		}
 	}
@@ -321,7 +323,8 @@ func (l *call) look(ctx context.Context) ([]luascript.Holding, error) {
 			l.seen = &seen
 		}
 		if seen.Held {
-			if holds[i] = luascript.Foreign; seen.Value == l.value {
+			holds[i] = luascript.Foreign
+			if seen.Value == l.value {
 				holds[i] = luascript.Owned
 			}
 		}

@@ -109,7 +109,8 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 		call = s.cfg.Client.Acquire
 	}
 	if o.Keep != nil {
-		if with = token.WithKeptValue; !s.take(o.Keep) {
+		with = token.WithKeptValue
+		if !s.take(o.Keep) {
 			return nil, ErrTooMany
 		}
 		defer func() {

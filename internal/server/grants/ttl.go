@@ -103,7 +103,8 @@ func (g *Grant) set(ends time.Time) {
 	s := g.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if g.ends = ends; g.end != nil {
+	g.ends = ends
+	if g.end != nil {
 		g.end.Stop()
 		g.end = nil
 	}

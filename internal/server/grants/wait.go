@@ -138,10 +138,12 @@ func (s *Store) poll(key string, q *queue) {
 		}
 		woken := s.woken(key)
 		seen, err := s.Look(s.kept, key)
-		if s.mu.Lock(); s.kept.Err() == nil {
+		s.mu.Lock()
+		if s.kept.Err() == nil {
 			q.err = err
 		}
-		if s.mu.Unlock(); err == nil && !seen.Held {
+		s.mu.Unlock()
+		if err == nil && !seen.Held {
 			s.freed(key, woken)
 		}
 		pause = s.pause(key, seen, pause)

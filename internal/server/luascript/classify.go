@@ -177,7 +177,8 @@ var kinds = map[string]Kind{"": Array, "ok": Status, "err": Error}
 
 // replyOf converts a result as Redis does. size is the size of the reply so far.
 func replyOf(v value, size *int) (reply Reply) {
-	if *size += 1 + len(v.str); *size > maxReply {
+	*size += 1 + len(v.str)
+	if *size > maxReply {
 		refuse("a reply of more than %d items and bytes", maxReply)
 	}
 	switch v.kind {
@@ -201,7 +202,8 @@ func replyOf(v value, size *int) (reply Reply) {
 		for _, item := range v.table.items {
 			reply.Items = append(reply.Items, replyOf(item, size))
 		}
-		if reply.Kind = kinds[v.table.field]; reply.Kind != Array {
+		reply.Kind = kinds[v.table.field]
+		if reply.Kind != Array {
 			if v.table.items[0].kind != str {
 				refuse("a status or an error that is no string")
 			}

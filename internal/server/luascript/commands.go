@@ -144,7 +144,8 @@ func (r *run) set(args []value) value {
 		case "NX", "XX":
 			when, sort = option, "NX or XX"
 		case "PX", "EX", "PXAT", "EXAT":
-			if i++; i == len(args) {
+			i++
+			if i == len(args) {
 				refuse("SET with %s and no time", option)
 			}
 			ttl = r.until(args[0].key, option, args[i])
@@ -158,7 +159,8 @@ func (r *run) set(args []value) value {
 			}
 			refuse("SET with %s", option)
 		}
-		if given[sort]++; given[sort] > 1 {
+		given[sort]++
+		if given[sort] > 1 {
 			refuse("SET with more than one %s", sort)
 		}
 	}

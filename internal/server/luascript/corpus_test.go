@@ -42,7 +42,8 @@ func words(s string, now time.Time) (bs [][]byte) {
 		if after, isTime := strings.CutPrefix(word, "@"); isTime {
 			n, inSeconds := strings.CutSuffix(after, "s")
 			offset, _ := strconv.ParseInt(n, 10, 64)
-			if word = strconv.FormatInt(now.UnixMilli()+offset, 10); inSeconds {
+			word = strconv.FormatInt(now.UnixMilli()+offset, 10)
+			if inSeconds {
 				word = strconv.FormatInt(now.Unix()+offset, 10)
 			}
 		}

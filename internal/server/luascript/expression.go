@@ -71,7 +71,8 @@ func (p *parser) table() expression {
 	field := ""
 	for isLast := false; !p.is("}") && !isLast; {
 		if before := p.lexer; p.next.kind == name {
-			if field = p.name(); !p.accept("=") {
+			field = p.name()
+			if !p.accept("=") {
 				p.lexer, field = before, ""
 			}
 		}

@@ -50,7 +50,8 @@ func (x *lexer) skipBlank() {
 		if !isComment {
 			return
 		}
-		if x.rest = after; isLong(after) {
+		x.rest = after
+		if isLong(after) {
 			x.long()
 		} else {
 			x.take(func(c byte) bool { return c != '\n' && c != '\r' }) // both end a line of Lua

@@ -65,7 +65,8 @@ func listOf[T any](p *parser, read func() T) (items []T) {
 
 // deeper bounds the recursion; the caller defers its result.
 func (p *parser) deeper() func() {
-	if p.nesting++; p.nesting > maxNesting {
+	p.nesting++
+	if p.nesting > maxNesting {
 		refuse("more than %d levels of nesting", maxNesting)
 	}
 	return func() { p.nesting-- }

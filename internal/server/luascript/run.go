@@ -56,7 +56,8 @@ type run struct {
 
 // step bounds the work of a call: each computed value costs one, and long strings more.
 func (r *run) step(n int) {
-	if r.steps += n; r.steps > maxSteps {
+	r.steps += n
+	if r.steps > maxSteps {
 		refuse("more than %d steps", maxSteps)
 	}
 }

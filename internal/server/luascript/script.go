@@ -38,7 +38,8 @@ func Parse(source []byte) (s *Script, err error) {
 	p := &parser{lexer: lexer{rest: string(source)}}
 	p.advance()
 	s.main = p.block()
-	if s.slots = p.slots; p.next.kind != end {
+	s.slots = p.slots
+	if p.next.kind != end {
 		p.unexpected()
 	}
 	return s, nil

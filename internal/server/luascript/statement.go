@@ -17,7 +17,8 @@ func (p *parser) block(variables ...string) statement {
 	}
 	return func(r *run) bool {
 		for _, s := range all {
-			if r.step(1); s(r) {
+			r.step(1)
+			if s(r) {
 				return true
 			}
 		}
@@ -66,7 +67,8 @@ func assignment(to []int, from []expression) statement {
 	return func(r *run) bool {
 		values := r.all(from)
 		for i, slot := range to {
-			if r.locals[slot] = (value{}); i < len(values) {
+			r.locals[slot] = (value{})
+			if i < len(values) {
 				r.locals[slot] = values[i]
 			}
 		}
@@ -91,7 +93,8 @@ func (p *parser) callOrAssignment() statement {
 	var to []int
 	for _, name := range names {
 		slot, isLocal := p.find(name)
-		if to = append(to, slot); !isLocal {
+		to = append(to, slot)
+		if !isLocal {
 			refuse("assigns to %s, which is no local variable", name)
 		}
 	}
@@ -163,7 +166,8 @@ func (p *parser) loop() statement {
 		i, to, items := bounds(r)
 		for ; i <= to; i++ {
 			r.step(1)
-			if r.locals[slot] = num(i); len(names) == 2 {
+			r.locals[slot] = num(i)
+			if len(names) == 2 {
 				r.locals[slot+1] = items[int(i)-1]
 			}
 			if body(r) {

@@ -96,7 +96,8 @@ var functions = map[string]func(r *run, v value, more []value) value{
 		if v.kind != str {
 			refuse("an error that is no string")
 		}
-		if v.str, _ = bytes.CutPrefix(v.str, []byte("-")); !bytes.Contains(v.str, []byte(" ")) {
+		v.str, _ = bytes.CutPrefix(v.str, []byte("-"))
+		if !bytes.Contains(v.str, []byte(" ")) {
 			v.str = append([]byte("ERR "), v.str...) // Redis would take it for a message without a code
 		}
 		return oneOf("err", v)

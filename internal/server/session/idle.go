@@ -83,7 +83,8 @@ func (s *session) mayPark() bool {
 	if !i.isParking || s.closing || len(s.in.buf) > 0 {
 		return false
 	}
-	if i.isParking, i.isParked = false, true; s.open == 0 { // else a command has arrived since the look
+	i.isParking, i.isParked = false, true
+	if s.open == 0 { // else a command has arrived since the look
 		s.tails = nil
 		s.own = own{}
 	}

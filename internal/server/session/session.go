@@ -241,7 +241,8 @@ func (s *session) complete(r *request, undo func()) {
 		s.forget(r, key)
 	}
 	for _, next := range r.after {
-		if next.before--; next.before == 0 {
+		next.before--
+		if next.before == 0 {
 			s.server.gate.run(job{s, next})
 		}
 	}
@@ -306,7 +307,8 @@ func (s *session) write() {
 		s.mu.Unlock()
 		s.extendDeadline()
 		sent, err := s.conn.Write(*out)
-		if *out = (*out)[:0]; cap(*out) <= 2*maxWrite {
+		*out = (*out)[:0]
+		if cap(*out) <= 2*maxWrite {
 			buffers.Put(out)
 		}
 		s.mu.Lock()
@@ -341,7 +343,8 @@ func (s *session) extendDeadline() {
 // pop removes the oldest request.
 func (s *session) pop() *request {
 	r := s.first
-	if s.first = r.next; s.first == nil {
+	s.first = r.next
+	if s.first == nil {
 		s.last = nil
 	}
 	s.depth--

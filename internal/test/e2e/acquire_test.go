@@ -296,7 +296,8 @@ func TestWhatEndsSplits(t *testing.T) {
 				over := len(tried) > 0
 				c.end(r, cancel)
 				err := testkit.Get(t, tried).Err
-				if cancel(); over {
+				cancel()
+				if over {
 					require.Equal(t, redlock.ErrTaken, err)
 					require.EqualValues(t, rounds, r.Servers[1].Count("SET"))
 					break

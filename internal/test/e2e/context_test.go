@@ -73,7 +73,8 @@ func TestLateGrantToAPanickingContext(t *testing.T) {
 					r.AwaitUp(t)
 					asked := int64(0)
 					p := userContext{t.Context(), in("Err", func() {
-						if asked++; asked > nth {
+						asked++
+						if asked > nth {
 							panic("of a context's Err")
 						}
 					})}

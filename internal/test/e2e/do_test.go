@@ -184,7 +184,8 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 				require.NotErrorIs(t, err, not)
 			}
 			var lost *redlock.LostError
-			if require.Equal(t, c.lost, errors.As(err, &lost)); c.lost {
+			require.Equal(t, c.lost, errors.As(err, &lost))
+			if c.lost {
 				require.Equal(t, "k", lost.Key)
 			}
 			require.Zero(t, cluster.Stats(t, r.Client).KeptAlive)

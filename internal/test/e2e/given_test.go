@@ -135,7 +135,8 @@ func TestShutdownInAHook(t *testing.T) {
 			done := testkit.Start(func() error {
 				return r.Do(ctx, key, ttl, func(context.Context) error { t.Error("called"); return nil })
 			})
-			if time.Sleep(time.Second); of.waits && of.won {
+			time.Sleep(time.Second)
+			if of.waits && of.won {
 				servers.Del(key)
 			}
 			time.Sleep(10 * time.Second)

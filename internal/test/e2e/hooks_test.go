@@ -318,7 +318,8 @@ func TestAcquireIsHeard(t *testing.T) {
 		heard := make(chan redlock.Acquisition, 10)
 		r := cluster.New(t, 3, func(c *redlock.Config) {
 			c.Hooks.Acquire = func(a redlock.Acquisition) {
-				if heard <- a; a.Key == "bad" {
+				heard <- a
+				if a.Key == "bad" {
 					panic("of the hook")
 				}
 			}

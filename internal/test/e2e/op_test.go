@@ -83,7 +83,8 @@ func TestOpReusedFromWithinDone(t *testing.T) {
 			turn := 0
 			op.Done = func(op *redlock.Op) {
 				completed.Add(1)
-				if turn++; turn == turns || op.Err() != nil {
+				turn++
+				if turn == turns || op.Err() != nil {
 					ends <- op.Err()
 					return
 				}

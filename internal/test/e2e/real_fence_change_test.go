@@ -171,7 +171,8 @@ func (l *fencedLoad) once(c *redlock.Client, step int, own string) {
 		l.grants[key] = slices.Delete(l.grants[key], 0, n-64)
 	}
 	until := time.Now().Add(lock.Remaining())
-	if l.granted++; l.holders[key].After(now) {
+	l.granted++
+	if l.holders[key].After(now) {
 		l.overlaps++
 		assert.Failf(l, "two holders", "%s", key)
 	}

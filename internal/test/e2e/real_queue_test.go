@@ -42,7 +42,8 @@ func startContest(t *testing.T, clients []*redlock.Client, key string, section t
 					began := time.Now()
 					l, err := c.Acquire(ctx, key, ttl)
 					x.mu.Lock()
-					if x.longest = max(x.longest, time.Since(began)); err == nil {
+					x.longest = max(x.longest, time.Since(began))
+					if err == nil {
 						x.grants[i]++
 					}
 					x.mu.Unlock()

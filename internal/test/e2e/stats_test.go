@@ -188,7 +188,8 @@ func TestStatsUnderLoad(t *testing.T) {
 					l, err := r.TryAcquire(ctx, fmt.Sprint(g/2), ttl)
 					before := err != nil && ctx.Err() != nil && i%7 == 0 // perhaps before it began
 					mu.Lock()
-					if seen.Count(redlock.OpAcquire, err); before {
+					seen.Count(redlock.OpAcquire, err)
+					if before {
 						seen.Maybe++
 					}
 					mu.Unlock()

@@ -122,7 +122,8 @@ func (c *conn) ranked(all []member, withScores bool) {
 		c.array(n)
 	}
 	for _, m := range all {
-		if c.text(m.name); withScores {
+		c.text(m.name)
+		if withScores {
 			c.text(strconv.FormatFloat(m.score, 'f', -1, 64))
 		}
 	}

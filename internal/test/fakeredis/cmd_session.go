@@ -84,7 +84,8 @@ func (c *conn) cmdHello(args [][]byte) {
 	var login, name [][]byte
 	if len(args) > 1 {
 		var ok bool
-		if proto, ok = parseInt(args[1]); !ok {
+		proto, ok = parseInt(args[1])
+		if !ok {
 			c.fail("ERR Protocol version is not an integer or out of range")
 			return
 		}

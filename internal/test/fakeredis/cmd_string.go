@@ -52,7 +52,8 @@ func part[T any](value []T, first, last int64) []T {
 	if last < 0 {
 		last = max(0, n+last)
 	}
-	if last = min(last, n-1); first > last || n == 0 {
+	last = min(last, n-1)
+	if first > last || n == 0 {
 		return nil
 	}
 	return value[first : last+1]

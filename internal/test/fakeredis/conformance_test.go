@@ -44,7 +44,8 @@ func TestConformance(t *testing.T) {
 					t.Skip("skipped: no flavor is like this server")
 				}
 				want := said[fake.fake.opts.Flavor.String()]
-				if server.probe(t); fake.fake.opts.Flavor == Redis84 && !server.has["delex"] { // an 8.0: DELEX is the addition of 8.4
+				server.probe(t)
+				if fake.fake.opts.Flavor == Redis84 && !server.has["delex"] { // an 8.0: DELEX is the addition of 8.4
 					fake.lacks = "delex"
 					want = playAll(t, files, fake)
 				}
@@ -190,7 +191,8 @@ func playAll(t *testing.T, files []string, g target) map[string]string {
 				if reply == "reset" {
 					reply = "closed" // which of them depends on the moment
 				}
-				if b.WriteString(line + "\n"); !strings.HasPrefix(line, "> INFO") || strings.HasPrefix(reply, "-") { // the fake shows less
+				b.WriteString(line + "\n")
+				if !strings.HasPrefix(line, "> INFO") || strings.HasPrefix(reply, "-") { // the fake shows less
 					b.WriteString(number.ReplaceAllString(reply, "0") + "\n")
 				}
 			})
@@ -312,7 +314,8 @@ func expand(line string, number int) (words []string) {
 		if strings.HasPrefix(word, "{") {
 			name, sha := strings.CutSuffix(strings.Trim(word, "{}"), "-sha")
 			if which, known := scriptNames[name]; known {
-				if word = texts[which]; sha {
+				word = texts[which]
+				if sha {
 					word = digests[which]
 				}
 				words = append(words, word)

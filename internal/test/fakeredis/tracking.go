@@ -75,7 +75,8 @@ func (c *conn) forgetKeys() {
 	t := &c.srv.tracking
 	for key := range c.tracked {
 		left := slices.DeleteFunc(t.keys[key], func(other *conn) bool { return other == c })
-		if t.keys[key] = left; len(left) == 0 {
+		t.keys[key] = left
+		if len(left) == 0 {
 			delete(t.keys, key)
 		}
 	}

@@ -330,7 +330,8 @@ func (l layout) configure(next layout, nodes []string, cfg *redlock.Config) {
 		cfg.Groups, cfg.NextGroups = l.named(nodes), next.named(nodes)
 		return
 	}
-	if cfg.Nodes = l.named(nodes)[0]; next != nil {
+	cfg.Nodes = l.named(nodes)[0]
+	if next != nil {
 		cfg.NextNodes = next.named(nodes)[0]
 	}
 }

@@ -240,7 +240,8 @@ func TestChoiceInGroups(t *testing.T) {
 		for i := range 4 {
 			clients = append(clients, w.Client(func(c *redlock.Config) {
 				one, both := [][]string{w.Nodes[:3]}, [][]string{w.Nodes[:3], w.Nodes[3:]}
-				if c.Nodes, c.Groups = nil, both; i%2 == 0 {
+				c.Nodes, c.Groups = nil, both
+				if i%2 == 0 {
 					c.Groups, c.NextGroups = one, both
 				}
 			}))
@@ -252,7 +253,8 @@ func TestChoiceInGroups(t *testing.T) {
 			count := func(key string, n int, waited time.Duration) {
 				mu.Lock()
 				defer mu.Unlock()
-				if holders[key] += n; n > 0 {
+				holders[key] += n
+				if n > 0 {
 					used[key]++
 					assert.Equal(w.T, 1, holders[key], key)
 					got = service{got.grants + 1, max(got.longest, waited)}

@@ -125,7 +125,8 @@ func (h *changingHistory) direct() {
 					}
 				})
 			}
-			if both.Wait(); returned {
+			both.Wait()
+			if returned {
 				h.count("calls")
 				return
 			}

@@ -107,7 +107,8 @@ func (h *fencedHistory) acquire(ctx context.Context, c *redlock.Client, who, key
 			err, token = op.Err(), op.Fence()
 		}
 	}
-	if token = max(token, l.Fence()); err == nil {
+	token = max(token, l.Fence())
+	if err == nil {
 		h.granted(who, key, token, began)
 	}
 	return l, err

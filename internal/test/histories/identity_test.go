@@ -32,7 +32,8 @@ func TestOneHolder(t *testing.T) {
 					c.Hooks.Attempt = func(redlock.Attempt) {}
 				}
 			})
-			if o.run(); o.failure != "" {
+			o.run()
+			if o.failure != "" {
 				t.Errorf("REDLOCK_SEED=%d: %s", seed, o.failure)
 			}
 		})
@@ -197,7 +198,8 @@ func (o *oneHolder) first() (giveBack, ends func()) {
 	}
 	l, err := o.c.Acquire(o.ctx, disputed, longTTL)
 	require.NoError(o.T, err)
-	if o.deleted = grantOf(l); o.IntN(2) == 0 {
+	o.deleted = grantOf(l)
+	if o.IntN(2) == 0 {
 		return l.ReleaseAsync, o.holds(o.deleted)
 	}
 	return func() { _ = l.Release(o.ctx) }, o.holds(o.deleted)

@@ -197,7 +197,8 @@ var wakes = []scenario{
 				w := s.wait([]*redlock.Client{b, a}[turn%2], "k", longTTL)
 				s.release(held)
 				released := time.Now()
-				if held = s.granted(w); w.ended.Sub(released) > promptly {
+				held = s.granted(w)
+				if w.ended.Sub(released) > promptly {
 					late++
 				}
 			}

@@ -121,7 +121,8 @@ func TestSuspendedAtEachStep(t *testing.T) {
 					behind = 1 // the wait is measured behind the last look at validity
 				}
 				for range 3 { // a suspension between the end of a call and the look at the nodes is not the call's
-					if more, belief = suspendedAt(t, reading, behind, prepare); belief == "" {
+					more, belief = suspendedAt(t, reading, behind, prepare)
+					if belief == "" {
 						break
 					}
 				}

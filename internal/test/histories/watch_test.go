@@ -109,7 +109,8 @@ func (one *want) set(on bool) (changed bool) {
 }
 
 func (w *watch) add(key string, n int) {
-	if w.wanted[key] += n; w.wanted[key] == 0 {
+	w.wanted[key] += n
+	if w.wanted[key] == 0 {
 		delete(w.free, key)
 	}
 }

@@ -150,7 +150,8 @@ func lines(text string, offset int) (all []line) {
 		if i := strings.Index(code, "//"); i >= 0 && (i == 0 || !strings.ContainsAny(code[:i], "\"`") || strings.HasPrefix(code[i-1:], " //")) {
 			code = code[:i]
 		}
-		if code = strings.TrimSpace(code); code != "" {
+		code = strings.TrimSpace(code)
+		if code != "" {
 			all = append(all, line{code, offset, offset + len(l)})
 		}
 		offset += len(l)

@@ -81,7 +81,8 @@ func (t tree) try(d defect) (v verdict) {
 		last := t.test(test, d.limit)
 		took += last.took
 		last.skipped = last.skipped || v.skipped
-		if v = last; v.state != stateMissed {
+		v = last
+		if v.state != stateMissed {
 			break
 		}
 	}

@@ -65,7 +65,8 @@ type Answers struct {
 func (a *Answers) Begin(k Kind, n int, v *resp.Value) {
 	a.elements, a.left = v.Elements(), n
 	a.all = k == Release && v.Kind == resp.Integer && v.Int == int64(n)
-	if a.fits = a.all || v.Kind == resp.Array && !v.Null && v.Int == int64(n); !a.fits {
+	a.fits = a.all || v.Kind == resp.Array && !v.Null && v.Int == int64(n)
+	if !a.fits {
 		a.left = 0
 	}
 }
@@ -77,12 +78,14 @@ func (a *Answers) Next() bool {
 		return false
 	}
 	a.left--
-	if a.granted = a.all; a.all {
+	a.granted = a.all
+	if a.all {
 		return true
 	}
 	a.elements.Next()
 	v := a.elements.Value()
-	if a.granted, a.fits = v.Int == 1, isYesOrNo(v); !a.fits {
+	a.granted, a.fits = v.Int == 1, isYesOrNo(v)
+	if !a.fits {
 		a.left = 0
 	}
 	return a.fits
@@ -173,7 +176,8 @@ func Refused(k Kind, f Form, n int, v *resp.Value, loaded bool) Refusal {
 	r.Foreign = n == 1 && r.Code == "WRONGTYPE"
 	switch {
 	case call && r.Code == "NOSCRIPT":
-		if r.Err = errNoScript; !loaded {
+		r.Err = errNoScript
+		if !loaded {
 			r.Remedy = Load
 		}
 	case r.Fatal:

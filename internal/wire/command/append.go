@@ -104,10 +104,12 @@ func appendCall(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []
 	}
 	fenced, known := f.IsFenced(k), []byte(nil)
 	if fenced {
-		if more = 2; k == Acquire {
+		more = 2
+		if k == Acquire {
 			each = 5
 		}
-		if known = fence.Known[f.node()]; known != nil {
+		known = fence.Known[f.node()]
+		if known != nil {
 			more++
 		}
 	}
@@ -133,7 +135,8 @@ func appendCall(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []
 			dst = appendInt(dst, int64(op.Block.First))
 			dst = appendInt(dst, int64(op.Block.Last))
 		}
-		if dst = appendToken(dst, op); k == Acquire {
+		dst = appendToken(dst, op)
+		if k == Acquire {
 			dst = appendInt(dst, op.TTL)
 		}
 	}

@@ -105,7 +105,8 @@ func Read(v *resp.Value) (r Refusal) {
 	rest, _ := strings.CutPrefix(reply.Message, reply.Code+" ")
 	for _, row := range fatal {
 		if row.code == reply.Code && strings.HasPrefix(rest, row.begins) {
-			if r.Fatal = true; row.cause != nil {
+			r.Fatal = true
+			if row.cause != nil {
 				r.Err = &caused{row.cause, reply}
 			}
 			break

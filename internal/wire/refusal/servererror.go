@@ -83,7 +83,8 @@ func scriptCode(text []byte) []byte {
 		text = text[i+len(scriptPlace):]
 		rest := bytes.TrimPrefix(text, []byte(" "))
 		line := rest
-		if rest = bytes.TrimLeft(rest, "0123456789"); len(rest) == len(line) || !bytes.HasPrefix(rest, []byte(": ")) {
+		rest = bytes.TrimLeft(rest, "0123456789")
+		if len(rest) == len(line) || !bytes.HasPrefix(rest, []byte(": ")) {
 			continue
 		}
 		rest = bytes.TrimPrefix(rest[len(": "):], []byte("-"))

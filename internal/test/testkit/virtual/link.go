@@ -55,7 +55,8 @@ func (l *Link) Hold(there, back bool) {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()
 	l.there.held, l.back.held = l.there.held || there, l.back.held || back
-	if l.holds++; l.holds == 1 {
+	l.holds++
+	if l.holds == 1 {
 		l.opened = make(chan struct{})
 	}
 }
@@ -64,7 +65,8 @@ func (l *Link) Hold(there, back bool) {
 func (l *Link) Release() {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()
-	if l.holds--; l.holds > 0 {
+	l.holds--
+	if l.holds > 0 {
 		return
 	}
 	close(l.opened)

@@ -56,7 +56,8 @@ func (m *Machine) Link(addr string) *Link {
 func (m *Machine) Suspend() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.depth++; m.depth > 1 {
+	m.depth++
+	if m.depth > 1 {
 		return
 	}
 	m.since = time.Now()
@@ -80,7 +81,8 @@ func (m *Machine) Slept() time.Duration {
 func (m *Machine) Wake() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.depth--; m.depth > 0 {
+	m.depth--
+	if m.depth > 0 {
 		return
 	}
 	m.slept += time.Since(m.since)

@@ -123,11 +123,13 @@ func (s *stream) take(b []byte) (n int, next time.Time, err error) {
 		}
 		m := copy(b[n:], p.data)
 		n += m
-		if p.data = p.data[m:]; len(p.data) == 0 {
+		p.data = p.data[m:]
+		if len(p.data) == 0 {
 			s.parts = s.parts[1:]
 		}
 	}
-	if s.size -= n; n > 0 {
+	s.size -= n
+	if n > 0 {
 		s.ends[writing].ring()
 	}
 	return n, next, err
