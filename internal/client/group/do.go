@@ -49,9 +49,9 @@ func (g *Group) Do(ctx context.Context, d Doing, f func(context.Context) error) 
 	defer func() {
 		lost := kept.Lost()
 		kept.Stop()
-		unsent := h.leave(true)
+		unsent := h.release(context.Background(), holding.AtOnce)
 		left = true
-		if lost == engine.ErrClosed && unsent == nil { // the client shuts down, and f had the lock to its end
+		if lost == engine.ErrClosed && unsent != engine.ErrClosed { // the client shuts down, and f had the lock to its end
 			lost = nil
 		}
 		if lost != nil {

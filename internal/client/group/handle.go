@@ -154,9 +154,7 @@ func (h Handle) mayExtend(s *holding.State) error {
 	return nil
 }
 
-// Release has the nodes delete the key where it still has the lock's token. Validity ends before they are asked: they
-// may apply the release even if its caller gets an error. The lease is free for another lock once they certainly
-// have.
+// Release has the nodes delete the key where it still has the lock's token.
 func (h Handle) Release(ctx context.Context) error {
 	ctx = orBackground(ctx)
 	if h.group != nil && h.group.isPlain() {
@@ -164,19 +162,28 @@ func (h Handle) Release(ctx context.Context) error {
 			return err
 		}
 	}
-	return h.release(ctx)
+	return h.release(ctx, holding.Awaited)
 }
 
-// release is Release of a lock not plain.
-func (h Handle) release(ctx context.Context) error {
+// ReleaseAsync is Release without waiting for the nodes. The handle is dead at once.
+func (h Handle) ReleaseAsync() { _ = h.release(context.Background(), holding.Soon) }
+
+// release passes the lock on to the first caller in line. Else the nodes delete it, and the acquire of that caller goes
+// along. Validity ends before the nodes are asked: they may apply the release even if its caller gets an error. The
+// lease is free for another lock once they certainly have; at once, if the release is not awaited. Its error is then
+// ErrNotHeld, or ErrClosed: no node learns of it.
+func (h Handle) release(ctx context.Context, how holding.Manner) error {
 	s, ok := h.hold.State()
 	if !ok {
 		return engine.ErrNotHeld
 	}
 	g := h.group
 	done, ended := ctx.Done(), ctx.Err() // ctx is user code, and comes before anything ends
+	if ended != nil {
+		how = holding.Left
+	}
 	if s.Kept {
-		if !h.hasRoom(ctx, &s) { // before its renewals end
+		if how.IsAwaited() && !h.hasRoom(ctx, &s) { // before its renewals end
 			return engine.ErrBusy
 		}
 		g.keeper.Stop(h.hold)
@@ -184,7 +191,7 @@ func (h Handle) release(ctx context.Context) error {
 	if g.lines.Pass(h.hold, &s) {
 		return nil
 	}
-	if !s.Kept && !h.hasRoom(ctx, &s) {
+	if how.IsAwaited() && !s.Kept && !h.hasRoom(ctx, &s) {
 		return engine.ErrBusy
 	}
 	c, err := newCalls(g, engine.Release, &s, 0, g.cfg.tail)
@@ -193,16 +200,30 @@ func (h Handle) release(ctx context.Context) error {
 	}
 	defer c.Free()
 	c.Watch(done)
-	var along fresh
-	if ended == nil {
-		along = h.along(&s)
+	var next fresh // of the first in line. It is made before the release is noted: user code may panic
+	if waits, _ := g.lines.Look(s.Key); waits && ended == nil && s.Several() == nil && !engine.IsClosed(g.ending) {
+		next, _ = g.fresh(new(fencing.Proposal))
 	}
 	absent, ok := g.keeper.Releasing(h.hold)
-	if !ok { // another caller has released it since, or passed it on
+	if !ok || !how.IsAwaited() && !h.hold.End() { // another caller has released it since, or passed it on
 		return engine.ErrNotHeld
 	}
 	c.About(s.Token, fencing.Block{}, absent)
-	op, unsent, err := h.send(&c, ended != nil, &s, along)
+	var along *engine.Call
+	if next != (fresh{}) {
+		along = g.lines.Along(&s, next.token, next.block)
+	}
+	op, unsent, err := c.Release(how, along)
+	if along != nil && err == engine.ErrBusy { // there is no room for both
+		along = nil
+		op, unsent, err = c.Release(how, nil)
+	}
+	if along == nil { // else the line knows. A hook and the context come after: these may block
+		g.freed(&s)
+	}
+	if !how.IsAwaited() {
+		return err
+	}
 	return h.released(ctx, &c, op, unsent, cmp.Or(err, ended))
 }
 
@@ -249,75 +270,6 @@ func (h Handle) hasRoom(ctx context.Context, s *holding.State) bool {
 	}
 	h.group.reportUnsent(ctx, engine.Release, s.Key, engine.ErrBusy)
 	return false
-}
-
-// send sends a release, or leaves it to be sent, all of it or nothing. With something fresh the acquire of the lock's
-// first waiter is sent along, if there is room for both. The line learns of it on every path, and before a hook is
-// called or the context asked: these may block.
-func (h Handle) send(c *Calls, leaves bool, s *holding.State, along fresh) (op *engine.Op, unsent bool, err error) {
-	if next := h.next(s, along); next != nil {
-		if op, unsent, err = c.DoWith(next); err != engine.ErrBusy {
-			return op, unsent, err
-		}
-	}
-	defer h.group.freed(s)
-	if leaves {
-		return c.Leave()
-	}
-	return c.Do()
-}
-
-// along is what an acquire needs to be sent along with the release of h, where some caller waits for the lock. It is
-// made before the release is noted: user code may panic.
-func (h Handle) along(s *holding.State) (f fresh) {
-	if awaited, _ := h.group.lines.Look(s.Key); awaited && s.Several() == nil && !engine.IsClosed(h.group.ending) {
-		f, _ = h.group.fresh(new(fencing.Proposal))
-	}
-	return f
-}
-
-// next is the acquire of the lock's first waiter, to be sent along with the release of h, or nil.
-func (h Handle) next(s *holding.State, along fresh) *engine.Call {
-	if along == (fresh{}) {
-		return nil
-	}
-	return h.group.lines.Along(s, along.token, along.block)
-}
-
-// ReleaseAsync is Release without waiting for the nodes. The handle is dead at once.
-func (h Handle) ReleaseAsync() { _ = h.leave(false) }
-
-// leave is ReleaseAsync, with atOnce as of Calls.Discard. The acquire of the lock's first waiter goes with the
-// release. The error is ErrClosed: then no node learns of it.
-func (h Handle) leave(atOnce bool) error {
-	s, ok := h.hold.State()
-	if !ok {
-		return nil
-	}
-	g := h.group
-	if s.Kept {
-		g.keeper.Stop(h.hold)
-	}
-	if g.lines.Pass(h.hold, &s) {
-		return nil
-	}
-	c, err := newCalls(g, engine.Release, &s, 0, g.cfg.tail)
-	if err != nil {
-		g.freed(&s)
-		return err
-	}
-	defer c.Free()
-	along := h.along(&s)
-	absent, _ := g.keeper.Releasing(h.hold) // End reports whether the lock was still there
-	c.About(s.Token, fencing.Block{}, absent)
-	if !h.hold.End() { // of several callers one sends it
-		return nil
-	}
-	next := h.next(&s, along)
-	if next == nil {
-		defer g.freed(&s)
-	}
-	return c.Discard(next, atOnce)
 }
 
 // freed notes that no holder in this process has the lock any more.

@@ -203,11 +203,6 @@ func await(parts []Part) error {
 	return nil
 }
 
-// DoWith is Do for one key. The acquire of the key's first waiter is sent along.
-func (c *Compound) DoWith(along *engine.Call) (op *engine.Op, unsent bool, err error) {
-	return c.Ended(c.one[0].Site.Engine().DoWith(c.one[0].Call, along))
-}
-
 // Await is Do for an acquire of one key, sent along with a release.
 func (c *Compound) Await() (op *engine.Op, unsent bool, err error) {
 	return c.Ended(c.First().Ended())
@@ -222,25 +217,41 @@ func (c *Compound) Ended(err error) (*engine.Op, bool, error) {
 	return c.outcome(err)
 }
 
-// Leave sends releases without a waiting caller: its context has ended.
-func (c *Compound) Leave() (op *engine.Op, unsent bool, err error) {
-	return c.outcome(c.each((*engine.Engine).Leave))
-}
+// Manner is how a release is sent.
+type Manner uint8
 
-// Discard is Leave for a caller that does not look at the result. It is counted when the first key has one. The
-// acquire of the first waiter for a lock of one key is sent along. If atOnce, the releases are sent when Discard
-// returns, as by DriveAtOnce; else they may be sent a little later, with the next operation.
-func (c *Compound) Discard(along *engine.Call, atOnce bool) (err error) {
+const (
+	Awaited Manner = iota // its caller waits for the nodes
+	Left                  // the context of its caller has ended
+	Soon                  // with the next operation, or a little later
+	AtOnce                // when the call returns, as by DriveAtOnce
+)
+
+// IsAwaited reports whether the caller learns of the result.
+func (m Manner) IsAwaited() bool { return m <= Left }
+
+// Release makes the calls, which are releases: all of them or, with ErrClosed, none. The acquire of the first waiter
+// for a lock of one key is sent along; ErrBusy: there is no room for both. A release that is not awaited is counted
+// when the first key has a result.
+func (c *Compound) Release(how Manner, along *engine.Call) (op *engine.Op, unsent bool, err error) {
+	switch {
+	case how == Left:
+		return c.outcome(c.each((*engine.Engine).Leave))
+	case how.IsAwaited() && along != nil:
+		return c.Ended(c.one[0].Site.Engine().DoWith(c.one[0].Call, along))
+	case how.IsAwaited():
+		return c.Do()
+	}
 	c.First().Part = false
 	_ = c.each(func(e *engine.Engine, ops engine.Ops) error {
-		if err = cmp.Or(e.Discard(ops, along), err); atOnce {
+		if err = cmp.Or(e.Discard(ops, along), err); how == AtOnce {
 			e.DriveAtOnce()
 		} else {
 			e.DriveSoon()
 		}
 		return nil
 	})
-	return err
+	return nil, false, err
 }
 
 // Submit asks for part i, after the earlier ones, for a user without a waiting caller. The part's Done is called when
