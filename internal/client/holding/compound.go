@@ -2,7 +2,6 @@ package holding
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"time"
 
@@ -21,9 +20,9 @@ import (
 // an operation without a waiting caller asks for the next part when one has ended (Submit).
 type Compound struct {
 	one   [1]Part
-	more  []Part     // in place of one, for several keys; the parts of one site stand together
-	asked int        // how many parts nodes were asked for, from the first on
-	vain  *engine.Op // at a site without a quorum, for which no other was asked; or nil
+	more  []Part // in place of one, for several keys; the parts of one site stand together
+	turns []Part // the parts in the order of asking, where it is another one
+	asked int    // how many parts nodes were asked for, from the first on
 }
 
 // Part is the call for one key.
@@ -35,7 +34,7 @@ type Part struct {
 // Compose makes c an operation of a kind on a lock, until Free; or it returns an error of wrong arguments. tail is
 // the client's.
 func (c *Compound) Compose(home Site, kind engine.Kind, s *State, ttl time.Duration, tail string) (err error) {
-	c.more = c.more[:0]
+	c.more, c.turns = c.more[:0], nil
 	keys := s.Several()
 	if keys == nil {
 		p := &c.one[0]
@@ -59,7 +58,7 @@ func (c *Compound) Compose(home Site, kind engine.Kind, s *State, ttl time.Durat
 
 // Take makes c an operation of parts of its user's.
 func (c *Compound) Take(parts ...Part) {
-	c.one[0], c.more, c.asked = parts[0], c.more[:0], 0
+	c.one[0], c.more, c.turns, c.asked = parts[0], c.more[:0], nil, 0
 	if len(parts) > 1 {
 		c.more = append(c.more, parts...)
 	}
@@ -83,7 +82,14 @@ func (c *Compound) Parts() []Part {
 }
 
 // Asked is the parts that nodes were asked for.
-func (c *Compound) Asked() []Part { return c.Parts()[:c.asked] }
+func (c *Compound) Asked() []Part { return c.inTurn()[:c.asked] }
+
+func (c *Compound) inTurn() []Part {
+	if c.turns != nil {
+		return c.turns
+	}
+	return c.Parts()
+}
 
 // First is the call for the first key.
 func (c *Compound) First() *engine.Call { return c.Parts()[0].Call }
@@ -116,13 +122,10 @@ func (c *Compound) Do() (op *engine.Op, unsent bool, err error) {
 	if len(c.more) == 0 {
 		return c.Ended(c.one[0].Site.Engine().Do(c.one[0].Call))
 	}
-	c.asked, c.vain = 0, nil
-	if c.First().Kind != engine.Acquire {
-		err = c.AskAll()
-	} else if err = c.askInVain(); err == nil && c.vain == nil {
-		err = c.askInTurn()
+	if c.First().Kind == engine.Acquire {
+		return c.outcome(c.askInTurn())
 	}
-	return c.outcome(err)
+	return c.outcome(c.AskAll())
 }
 
 // AskAll asks all sites at once. If one cannot be asked, the earlier ones are.
@@ -132,8 +135,20 @@ func (c *Compound) AskAll() error {
 }
 
 // askInTurn asks the sites one after another: of two overlapping sets of keys, the first one where they meet first
-// wins, and the other asks no further.
+// wins, and the other asks no further. Sites known to have no quorum come first: keys at others would be held in vain.
 func (c *Compound) askInTurn() (err error) {
+	c.turns, c.asked = nil, 0
+	lacking := 0
+	for i, p := range c.more {
+		if p.Site.Engine().LacksQuorum() {
+			if c.turns == nil {
+				c.turns = slices.Clone(c.more)
+			}
+			copy(c.turns[lacking+1:i+1], c.turns[lacking:i])
+			c.turns[lacking] = p
+			lacking++
+		}
+	}
 	for won := true; err == nil && won && c.asked < len(c.more); {
 		var at []Part
 		if at, err = c.queue((*engine.Engine).Begin); err == nil {
@@ -144,35 +159,10 @@ func (c *Compound) askInTurn() (err error) {
 	return err
 }
 
-// askInVain asks sites known to have no quorum, before all others. Keys at the others would be held in vain, until
-// such a site is asked.
-func (c *Compound) askInVain() error {
-	for i, p := range c.more {
-		if i > 0 && c.more[i-1].Site == p.Site || !p.Site.Engine().LacksQuorum() {
-			continue
-		}
-		p.Token[0] ^= 1 // not the lock's: a node may carry out the release of this one late
-		probe := Compound{one: [1]Part{p}}
-		if err := probe.AskAll(); err != nil {
-			return err
-		}
-		switch p.Err {
-		case nil:
-			p.Site.Engine().Discount(&p.Op, context.Canceled) // it has a quorum again
-		case engine.ErrSplit: // likewise, and it is asked again in its turn
-		default:
-			c.vain = &p.Op
-			return nil
-		}
-		p.Token[0] ^= 1
-	}
-	return nil
-}
-
 // queue has the parts at the next site queued by f: all of them or none.
 func (c *Compound) queue(f func(*engine.Engine, engine.Ops) error) (at []Part, err error) {
 	var ops engine.Ops
-	rest, n := c.Parts()[c.asked:], 0
+	rest, n := c.inTurn()[c.asked:], 0
 	for ; n < len(rest) && rest[n].Site == rest[0].Site; n++ {
 		ops.Add(&rest[n].Op)
 	}
@@ -274,11 +264,8 @@ func (c *Compound) Rollback(err error) {
 // outcome returns the error of the whole, and its deciding operation. An error of the call itself comes first. If
 // unsent, no node has heard of it.
 func (c *Compound) outcome(ended error) (op *engine.Op, unsent bool, err error) {
-	switch {
-	case ended != nil:
+	if ended != nil {
 		return &c.First().Op, c.asked == 0 && (ended == engine.ErrBusy || ended == engine.ErrClosed), ended
-	case c.vain != nil:
-		return c.vain, true, c.vain.Err
 	}
 	op, err = c.Result()
 	return op, false, err
@@ -343,9 +330,10 @@ func (c *Compound) Absent() quorum.Set {
 // Refused is the call for the key at a place, if nodes have refused it as taken, or nil. A key with split votes is so
 // only where no other key is taken, and its rounds are used up: until then no holder of it was seen.
 func (c *Compound) Refused(place int) *engine.Call {
-	asked := c.Asked()
-	if _, err := c.Result(); place < len(asked) && asked[place].Err == err && (err == engine.ErrTaken || err == engine.ErrSplit) {
-		return asked[place].Call
+	p := c.Parts()[place]
+	_, err := c.Result()
+	if slices.Contains(c.Asked(), p) && p.Err == err && (err == engine.ErrTaken || err == engine.ErrSplit) {
+		return p.Call
 	}
 	return nil
 }
