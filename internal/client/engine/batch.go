@@ -112,7 +112,7 @@ type wire struct {
 	batch  *batch
 	spans  []span
 	errand bool
-	loads  bool // it begins with SCRIPT LOAD, answered by the first reply
+	byText bool // it calls scripts by their text
 }
 
 // span is the rounds answered by one reply, and the command's place in Buf.
@@ -157,6 +157,9 @@ func (w *wire) append(kind Kind, first int, operands []command.Operand, merge in
 		n := command.Merge(kind, w.form(), operands, merge)
 		from := len(w.Buf)
 		w.Buf = command.Append(w.Buf, kind, w.form(), operands[:n], w.batch.batches.fence)
+		if w.byText {
+			w.Buf = command.ByText(w.Buf, from)
+		}
 		w.spans = append(w.spans, span{kind: kind, first: first, count: n, from: from, to: len(w.Buf)})
 		first, operands = first+n, operands[n:]
 	}
@@ -172,8 +175,8 @@ func (w *wire) form() command.Form { return command.Form(w.Form) }
 // have been sent, and would come first.
 
 // again sends the rounds of a refused command once more, by script calls of at most
-// merge keys, with the script in front where the node may not know it.
-func (w *wire) again(node int, s *span, merge int, load bool) {
+// merge keys, by the script's text where the node may not know it.
+func (w *wire) again(node int, s *span, merge int, byText bool) {
 	b := w.batch
 	operands := b.batches.reader.Read(s.kind, w.Buf[s.from:s.to])
 	var errand *wire
@@ -184,7 +187,7 @@ func (w *wire) again(node int, s *span, merge int, load bool) {
 		}
 		if i > first {
 			if errand == nil {
-				errand = b.newErrand(node, s.kind, load)
+				errand = b.newErrand(node, s.kind, byText)
 			}
 			errand.append(s.kind, s.first+first, operands[first:i], merge)
 		}
@@ -199,23 +202,17 @@ func (w *wire) again(node int, s *span, merge int, load bool) {
 }
 
 // newErrand is an errand in rounds of b, by script calls.
-func (b *batch) newErrand(node int, kind Kind, load bool) *wire {
+func (b *batch) newErrand(node int, kind Kind, byText bool) *wire {
 	w := newWire(b)
 	if f := b.nodes.Node(node).Form; command.Form(f).IsFenced(kind) {
 		w.Form = f
 	}
-	w.errand, w.loads = true, load
-	if load {
-		w.Buf = command.AppendLoad(w.Buf, kind, w.form())
-	}
+	w.errand, w.byText = true, byText
 	return w
 }
 
 func (w *wire) sendTo(node int) {
 	w.Replies = len(w.spans)
-	if w.loads {
-		w.Replies++
-	}
 	w.batch.owed++
 	w.batch.open[node]++
 	w.batch.nodes.SendTo(node, &w.Batch)

@@ -20,7 +20,7 @@ type sentCommand struct {
 }
 
 // eachCommand calls do with each command in buf: its first word, its kind, and its
-// operands, of which SCRIPT LOAD has none.
+// operands.
 func eachCommand(buf []byte, do func(verb string, kind Kind, operands []command.Operand)) {
 	d := resp.Decoder{Limits: resp.Limits{Elements: 1 << 12}}
 	var r command.Reader
@@ -40,11 +40,7 @@ func eachCommand(buf []byte, do func(verb string, kind Kind, operands []command.
 		case verb == "SET", strings.Contains(text, command.ExtendSHA1), strings.Contains(text, command.ExtendScript):
 			kind = Extend
 		}
-		var operands []command.Operand
-		if verb != "SCRIPT" {
-			operands = r.Read(kind, buf[:n])
-		}
-		do(verb, kind, operands)
+		do(verb, kind, r.Read(kind, buf[:n]))
 		buf = buf[n:]
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,8 @@ import (
 //
 // Two refer to it: its caller, until Free, and the connection. The connection needs the bytes until the node has
 // answered or failed, perhaps long after the caller has gone. The last one gives it back to the pool.
+//
+// If the node does not know a script, all of it is sent again, by the script's text.
 type Query struct {
 	fleet.Batch // the caller sets Buf and Replies
 	Node        int
@@ -31,10 +34,12 @@ type Query struct {
 	answered chan struct{} // holds one
 	refs     atomic.Int32
 
-	over  bool          // its caller knows; the rest belongs to the driver
-	sent  clock.Instant // when it was
-	due   clock.Instant // when its time is up
-	index int           // in queries.asked; -1: it is not there
+	over   bool          // its caller knows; the rest belongs to the driver
+	again  bool          // it goes back into the backlog
+	byText bool          // it calls scripts by their text
+	sent   clock.Instant // when it was
+	due    clock.Instant // when its time is up
+	index  int           // in queries.asked; -1: it is not there
 }
 
 // Bounds of the replies to queries owed by a node: a connection that owes too much is cut off. Further queries wait.
@@ -86,7 +91,7 @@ func (l *queries) query(node int, timeout time.Duration) *Query {
 		q.Owner = q
 	}
 	q.Node, q.Timeout, q.Connection, q.Buf, q.Replies = node, timeout, 0, q.Buf[:0], 0
-	q.Said, q.Err, q.Ring, q.over, q.index = q.Said[:0], nil, nil, false, -1
+	q.Said, q.Err, q.Ring, q.over, q.again, q.byText, q.index = q.Said[:0], nil, nil, false, false, false, -1
 	q.refs.Store(2)
 	return q
 }
@@ -132,6 +137,9 @@ func (q *Query) Reply(_, i int, v *resp.Value) error {
 		q.end(s.Err)
 		return s.Err
 	case i == q.Replies-1:
+		if q.again = !q.over && !q.byText && slices.ContainsFunc(q.Said, isNoScript); q.again {
+			return nil
+		}
 		if !q.over {
 			q.Took = q.queries.heard[q.Node].Sub(q.sent)
 		}
@@ -140,14 +148,37 @@ func (q *Query) Reply(_, i int, v *resp.Value) error {
 	return nil
 }
 
+func isNoScript(s command.Said) bool { return s.Code == "NOSCRIPT" }
+
 // Fail implements fleet.Owner.
 func (q *Query) Fail(_, _ int, err error) { q.end(err) }
 
 // Done implements fleet.Owner.
 func (q *Query) Done() {
-	q.queries.owed[q.Node] -= q.Replies
-	q.queries.nodes.answered()
-	q.drop()
+	l := q.queries
+	l.owed[q.Node] -= q.Replies
+	l.nodes.answered()
+	if !q.again || q.over {
+		q.drop()
+		return
+	}
+	l.unlist(q)
+	q.Buf, q.Said, q.again, q.byText = command.ByText(q.Buf, 0), q.Said[:0], false, true
+	l.backlog[q.Node] = slices.Insert(l.backlog[q.Node], 0, q)
+	l.behind++
+}
+
+// unlist takes a query out of those that were sent, if it is one.
+func (l *queries) unlist(q *Query) {
+	if q.index < 0 {
+		return
+	}
+	last := len(l.asked) - 1
+	l.asked[q.index] = l.asked[last]
+	l.asked[q.index].index = q.index
+	l.asked[last] = nil
+	l.asked = l.asked[:last]
+	q.index = -1
 }
 
 // end ends the query for its caller, once.
@@ -155,13 +186,7 @@ func (q *Query) end(err error) {
 	if q.over {
 		return
 	}
-	if l := q.queries; q.index >= 0 {
-		last := len(l.asked) - 1
-		l.asked[q.index] = l.asked[last]
-		l.asked[q.index].index = q.index
-		l.asked[last] = nil
-		l.asked = l.asked[:last]
-	}
+	q.queries.unlist(q)
 	q.over, q.Err = true, err
 	q.queries.depth.Add(-1)
 	q.finish()

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/wire/command"
 )
 
 // TestQueryThatEndsAConnection: its caller learns it at once, and nothing refers to it when it
@@ -20,6 +22,43 @@ func TestQueryThatEndsAConnection(t *testing.T) {
 	require.Len(t, q.Answered(), 1)
 	require.Error(t, q.Err)
 	require.Empty(t, p.engine.queries.asked)
+	q.Free()
+	p.idle()
+}
+
+// TestQueryOfAnUnknownScript: it is sent again as a whole, by the text of the script, once, on its connection alone, and
+// not for a caller whose time is up.
+func TestQueryOfAnUnknownScript(t *testing.T) {
+	p := newScripted(t, 1)
+	ask := func() *Query {
+		q := p.engine.Query(0, time.Second)
+		q.Buf = command.AppendMember(q.Buf, "set", []byte("me"), "read")
+		q.Buf, q.Replies = command.AppendMember(q.Buf, "set", []byte("me"), "show"), 2
+		p.engine.Ask(q)
+		return q
+	}
+	want := byText(fencing.MemberScript, "1", "set", "read", "me") + byText(fencing.MemberScript, "1", "set", "show", "me")
+	for _, last := range []string{"*1\r\n:7\r\n", noSuch} {
+		p.sent = nil
+		q := ask()
+		p.turn(func() { p.reply(p.sent[0], 0, noSuch, noSuch) })
+		require.Equal(t, want, p.last().bytes)
+		require.Empty(t, q.Answered())
+		p.turn(func() { p.reply(p.last(), 0, "*1\r\n:7\r\n", last) })
+		require.Len(t, q.Answered(), 1)
+		require.NoError(t, q.Err)
+		require.Len(t, q.Said, 2)
+		require.Equal(t, last == noSuch, q.Said[1].Code == "NOSCRIPT")
+		require.Len(t, p.sent, 2)
+		q.Free()
+		p.idle()
+	}
+	p.sent = nil
+	q := ask()
+	p.tick(time.Second)
+	require.True(t, IsTimeout(q.Err))
+	p.turn(func() { p.reply(p.sent[0], 0, noSuch, noSuch) })
+	require.Len(t, p.sent, 1)
 	q.Free()
 	p.idle()
 }

@@ -14,15 +14,6 @@ import (
 func (w *wire) Reply(node, i int, v *resp.Value) (err error) {
 	b := w.batch
 	b.replied = true
-	if w.loads {
-		i--
-		if i < 0 {
-			if !command.IsLoaded(v) {
-				return misfit(v)
-			}
-			return nil
-		}
-	}
 	err = w.count(node, &w.spans[i], v)
 	w.repair(&w.spans[i])
 	if i == len(w.spans)-1 {
@@ -47,9 +38,6 @@ func (w *wire) AsUsual(node, i, n int) {
 // Fail implements fleet.Owner.
 func (w *wire) Fail(node, i int, err error) {
 	b := w.batch
-	if w.loads {
-		i = max(0, i-1)
-	}
 	unsent := errors.Is(err, conn.ErrNotSent)
 	for ; i < len(w.spans); i++ {
 		s := &w.spans[i]
@@ -134,12 +122,12 @@ func (w *wire) countFenced(node int, s *span, v *resp.Value) (i int) {
 // sent again in smaller calls.
 func (w *wire) refused(node int, s *span, v *resp.Value) error {
 	b := w.batch
-	r := command.Refused(s.kind, w.form(), s.count, v, w.loads)
+	r := command.Refused(s.kind, w.form(), s.count, v, w.byText)
 	if s.kind == Acquire && r.Unapplied {
 		b.rounds[s.first].absent.Add(node)
 	}
 	switch r.Remedy {
-	case command.Load:
+	case command.Spell:
 		w.again(node, s, command.MaxKeys, true)
 	case command.Split:
 		w.again(node, s, command.SplitTo(s.count), false)

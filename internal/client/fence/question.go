@@ -19,7 +19,6 @@ type question struct {
 	args   []string
 	ring   func()
 	query  *engine.Query // nil: the node is down
-	loads  bool          // the script is loaded first
 	shows  bool          // the last reply, behind the answer, has the marker
 
 	answer fencing.Answer // once it was taken
@@ -50,10 +49,6 @@ func (x *question) send() {
 		q.Buf = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(verb), args...)
 		q.Replies++
 	}
-	if x.loads {
-		q.Buf = command.AppendLoadMember(q.Buf)
-		q.Replies++
-	}
 	if x.verb == fencing.NoticeVerb && c.cfg.Persistent.Has(x.node) {
 		ask(fencing.ResumeVerb)
 	}
@@ -73,8 +68,7 @@ func (c *Client) isProvisional(node int) bool {
 	return fencing.ParseMarker(c.nodes[node].marker).Phase == fencing.Provisional
 }
 
-// take takes the answer, and reports whether it is there. After NOSCRIPT the script is loaded and run: the first call
-// has done nothing.
+// take takes the answer, and reports whether it is there.
 func (x *question) take() bool {
 	if x.query == nil {
 		x.noted(conn.ErrDown, "")
@@ -97,10 +91,6 @@ func (x *question) take() bool {
 	x.query.Free()
 	switch {
 	case err != nil:
-	case said.Code == "NOSCRIPT" && !x.loads:
-		x.loads = true
-		x.send()
-		return false
 	case said.Err != nil:
 		err = said.Err
 	case said.Fence.Code == 0:

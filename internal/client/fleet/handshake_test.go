@@ -30,7 +30,7 @@ func TestHandshakeIsWhatWeSay(t *testing.T) {
 		var b []byte
 		for _, c := range append(first,
 			[]string{"DELIFEQ", "redlock:probe", "x"}, []string{"DELEX", "redlock:probe", "IFEQ", "x"},
-			[]string{"SCRIPT", "LOAD", command.ReleaseScript}) {
+			[]string{"EVAL", command.ReleaseScript, "1", "redlock:probe", "x"}) {
 			b = append(b, encode(c...)...)
 		}
 		return string(b)

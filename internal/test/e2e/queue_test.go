@@ -80,15 +80,15 @@ func TestAPlaceIsTakenBack(t *testing.T) {
 			faulty := func() {
 				left.Store(1)
 				wait()()
-				testkit.Await(t, "the fault", func() bool { return left.Load() == 0 })
+				testkit.Await(t, "the fault", func() bool { return left.Load() <= 0 })
 			}
 			faulty()
 			began := time.Now()
 			testkit.Await(t, "no place", func() bool { return places() == 0 })
 			require.Less(t, time.Since(began), time.Second)
 			require.EqualValues(t, -1, left.Load(), "one repeat")
-			if fault == "" {
-				return // the process may wait at another node now
+			if name != "refused" {
+				return // the process may wait at another node now, or has left at once, by the text of the script
 			}
 			faulty()
 			leave := wait() // in the place that was not taken back

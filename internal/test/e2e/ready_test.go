@@ -104,7 +104,7 @@ func TestNewRefusesWhatDoesNotMend(t *testing.T) {
 	}{
 		"password":      {fakeredis.Options{Password: "another"}, func(*fakeredis.Server) {}, "redis://:sesame@", conn.ErrAuth},
 		"no permission": {fakeredis.Options{Deny: []string{"EVALSHA"}}, func(*fakeredis.Server) {}, "redis://", conn.ErrForbidden},
-		"refused":       {fakeredis.Options{Password: "sesame"}, func(s *fakeredis.Server) { s.ErrorReply("SCRIPT", "ERR this proxy knows no sesame", 0) }, "redis://:sesame@", conn.ErrRefused},
+		"refused":       {fakeredis.Options{Password: "sesame"}, func(s *fakeredis.Server) { s.ErrorReply("EVAL", "ERR this proxy knows no sesame", 0) }, "redis://:sesame@", conn.ErrRefused},
 		"protected":     {fakeredis.Options{}, func(s *fakeredis.Server) { s.RejectConns("DENIED Redis is running in protected mode") }, "redis://", refusal.ErrProtected},
 		"no RESP":       {fakeredis.Options{}, func(s *fakeredis.Server) { s.WrongReply("HELLO", "HTTP/1.1 400 Bad Request\r\n", 0) }, "redis://", conn.ErrNotRESP},
 		"TLS":           {fakeredis.Options{}, func(*fakeredis.Server) {}, "rediss://", conn.ErrNotTLS},

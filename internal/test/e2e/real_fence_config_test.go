@@ -143,7 +143,7 @@ func TestNewNamesUnfencedNodes(t *testing.T) {
 		nodes[1] = "redis://" + nodes[1] + "?persistent=yes"
 		check(t, conn.ErrNoRunID, nodes)
 	})
-	for _, command := range []string{"EVALSHA", "SCRIPT", "ZADD", "ZSCORE"} {
+	for _, command := range []string{"EVALSHA", "EVAL", "ZADD", "ZSCORE"} {
 		t.Run("real, without "+command, func(t *testing.T) {
 			servers := realredis.StartN(t, 3, realredis.Options{}, realredis.Options{Args: []string{"--rename-command", command, ""}}, realredis.Options{})
 			if command == "ZADD" { // none of the probes writes

@@ -321,7 +321,7 @@ func TestARefusedReleaseIsRepeated(t *testing.T) {
 					left = 2 // after some of them it is sent again at once
 				}
 				r.Servers[0].OnCommand(func(_ int64, args []string) {
-					if release := args[0] == "EVALSHA" || args[0] == "DELIFEQ"; release && strings.Contains(strings.Join(args, " "), l.Key()) && left > 0 {
+					if release := strings.HasPrefix(args[0], "EVAL") || args[0] == "DELIFEQ"; release && strings.Contains(strings.Join(args, " "), l.Key()) && left > 0 {
 						left--
 						r.Servers[0].ErrorReply(args[0], refusal, 1)
 					}

@@ -130,11 +130,11 @@ func TestPasswordIsNeverShown(t *testing.T) {
 					s.ErrorReply("HELLO", "ERR unknown command", 0)
 					s.Inject(fakeredis.Fault{On: "AUTH", Do: fakeredis.Silence})
 				},
-				"INFO is repeated":   func(s *fakeredis.Server) { s.ErrorReply("INFO", "LOADING "+password, 0) },
-				"SCRIPT is repeated": func(s *fakeredis.Server) { s.ErrorReply("SCRIPT", "ERR "+password, 0) },
-				"no room":            func(s *fakeredis.Server) { s.RejectConns("ERR max number of clients reached") },
-				"down":               (*fakeredis.Server).Down,
-				"hung":               (*fakeredis.Server).Hang,
+				"INFO is repeated": func(s *fakeredis.Server) { s.ErrorReply("INFO", "LOADING "+password, 0) },
+				"EVAL is repeated": func(s *fakeredis.Server) { s.ErrorReply("EVAL", "ERR "+password, 0) },
+				"no room":          func(s *fakeredis.Server) { s.RejectConns("ERR max number of clients reached") },
+				"down":             (*fakeredis.Server).Down,
+				"hung":             (*fakeredis.Server).Hang,
 			} {
 				harm(f)
 				seen.Add(name)

@@ -143,8 +143,8 @@ type Remedy uint8
 const (
 	// None: the votes fail.
 	None Remedy = iota
-	// Load: send it again, after the script lost by the node.
-	Load
+	// Spell: send it again, by the text of the script lost by the node.
+	Spell
 	// Split: send it again in smaller calls, see SplitTo. Several operands share the call, and
 	// the refusal may be about one of them.
 	Split
@@ -163,9 +163,9 @@ type Refusal struct {
 
 var errNoScript = errors.New("server keeps forgetting the script")
 
-// Refused interprets an error reply to a command of n operands; loaded means that its script was
-// loaded right before.
-func Refused(k Kind, f Form, n int, v *resp.Value, loaded bool) Refusal {
+// Refused interprets an error reply to a command of n operands. byText: it has called a script by
+// its text.
+func Refused(k Kind, f Form, n int, v *resp.Value, byText bool) Refusal {
 	r, call := Refusal{Refusal: refusal.Read(v)}, f.IsScript(k)
 	switch r.Code {
 	case "NOPERM", "NOAUTH", "READONLY", "MASTERDOWN": // servers return these only before they execute a command
@@ -177,8 +177,8 @@ func Refused(k Kind, f Form, n int, v *resp.Value, loaded bool) Refusal {
 	switch {
 	case call && r.Code == "NOSCRIPT":
 		r.Err = errNoScript
-		if !loaded {
-			r.Remedy = Load
+		if !byText {
+			r.Remedy = Spell
 		}
 	case r.Fatal:
 	case f.IsFenced(k) && k == Acquire: // a part may have been done: what is set is released

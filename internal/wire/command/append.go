@@ -1,6 +1,8 @@
 package command
 
 import (
+	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/redlock-go/redlock/internal/rules/fencing"
@@ -113,9 +115,9 @@ func appendCall(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []
 			more++
 		}
 	}
-	_, sha := f.script(k)
+	sha := f.script(k)
 	dst = resp.AppendArray(dst, 3+more+each*n)
-	dst = append(dst, "$7\r\nEVALSHA\r\n$40\r\n"...)
+	dst = append(dst, callBySHA...)
 	dst = append(dst, sha...)
 	dst = append(dst, '\r', '\n')
 	if fenced {
@@ -164,20 +166,39 @@ func appendToken(dst []byte, op *Operand) []byte {
 	return append(dst, '\r', '\n')
 }
 
-// AppendLoad writes the SCRIPT LOAD for script calls of a kind.
-func AppendLoad(dst []byte, k Kind, f Form) []byte {
-	text, _ := f.script(k)
-	return appendLoad(dst, text)
+// texts are the scripts by their digests.
+var texts = map[string]string{
+	ReleaseSHA1: ReleaseScript, ExtendSHA1: ExtendScript, QueueSHA1: QueueScript,
+	fencing.AcquireSHA1: fencing.AcquireScript, fencing.ExtendSHA1: fencing.ExtendScript, fencing.MemberSHA1: fencing.MemberScript,
 }
 
-func appendLoad(dst []byte, text string) []byte {
-	dst = append(dst, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"...)
-	return resp.AppendBulkString(dst, text)
+// ByText has the scripts in written commands, from an offset on, called by their text: EVAL in place of EVALSHA. It is
+// for a node that does not know them. Afterwards it does.
+func ByText(dst []byte, from int) []byte {
+	written := slices.Clone(dst[from:])
+	dst = dst[:from]
+	d := ownDecoder()
+	var v resp.Value
+	for len(written) > 0 {
+		n, err := d.Decode(written, &v)
+		if err != nil {
+			panic("redlock: a command of its own making is malformed: " + err.Error())
+		}
+		head, rest, isCall := bytes.Cut(written[:n], []byte(callBySHA))
+		if isCall && !bytes.Contains(head[:len(head)-2], []byte("\n")) { // else it is in an argument
+			dst = append(append(dst, head...), "$4\r\nEVAL\r\n"...)
+			dst = resp.AppendBulkString(dst, texts[string(rest[:40])])
+			dst = append(dst, rest[42:]...)
+		} else {
+			dst = append(dst, written[:n]...)
+		}
+		written = written[n:]
+	}
+	return dst
 }
 
-// IsLoaded reports whether a reply to SCRIPT LOAD fits. After an error, the calls behind it are
-// refused too.
-func IsLoaded(v *resp.Value) bool { return v.IsError() || v.Kind == resp.Bulk }
+// callBySHA is the beginning of a script call, but for the number of its words. The digest follows.
+const callBySHA = "$7\r\nEVALSHA\r\n$40\r\n"
 
 // appendInt appends a number as a bulk, its form in commands.
 func appendInt(dst []byte, n int64) []byte {

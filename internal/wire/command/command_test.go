@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,13 +36,16 @@ func TestOperandsAreReadBack(t *testing.T) {
 					require.Equal(t, 1, n)
 				}
 				want := left[:n]
-				got := r.Read(k, Append(nil, k, f, want, nil))
-				require.Len(t, got, n)
-				for i := range got {
-					require.Equal(t, want[i].Key, got[i].Key)
-					require.Equal(t, want[i].Token, got[i].Token)
-					if k.HasTTL() {
-						require.Equal(t, want[i].TTL, got[i].TTL)
+				written := Append(nil, k, f, want, nil)
+				for _, written := range [][]byte{written, ByText(slices.Clone(written), 0)} {
+					got := r.Read(k, written)
+					require.Len(t, got, n)
+					for i := range got {
+						require.Equal(t, want[i].Key, got[i].Key)
+						require.Equal(t, want[i].Token, got[i].Token)
+						if k.HasTTL() {
+							require.Equal(t, want[i].TTL, got[i].TTL)
+						}
 					}
 				}
 				left = left[n:]
@@ -119,7 +123,7 @@ func TestRemedies(t *testing.T) {
 		want      Remedy
 		unapplied bool
 	}{
-		{Release, Scripts, 2, noScript, Load, false}, {Extend, Scripts, 1, noScript, Load, false},
+		{Release, Scripts, 2, noScript, Spell, false}, {Extend, Scripts, 1, noScript, Spell, false},
 		{Release, Scripts, 2, key, Split, true}, {Extend, Scripts, 2, inScript, Split, false},
 		{Release, Scripts, 2, other, Split, false}, {Release, Scripts, 1, key, None, true},
 		{Release, Scripts, 2, right, None, true}, {Release, Scripts, 2, busy, None, true}, {Extend, Scripts, 2, oom, None, true},
@@ -136,7 +140,7 @@ func TestRemedies(t *testing.T) {
 		assert.Equal(t, c.text == gone, r.Fatal, c.text)
 		assert.Error(t, r.Err)
 	}
-	assert.Equal(t, None, Refused(Release, Scripts, 2, refusing(noScript), true).Remedy, "it was loaded")
+	assert.Equal(t, None, Refused(Release, Scripts, 2, refusing(noScript), true).Remedy, "it was called by its text")
 	assert.ErrorIs(t, Refused(Acquire, Scripts, 1, refusing(key), false).Err, refusal.ErrForbidden)
 }
 

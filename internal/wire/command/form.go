@@ -31,17 +31,17 @@ func (f Form) IsScript(k Kind) bool {
 // IsFenced reports whether a kind is sent as a call of a script of package fencing.
 func (f Form) IsFenced(k Kind) bool { return f&Fenced != 0 && k.HasTTL() }
 
-// script is the script of a kind sent as a script call, and its digest.
-func (f Form) script(k Kind) (text, sha string) {
+// script is the digest of the script of a kind sent as a script call.
+func (f Form) script(k Kind) (sha string) {
 	switch {
 	case f.IsFenced(k) && k == Acquire:
-		return fencing.AcquireScript, fencing.AcquireSHA1
+		return fencing.AcquireSHA1
 	case f.IsFenced(k):
-		return fencing.ExtendScript, fencing.ExtendSHA1
+		return fencing.ExtendSHA1
 	case k == Extend:
-		return ExtendScript, ExtendSHA1
+		return ExtendSHA1
 	}
-	return ReleaseScript, ReleaseSHA1
+	return ReleaseSHA1
 }
 
 // nodeShift is the place of the node in a Form, counted from 1: the node's life is an argument of

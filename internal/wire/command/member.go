@@ -9,7 +9,7 @@ import (
 // is the fleet and the node's present life.
 func AppendMember(dst []byte, set string, me []byte, verb string, args ...string) []byte {
 	dst = resp.AppendArray(dst, 6+len(args))
-	dst = append(dst, "$7\r\nEVALSHA\r\n$40\r\n"+fencing.MemberSHA1+"\r\n$1\r\n1\r\n"...)
+	dst = append(dst, callBySHA+fencing.MemberSHA1+"\r\n$1\r\n1\r\n"...)
 	dst = resp.AppendBulkString(dst, set)
 	dst = resp.AppendBulkString(dst, verb)
 	dst = resp.AppendBulk(dst, me)
@@ -18,6 +18,3 @@ func AppendMember(dst []byte, set string, me []byte, verb string, args ...string
 	}
 	return dst
 }
-
-// AppendLoadMember writes the SCRIPT LOAD of the member script.
-func AppendLoadMember(dst []byte) []byte { return appendLoad(dst, fencing.MemberScript) }

@@ -15,10 +15,15 @@ type Reader struct {
 // maxArgument bounds an argument in bytes. It is above the longest key.
 const maxArgument = 1 << 20
 
+// ownDecoder decodes commands of the client's own making.
+func ownDecoder() resp.Decoder {
+	return resp.Decoder{Limits: resp.Limits{Bulk: maxArgument, Elements: 1 << 10, Depth: 1}}
+}
+
 // Read returns operands pointing into the command, valid until the next Read. It panics if the
 // command is not Append's.
 func (r *Reader) Read(k Kind, command []byte) []Operand {
-	d := resp.Decoder{Limits: resp.Limits{Bulk: maxArgument, Elements: 1 << 10, Depth: 1}}
+	d := ownDecoder()
 	var v resp.Value
 	if _, err := d.Decode(command, &v); err != nil {
 		panic("redlock: a command of its own making is malformed: " + err.Error())
@@ -31,7 +36,7 @@ func (r *Reader) Read(k Kind, command []byte) []Operand {
 	}
 	args := r.args
 	switch string(args[0]) {
-	case "EVALSHA":
+	case "EVALSHA", "EVAL":
 		r.readCall(k)
 	case "DELEX": // key IFEQ token
 		r.operands = append(r.operands, Operand{Key: args[1], Token: args[3]})
@@ -48,7 +53,7 @@ func (r *Reader) readCall(k Kind) {
 	n := int(number(r.args[2]))
 	keys, rest := r.args[3:3+n], r.args[3+n:]
 	switch string(r.args[1]) {
-	case fencing.AcquireSHA1, fencing.ExtendSHA1:
+	case fencing.AcquireSHA1, fencing.ExtendSHA1, fencing.AcquireScript, fencing.ExtendScript:
 		keys, rest = keys[1:], rest[1:] // behind the set, and me
 	}
 	for i, key := range keys {

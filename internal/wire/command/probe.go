@@ -1,8 +1,8 @@
 package command
 
 import (
-	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/wire/refusal"
@@ -15,8 +15,8 @@ const (
 	probeToken = "x"
 )
 
-// Probes are commands that find, on a new connection, the forms understood by a node, and load the
-// scripts it needs. Their key is absent, so they change nothing. One Probes is used for one
+// Probes are commands that find, on a new connection, the forms understood by a node, and run the
+// scripts it needs: so it knows them. Their key is absent, so they change nothing. One Probes is used for one
 // connection.
 type Probes struct {
 	form Form
@@ -32,21 +32,22 @@ func NewProbes(scripted bool, fence *Fence, ask func(answer func(*resp.Value) er
 		p.ask(p.releasesBy(DelIfEq), "DELIFEQ", probeKey, probeToken)
 		p.ask(p.releasesBy(DelEx), "DELEX", probeKey, "IFEQ", probeToken)
 	}
-	p.script(Release, ReleaseScript, ReleaseSHA1, "1", probeKey, probeToken)
-	p.script(Extend, ExtendScript, ExtendSHA1, "1", probeKey, probeToken, "1000")
+	p.script(Release, ReleaseScript, "1", probeKey, probeToken)
+	p.script(Extend, ExtendScript, "1", probeKey, probeToken, "1000")
+	p.call(Extend, "EVALSHA", ExtendSHA1, "1", probeKey, probeToken, "1000")
 	if fence != nil {
 		p.fence(fence)
 	}
 	return p
 }
 
-// fence loads the scripts of package fencing, and runs them without lock keys: a node that forbids
-// them cannot be used.
+// fence runs the scripts of package fencing without lock keys: a node that forbids them cannot be
+// used.
 func (p *Probes) fence(fence *Fence) {
 	p.form |= Fenced // so that they count as needed
-	p.script(Acquire, fencing.AcquireScript, fencing.AcquireSHA1, "1", fence.Set, probeToken, "0")
-	p.script(Extend, fencing.ExtendScript, fencing.ExtendSHA1, "1", fence.Set, probeToken)
-	p.script(Acquire, fencing.MemberScript, fencing.MemberSHA1, "1", fence.Set, "read", probeToken)
+	p.script(Acquire, fencing.AcquireScript, "1", fence.Set, probeToken, "0")
+	p.script(Extend, fencing.ExtendScript, "1", fence.Set, probeToken)
+	p.script(Acquire, fencing.MemberScript, "1", fence.Set, "read", probeToken)
 }
 
 // Form is the form shown by the answers.
@@ -76,45 +77,26 @@ func probed(v *resp.Value, fits bool) (works bool, err error) {
 	return true, nil
 }
 
-// script loads the script of a kind and tries it. The user may not be allowed to load it while
-// another user has loaded it, or may not be allowed to run it. The probes before have shown whether
-// the node needs it.
-func (p *Probes) script(k Kind, text, sha string, try ...string) {
-	var load error // why it is needed and could not be loaded
-	p.ask(func(v *resp.Value) error {
-		if !v.IsError() {
-			if string(v.Bytes) != sha {
-				return errors.New("server names a script differently")
-			}
-			return nil
-		}
-		switch refused := refusal.Read(v); {
-		case !refused.Fatal && !p.form.IsScript(k):
-		case refused.Unscripted:
-			return unscripted(refused.Err)
-		case !refused.Lacks && !refused.OfKey:
-			return refused.Err
-		default:
-			load = refusal.Lacks("script|load")
-		}
-		return nil
-	}, "SCRIPT", "LOAD", text)
+// script calls the script of a kind by its text. The probes before have shown whether the node needs it.
+func (p *Probes) script(k Kind, text string, args ...string) { p.call(k, "EVAL", text, args...) }
+
+// call tries a script. The user may not be allowed to call it this way, or to run what is in it.
+func (p *Probes) call(k Kind, by, name string, args ...string) {
 	p.ask(func(v *resp.Value) error {
 		switch refused := refusal.Read(v); {
 		case !v.IsError(), refused.OfKey:
 		case refused.Fatal:
 			return refused.Err
-		case load != nil || !p.form.IsScript(k):
-			return load
+		case !p.form.IsScript(k):
 		case refused.Unscripted:
 			return unscripted(refused.Err)
 		case refused.Code == "NOPERM":
-			return refusal.Lacks("evalsha")
-		case refused.Lacks: // a command in the script
+			return refusal.Lacks(strings.ToLower(by))
+		case refused.Lacks, refused.Stays(): // a command in the script; or the server cannot compile it
 			return refused.Err
 		}
-		return nil // it is loaded, and may be run at another time
-	}, append([]string{"EVALSHA", sha}, try...)...)
+		return nil // it may be run at another time
+	}, append([]string{by, name}, args...)...)
 }
 
 // unscripted is the refusal of a node unable to run a script it needs.

@@ -45,11 +45,7 @@ func probeWith(t *testing.T, scripted bool, answers map[string]string) (form For
 		reply, found := answers[one.words[0]]
 		switch {
 		case found:
-		case one.words[0] == "SCRIPT" && one.words[2] == ReleaseScript:
-			reply = "$40\r\n" + ReleaseSHA1 + "\r\n"
-		case one.words[0] == "SCRIPT":
-			reply = "$40\r\n" + ExtendSHA1 + "\r\n"
-		case one.words[0] == "EVALSHA":
+		case strings.HasPrefix(one.words[0], "EVAL"):
 			reply = "*1\r\n:0\r\n"
 		default:
 			reply = unknown
@@ -91,43 +87,38 @@ func TestFormIsFoundByAsking(t *testing.T) {
 	assert.Equal(t, Scripts, form)
 }
 
-// TestScriptsThatFail: the scripts must be loaded, and must be right; extends need them on every
-// node. A passing failure does not keep a node away.
+// TestScriptsThatFail: nodes must take scripts by their text and by their digest: extends need both
+// on every node. A passing failure does not keep a node away.
 func TestScriptsThatFail(t *testing.T) {
-	for _, test := range []struct {
-		word, reply string
-		want        error
-	}{
-		{"SCRIPT", unknown, errAny},
-		{"SCRIPT", "-NOPERM User x has no permissions to run the 'script|load' command\r\n", nil}, // it was loaded
-		{"SCRIPT", "-BUSY Redis is busy\r\n", errAny},
-		{"SCRIPT", "$3\r\nabc\r\n", errAny},
-		{"SCRIPT", "-NOAUTH Authentication required.\r\n", refusal.ErrAuth},
-		{"EVALSHA", noKey, nil},
-		{"EVALSHA", "-BUSY Redis is busy running a script.\r\n", nil},
-		{"EVALSHA", "-NOSCRIPT No matching script.\r\n", nil},
-		{"EVALSHA", "-NOPERM User x has no permissions to run the 'evalsha' command\r\n", refusal.ErrForbidden},
-		{"EVALSHA", "-ERR ACL failure in script: User x has no permissions to run the 'mget' command script: on @user_script:1.\r\n", refusal.ErrForbidden},
-		{"EVALSHA", "-CLUSTERDOWN Hash slot not served\r\n", refusal.ErrCluster},
-	} {
-		for _, delifeq := range []string{unknown, no} {
-			_, err := probeWith(t, false, map[string]string{test.word: test.reply, "DELIFEQ": delifeq})
-			if test.want == errAny {
-				assert.Error(t, err, test.reply)
-			} else {
-				assert.ErrorIs(t, err, test.want, test.reply)
+	for _, word := range []string{"EVAL", "EVALSHA"} {
+		for reply, want := range map[string]error{
+			unknown: errAny,
+			"-ERR Error compiling script (new function)\r\n": errAny,
+			"-NOAUTH Authentication required.\r\n":           refusal.ErrAuth,
+			noKey:                                            nil,
+			"-BUSY Redis is busy running a script.\r\n":      nil,
+			"-NOSCRIPT No matching script.\r\n":              nil,
+			"-NOPERM User x has no permissions to run the '" + strings.ToLower(word) + "' command\r\n":                       refusal.ErrForbidden,
+			"-ERR ACL failure in script: User x has no permissions to run the 'mget' command script: on @user_script:1.\r\n": refusal.ErrForbidden,
+			"-CLUSTERDOWN Hash slot not served\r\n": refusal.ErrCluster,
+		} {
+			for _, delifeq := range []string{unknown, no} {
+				_, err := probeWith(t, false, map[string]string{word: reply, "DELIFEQ": delifeq})
+				switch want {
+				case errAny:
+					assert.Error(t, err, reply)
+				default:
+					assert.ErrorIs(t, err, want, reply)
+				}
+				if strings.Contains(reply, "to run the '"+strings.ToLower(word)) {
+					assert.ErrorContains(t, err, "the command "+strings.ToLower(word))
+				}
 			}
 		}
 	}
-	// Neither loaded nor allowed to be called.
-	forbidden := map[string]string{"SCRIPT": noRight, "EVALSHA": noRight}
-	_, err := probeWith(t, false, forbidden)
-	assert.ErrorContains(t, err, "script|load")
-	for _, kind := range []string{"DELIFEQ", "DELEX", "EVALSHA"} { // of a type foreign to the command
+	for _, kind := range []string{"DELIFEQ", "DELEX"} { // of a type foreign to the command
 		_, err := probeWith(t, false, map[string]string{kind: "+PONG\r\n"})
-		if kind != "EVALSHA" { // its answer does not matter
-			assert.ErrorIs(t, err, refusal.ErrUnfit, kind)
-		}
+		assert.ErrorIs(t, err, refusal.ErrUnfit, kind)
 	}
 }
 
@@ -136,8 +127,6 @@ var errAny = refusal.ErrUnfit // stands for any
 // TestProbesChangeNothing: all are about the key of no lock.
 func TestProbesChangeNothing(t *testing.T) {
 	NewProbes(false, nil, func(_ func(*resp.Value) error, words ...string) {
-		if words[0] != "SCRIPT" {
-			assert.Contains(t, strings.Join(words, " "), probeKey+" ")
-		}
+		assert.Contains(t, strings.Join(words, " "), probeKey+" ")
 	})
 }

@@ -75,7 +75,7 @@ func AppendTracking(dst []byte, key, id string) (_ []byte, replies int) {
 // process's ticket: a change by the connection itself ends tracking. The replies are those of the
 // script, of CLIENT CACHING and of PTTL.
 func AppendQueue(dst []byte, key, id string, way Way) (_ []byte, replies int) {
-	dst = append(dst, "*10\r\n$7\r\nEVALSHA\r\n$40\r\n"+QueueSHA1+"\r\n$1\r\n2\r\n"...)
+	dst = append(dst, "*10\r\n"+callBySHA+QueueSHA1+"\r\n$1\r\n2\r\n"...)
 	dst = appendName(dst, key, queueSuffix, "")
 	dst = appendName(dst, key, ticketSuffix, id)
 	dst = resp.AppendBulkString(dst, id)
@@ -123,7 +123,8 @@ func AppendPing(dst []byte) (_ []byte, replies int) {
 
 // AppendLoadQueue writes the SCRIPT LOAD of the script of the queue.
 func AppendLoadQueue(dst []byte) (_ []byte, replies int) {
-	return appendLoad(dst, QueueScript), 1
+	dst = append(dst, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"...)
+	return resp.AppendBulkString(dst, QueueScript), 1
 }
 
 // CutTicket returns the key of the lock whose ticket of id a tracked key is, or the tracked key.
