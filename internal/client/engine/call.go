@@ -4,14 +4,12 @@ import (
 	"context"
 
 	"github.com/redlock-go/redlock/internal/rules/fencing"
-	"github.com/redlock-go/redlock/internal/wire/command"
 )
 
 // Call is an operation with a waiting caller.
 type Call struct {
 	Op
 	Proposal fencing.Proposal // of a caller of fenced acquires
-	Values   []Value          // of a kind that reads: the answers of nodes, in their order
 
 	ended <-chan struct{} // closed when the caller's context ends; nil: it does not
 	done  chan struct{}   // holds one
@@ -48,10 +46,4 @@ func IsClosed(done <-chan struct{}) bool {
 	default:
 		return false
 	}
-}
-
-// Value is a node's answer about a key.
-type Value struct {
-	Node int
-	command.Value
 }

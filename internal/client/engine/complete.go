@@ -64,8 +64,6 @@ func (l *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
 	r := &v.rounds[round]
 	op.Tally, op.Trip = r.tally, now.Sub(v.sentAt)
 	switch {
-	case r.kind.HasValue():
-		v.giveValues(op, round)
 	case op.Tally.Verdict() == quorum.Won && !op.Kind.HasTTL():
 	case op.Tally.Verdict() == quorum.Won:
 		if now >= op.Until || op.Before != 0 && now >= op.Before {
@@ -96,18 +94,6 @@ func (l *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
 func (v *votes) explain(op *Op, round int) {
 	for node := range op.Tally.Nodes(quorum.Failed).All() {
 		op.Failures = append(op.Failures, Failure{node, v.causeOf(node, round)})
-	}
-}
-
-// giveValues gives a reading Call the answers of the nodes.
-func (v *votes) giveValues(op *Op, round int) {
-	v.explain(op, round)
-	if c, ok := op.Done.(*Call); ok {
-		for _, a := range v.answers {
-			if a.round == round {
-				c.Values = append(c.Values, a.Value)
-			}
-		}
 	}
 }
 

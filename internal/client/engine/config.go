@@ -46,12 +46,8 @@ func (l *limits) check(op *Op) error {
 		return WrongArgument("operation has kind %d, want 1 to %d", op.Kind, Release)
 	case op.Done == nil:
 		return WrongArgument("operation has no Done")
-	case len(op.Key) == 0:
-		return WrongArgument("key is empty, 1 to %d bytes are allowed", MaxKey)
-	case len(op.Key) > MaxKey:
-		return WrongArgument("key has %d bytes, at most %d are allowed", len(op.Key), MaxKey)
-	case string(op.Key) == l.reserved:
-		return WrongArgument("key is reserved: the nodes keep the fencing tokens there")
+	case len(op.Key) == 0, len(op.Key) > MaxKey, string(op.Key) == l.reserved:
+		return l.CheckKey(string(op.Key))
 	}
 	op.Timeout = l.timeout
 	if !op.Kind.HasTTL() {
@@ -68,6 +64,19 @@ func (l *limits) check(op *Op) error {
 	}
 	if op.Timeout == 0 {
 		op.Timeout = min(op.TTL/20, maxTimeout)
+	}
+	return nil
+}
+
+// CheckKey refuses a wrong key.
+func (l *limits) CheckKey(key string) error {
+	switch {
+	case len(key) == 0:
+		return WrongArgument("key is empty, 1 to %d bytes are allowed", MaxKey)
+	case len(key) > MaxKey:
+		return WrongArgument("key has %d bytes, at most %d are allowed", len(key), MaxKey)
+	case key == l.reserved:
+		return WrongArgument("key is reserved: the nodes keep the fencing tokens there")
 	}
 	return nil
 }

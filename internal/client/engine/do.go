@@ -15,7 +15,6 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 	}
 	c.Done, c.Prompt, c.Absent, c.Tail, c.Part, c.Before, c.Repairer = c, false, 0, "", false, 0, nil
 	c.Block, c.Proposal = fencing.Block{}, fencing.Proposal{}
-	c.Values = c.Values[:0]
 	c.Kind, c.TTL = kind, ttl
 	c.SetKey(key)
 	if err := e.check(&c.Op); err != nil {
@@ -29,7 +28,6 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 // nothing: see Op.state.
 func (e *Engine) Free(c *Call) {
 	c.Key, c.ended = nil, nil
-	clear(c.Values)
 	e.calls.Put(c)
 }
 

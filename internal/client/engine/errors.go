@@ -54,7 +54,7 @@ const maxTimeout = 50 * time.Millisecond
 // The causes of failed votes and queries.
 var (
 	errTimeout     = errors.New("no answer in time (NodeTimeout)")
-	errMisfit      = errors.New("reply does not fit the command")
+	ErrMisfit      = errors.New("reply does not fit the command")
 	errReconnected = errors.New("node has another connection since")
 	errForgotten   = errors.New("node has forgotten tokens, and has no vote (Config.Fenced)")
 	errStale       = errors.New("node knows a larger fencing token, and has refused no more than the number")
@@ -62,4 +62,4 @@ var (
 	errOvertaken   = errors.New("must be asked again, but the attempt is over")
 )
 
-func misfit(v *resp.Value) error { return fmt.Errorf("%w: %v", errMisfit, v.Kind) }
+func misfit(v *resp.Value) error { return fmt.Errorf("%w: %v", ErrMisfit, v.Kind) }

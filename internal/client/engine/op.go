@@ -19,9 +19,7 @@ const (
 	Extend  = command.Extend
 	Release = command.Release
 
-	ReadValue = command.ReadValue
-	ReadTTL   = command.ReadTTL
-	Look      = command.Look
+	Look = command.Look
 )
 
 // Kind is the kind of an operation.

@@ -77,9 +77,6 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 		}
 	} else if !w.form().IsScript(s.kind) {
 		if granted, fits := command.ReadOne(s.kind, v); fits {
-			if s.kind.HasValue() {
-				b.answers = append(b.answers, answer{i, Value{node, command.ValueOf(v)}})
-			}
 			b.answered(node, i, granted, s.kind)
 			return nil
 		}

@@ -52,7 +52,6 @@ type votes struct {
 	deadline clock.Instant // of the most impatient round
 	doubt    clock.Instant // when lost rounds are decided without the missing votes
 
-	answers     []answer   // of nodes, to reading operations
 	cause       []error    // by node: why it has not answered the rest
 	failures    []failure  // single failed votes
 	refusals    []refusal  // answers to fenced acquires, other than OK
@@ -87,12 +86,6 @@ type failure struct {
 type refusal struct {
 	Refusal
 	before int32
-}
-
-// answer is the Value of a round.
-type answer struct {
-	round int
-	Value
 }
 
 // add appends op's round.
@@ -162,10 +155,10 @@ func (v *votes) vote(node, i int, o quorum.Outcome, err error) {
 		v.uncount()
 	}
 	r := &v.rounds[i]
-	if !r.kind.Reads() && r.tally.Outcome(node) == 0 {
+	if r.kind != Look && r.tally.Outcome(node) == 0 {
 		v.observe(node, r.kind, o, err)
 	}
-	if r.tally.Record(node, o) != quorum.Pending && r.op != nil && (r.tally.Count(0) == 0 || !r.kind.HasValue() && !v.mayBeSplit(r)) {
+	if r.tally.Record(node, o) != quorum.Pending && r.op != nil && (r.tally.Count(0) == 0 || !v.mayBeSplit(r)) {
 		v.decide(i, r)
 	}
 	if r.stale != 0 {
@@ -242,7 +235,7 @@ func (v *votes) fenced(node, i int, kind Kind, a fencing.Answer) {
 	case fencing.Foreign:
 		v.refused(node, i, errForeign)
 	default:
-		v.refused(node, i, errMisfit)
+		v.refused(node, i, ErrMisfit)
 	}
 	v.observer.NodeChanged(node, NoVote, a)
 }
@@ -372,8 +365,6 @@ func (v *votes) repair(i int, l *repairs, operand func() []command.Operand) {
 func (v *votes) reset() {
 	v.rounds = v.rounds[:0]
 	clear(v.cause)
-	clear(v.answers)
-	v.answers = v.answers[:0]
 	clear(v.failures)
 	v.failures = v.failures[:0]
 	clear(v.refusals)

@@ -69,10 +69,10 @@ func TestMisfits(t *testing.T) {
 		reply       string
 		want        error
 	}{
-		{scripts, Acquire, 0, false, one, errMisfit},
-		{scripts, Extend, 1, false, ":1\r\n", errMisfit},
-		{redis, Extend, 0, false, ":1\r\n", errMisfit},
-		{valkey, Release, 0, true, ok, errMisfit},
+		{scripts, Acquire, 0, false, one, ErrMisfit},
+		{scripts, Extend, 1, false, ":1\r\n", ErrMisfit},
+		{redis, Extend, 0, false, ":1\r\n", ErrMisfit},
+		{valkey, Release, 0, true, ok, ErrMisfit},
 		{valkey, Release, 0, true, "-BUSY x\r\n", nil},
 		{scripts, Release, 0, true, "-READONLY x\r\n", conn.ErrNotMaster},
 		{scripts, Acquire, 0, false, "-MOVED 1 127.0.0.1:7000\r\n", conn.ErrCluster},

@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
+	"github.com/redlock-go/redlock/resp"
 )
 
 // Sight is a node's answer about a key.
@@ -30,54 +31,57 @@ func (g *Group) Inspect(ctx context.Context, key string) (seen []Sight, all Summ
 	return seen, all, err
 }
 
-// read asks all nodes what they have at a key, and waits for all of them. The TTL is asked for first: the lock of the
-// value, seen afterwards, had this TTL, or has been extended since.
+// read asks all nodes what they have at a key, and waits for all of them.
 func (g *Group) read(ctx context.Context, key string) ([]Sight, error) {
 	ctx = orBackground(ctx)
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), g.engine.CheckKey(key)); err != nil {
 		return nil, err
 	}
-	value, err := g.engine.Call(engine.ReadValue, key, 0)
-	if err != nil {
-		return nil, err
+	done, failed := ctx.Done(), engine.Op{Timeout: cmp.Or(g.cfg.Engine.Timeout, defaultQueryTimeout)}
+	questions, seen := make([]*engine.Query, g.Len()), make([]Sight, g.Len())
+	for i := range questions {
+		q := g.engine.Query(i, failed.Timeout)
+		defer q.Free()
+		q.Buf, q.Replies = command.AppendRead(q.Buf, key)
+		g.engine.AskSoon(q)
+		questions[i] = q
 	}
-	defer g.engine.Free(value)
-	ttl, err := g.engine.Call(engine.ReadTTL, key, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer g.engine.Free(ttl)
-	value.Watch(ctx.Done())
-	ttl.Watch(ctx.Done())
-	var both engine.Ops
-	both.Add(&ttl.Op)
-	both.Add(&value.Op)
-	if err := g.engine.Begin(both); err != nil {
-		return nil, err
-	}
-	ttl.Wait()
-	value.Wait()
-	if err := asked(ctx, cmp.Or(ttl.Ended(), value.Ended())); err != nil {
-		return nil, err
-	}
-	seen := make([]Sight, g.Len())
-	for i := range seen {
-		seen[i].Node, seen[i].Addr = g.Number(i), g.Addr(i)
-	}
-	for _, v := range ttl.Values {
-		if s := &seen[v.Node]; v.Int > 0 || v.Int == command.NoTTL {
-			s.There, s.TTL = true, max(0, time.Duration(v.Int)*time.Millisecond)
+	g.engine.Drive()
+	for i, q := range questions {
+		select {
+		case <-q.Answered():
+		case <-done:
+			return nil, asked(ctx, context.Canceled)
+		}
+		if q.Err == engine.ErrClosed {
+			return nil, q.Err
+		}
+		seen[i] = Sight{Node: g.Number(i), Addr: g.Addr(i)}
+		if err := seen[i].read(q); err != nil {
+			failed.Failures = append(failed.Failures, engine.Failure{Node: i, Err: err})
 		}
 	}
-	for _, v := range value.Values {
-		if s := &seen[v.Node]; s.There {
-			s.Value = v.Text
-		}
-	}
-	for _, f := range append(g.Failures(&ttl.Op), g.Failures(&value.Op)...) {
-		seen[f.Node] = Sight{Node: g.Number(f.Node), Addr: g.Addr(f.Node), Err: f.Err}
+	for _, f := range g.Failures(&failed) {
+		seen[f.Node].Err = f.Err
 	}
 	return seen, nil
+}
+
+// read reads the answer to AppendRead.
+func (s *Sight) read(q *engine.Query) error {
+	if q.Err != nil {
+		return q.Err
+	}
+	ttl, value := &q.Said[0], &q.Said[1]
+	switch {
+	case cmp.Or(ttl.Err, value.Err) != nil:
+		return cmp.Or(ttl.Err, value.Err)
+	case ttl.Kind != resp.Integer || value.Kind != resp.Bulk:
+		return engine.ErrMisfit
+	case ttl.Ints[0] > 0 || ttl.Ints[0] == command.NoTTL:
+		s.There, s.TTL, s.Value = true, max(0, time.Duration(ttl.Ints[0])*time.Millisecond), value.Text
+	}
+	return nil
 }
 
 // prove returns what nodes have shown of a lock as if asked in one operation, without an error if a quorum has the

@@ -31,7 +31,7 @@ var ofOp context.Context
 // Submit begins a reserved operation, on the lock of t, in g and, where the key moves, in another group after it. For
 // an acquire it makes t a new token first.
 func (g *Group) Submit(op *Op, t *token.Token, also *Group) error {
-	if op.Kind.Reads() {
+	if op.Kind == engine.Look {
 		op.Kind = 0 // and is refused as unknown
 	}
 	op.Tail = g.cfg.tail

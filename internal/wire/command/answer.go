@@ -11,37 +11,16 @@ import (
 
 // ReadOne interprets a reply to a command of one operand. granted reports whether the node did what
 // was asked; else the key does not hold the token. fits reports whether the reply fits the command;
-// if not, the stream is no longer trusted. The value of a reading kind is in v. Error replies are
-// for [Refused].
+// if not, the stream is no longer trusted. Error replies are for [Refused].
 func ReadOne(k Kind, v *resp.Value) (granted, fits bool) {
 	switch k {
 	case Release:
 		return v.Int == 1, isYesOrNo(v)
-	case ReadValue: // no key, and no bytes at it, are the same here
-		return len(v.Bytes) > 0, v.Kind == resp.Bulk && !v.Null && len(v.Bytes) <= ReadBytes
 	case Look:
 		return v.Int == 0, isYesOrNo(v)
-	case ReadTTL:
-		return v.Int != ttlOfNone, v.Kind == resp.Integer && v.Int >= ttlOfNone
 	}
 	return !v.Null, v.Null || v.IsOK() // SET
 }
-
-// The answers of PTTL for no key, and for a key without a time to live.
-const (
-	ttlOfNone = -2
-	NoTTL     = -1
-)
-
-// Value is the reply to a reading kind: Text of ReadValue, Int of ReadTTL, in milliseconds or
-// NoTTL.
-type Value struct {
-	Text string
-	Int  int64
-}
-
-// ValueOf copies the value out of a fitting reply.
-func ValueOf(v *resp.Value) Value { return Value{string(v.Bytes), v.Int} }
 
 // Answers reads the reply to a script call: an element for each operand, or their number where a
 // release has deleted all.
@@ -188,7 +167,7 @@ func Refused(k Kind, f Form, n int, v *resp.Value, byText bool) Refusal {
 		}
 	case call && n > 1 && !r.Later && !r.Lacks:
 		r.Remedy = Split
-	case call, k == Acquire, k.Reads():
+	case call, k == Acquire, k == Look:
 	case (r.Code == "NOPERM" || r.Code == "ERR") && !r.OfKey: // by script a key would fare no better
 		r.Remedy = Rephrase
 	}

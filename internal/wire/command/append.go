@@ -28,10 +28,6 @@ type Fence struct {
 	Known [quorum.MaxNodes][]byte
 }
 
-// ReadBytes is the length of value read by ReadValue. Locks of others may share the namespace with
-// values of any size.
-const ReadBytes = 512
-
 // callBytes bounds the keys of a script call in bytes, as MaxKeys bounds their number. A server
 // answers after reading the whole call, and one without an answer within StallTimeout counts as
 // dead.
@@ -61,14 +57,6 @@ func Append(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte
 		dst = appendToken(dst, op)
 		dst = append(dst, "$2\r\nNX\r\n$2\r\nPX\r\n"...)
 		return appendInt(dst, op.TTL)
-	case k == ReadValue: // GETRANGE key 0 last
-		dst = append(dst, "*4\r\n$8\r\nGETRANGE\r\n"...)
-		dst = resp.AppendBulk(dst, op.Key)
-		dst = append(dst, "$1\r\n0\r\n"...)
-		return appendInt(dst, ReadBytes-1)
-	case k == ReadTTL: // PTTL key
-		dst = append(dst, "*2\r\n$4\r\nPTTL\r\n"...)
-		return resp.AppendBulk(dst, op.Key)
 	case k == Look: // EXISTS key
 		dst = append(dst, "*2\r\n$6\r\nEXISTS\r\n"...)
 		return resp.AppendBulk(dst, op.Key)

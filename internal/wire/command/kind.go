@@ -10,23 +10,19 @@ const (
 	Extend
 	// Release deletes the key if it holds the token.
 	Release
-	// ReadValue reads the beginning of the value at the key, and ReadTTL its remaining time to
-	// live. They are granted if there is such a key.
-	ReadValue
-	ReadTTL
 	// Look asks what an Acquire would find, and sets nothing. It is granted if there is no key.
 	Look
 
 	Kinds = Look + 1 // for arrays by Kind
 )
 
-// String returns "acquire", "extend", "release", "read value", "read ttl" or "look", "none"
-// for the zero Kind, and "unknown" for others.
+// String returns "acquire", "extend", "release" or "look", "none" for the zero Kind, and "unknown"
+// for others.
 func (k Kind) String() string {
 	if k >= Kinds {
 		return "unknown"
 	}
-	return [...]string{"none", "acquire", "extend", "release", "read value", "read ttl", "look"}[k]
+	return [...]string{"none", "acquire", "extend", "release", "look"}[k]
 }
 
 // IsValid reports whether k is one of the constants.
@@ -35,26 +31,19 @@ func (k Kind) IsValid() bool { return k > 0 && k < Kinds }
 // HasTTL reports whether commands of the kind have a TTL.
 func (k Kind) HasTTL() bool { return k == Acquire || k == Extend }
 
-// Reads reports whether a kind reads and changes nothing.
-func (k Kind) Reads() bool { return k > Release }
-
-// HasValue reports whether the replies of a kind have a [Value], complete with the answer of each
-// node.
-func (k Kind) HasValue() bool { return k == ReadValue || k == ReadTTL }
-
 // NeedsVote reports whether the answers of nodes without a vote count for nothing.
-func (k Kind) NeedsVote() bool { return k.HasTTL() || k == Look }
+func (k Kind) NeedsVote() bool { return k != Release }
 
 // byRank is the order of commands with no order of their own. Releases come first, since they free
 // keys for the acquires after them.
-var byRank = [...]Kind{Release, Extend, Acquire, Look, ReadTTL, ReadValue}
+var byRank = [...]Kind{Release, Extend, Acquire, Look}
 
 // Classes is the number of ranks.
 const Classes = len(byRank)
 
 // Rank is the place of a kind in that order.
 func (k Kind) Rank() int {
-	return [Kinds]int{Release: 0, Extend: 1, Acquire: 2, Look: 3, ReadTTL: 4, ReadValue: 5}[k]
+	return [Kinds]int{Release: 0, Extend: 1, Acquire: 2, Look: 3}[k]
 }
 
 // OfRank is the kind of a rank.

@@ -107,6 +107,21 @@ func AppendClaim(dst []byte, key, id string, holdsOff time.Duration) (_ []byte, 
 	return appendName(dst, key, gapSuffix, ""), 2
 }
 
+// AppendRead asks for the time to live of a key, and then for the beginning of its value: the lock
+// of this value had that time to live, or has been extended since. Other clients may share the
+// namespace with values of any size.
+func AppendRead(dst []byte, key string) (_ []byte, replies int) {
+	dst = resp.AppendBulkString(append(dst, "*2\r\n$4\r\nPTTL\r\n"...), key)
+	dst = resp.AppendBulkString(append(dst, "*4\r\n$8\r\nGETRANGE\r\n"...), key)
+	return appendInt(append(dst, "$1\r\n0\r\n"...), readBytes-1), 2
+}
+
+// readBytes is how long a value is read.
+const readBytes = 512
+
+// NoTTL is the answer of PTTL for a key without a time to live.
+const NoTTL = -1
+
 // AppendExists asks how many of some keys exist.
 func AppendExists(dst []byte, keys []string) (_ []byte, replies int) {
 	dst = append(resp.AppendArray(dst, 1+len(keys)), "$6\r\nEXISTS\r\n"...)

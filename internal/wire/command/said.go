@@ -9,13 +9,16 @@ import (
 // Said is a reply to a command without a vote: numbers, or a refusal in their place.
 type Said struct {
 	Ints  [4]int64 // an integer, or the elements of an array of up to 4
+	Text  string   // a bulk
+	Kind  resp.Kind
 	OK    bool
 	Fence fencing.Answer // of a script of package fencing; else Code is 0
 	refusal.Refusal
 }
 
-// ReadSaid reads a reply. A null, and a reply of another kind, is the zero Said.
+// ReadSaid reads a reply. Of a null, and a reply of another kind, it notes the kind alone.
 func ReadSaid(v *resp.Value) (s Said) {
+	s.Kind = v.Kind
 	switch {
 	case v.IsError():
 		s.Refusal = refusal.Read(v)
@@ -29,6 +32,8 @@ func ReadSaid(v *resp.Value) (s Said) {
 		for i := 0; i < len(s.Ints) && it.Next(); i++ {
 			s.Ints[i] = it.Value().Int
 		}
+	case v.Kind == resp.Bulk:
+		s.Text = string(v.Bytes)
 	default:
 		s.OK = v.IsOK()
 	}
