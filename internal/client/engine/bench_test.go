@@ -81,7 +81,7 @@ func BenchmarkBatch(b *testing.B) {
 	var all [64]countedOp
 	for i := range all {
 		o := &all[i]
-		o.Kind, o.Key, o.TTL, o.Done, o.Prompt = Acquire, fmt.Append(nil, "lock:", i), time.Second, o, true
+		o.Kind, o.Key, o.TTL, o.Done, o.Ends = Acquire, fmt.Append(nil, "lock:", i), time.Second, o, Prompt
 	}
 	for b.Loop() {
 		var ops Ops

@@ -11,9 +11,8 @@ type Call struct {
 	Op
 	Proposal fencing.Proposal // of a caller of fenced acquires
 
-	ended <-chan struct{} // closed when the caller's context ends; nil: it does not
-	done  chan struct{}   // holds one
-	along int64           // how many calls were sent along with it
+	done  chan struct{} // holds one
+	along int64         // how many calls were sent along with it
 }
 
 // Complete implements Completion. The driver calls it, for it is no user code.

@@ -5,9 +5,8 @@ import "sync"
 // cleanup is the release after a failed, late or cancelled acquire. No caller waits for it.
 type cleanup struct {
 	Op
-	pool     *sync.Pool
-	key      []byte
-	released bool // by the holder of a lock: it counts as a release
+	pool *sync.Pool
+	key  []byte
 }
 
 // Complete implements Completion.
@@ -27,7 +26,7 @@ func (l *cleanups) of(op *Op) *cleanup {
 		c = &cleanup{pool: &l.pool}
 		c.Done = c
 	}
-	c.released = false
+	c.Ends = cleansUp
 	c.key = append(c.key[:0], op.Key...)
 	c.Kind, c.Key, c.Token, c.Tail, c.TTL, c.Timeout, c.Absent = Release, c.key, op.Token, op.Tail, 0, op.Timeout, op.Absent
 	c.Part = op.Part

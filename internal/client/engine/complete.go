@@ -30,28 +30,23 @@ func (l *rounds) complete() (calls int, ops list, now clock.Instant) {
 		if op.Kind == Release { // won or not: nodes that may have had the key have it no more
 			l.observer.KeyChanged(l.nodes.quorum.Nodes()&^op.Absent, op.Key, true)
 		}
-		if c, own := op.Done.(*cleanup); own {
-			if c.released {
-				l.counters.count(op, endingOf(op.Err))
-			} else {
-				l.counters.cleanups++
-			}
-			op.advance(idle)
-			c.Complete(op)
-			continue
-		}
-		l.counters.count(op, endingOf(op.Err))
-		l.queue.depth.Add(-1)
-		if c, blocking := op.Done.(*Call); blocking {
-			calls++
-			op.advance(idle)
-			c.Complete(op)
-		} else if op.Prompt {
-			op.advance(idle)
-			op.Done.Complete(op)
+		if op.Ends == cleansUp {
+			l.counters.cleanups++
 		} else {
-			ops.push(op)
+			l.counters.count(op, endingOf(op.Err))
 		}
+		if op.Ends.isAwaited() {
+			l.queue.depth.Add(-1)
+		}
+		switch op.Ends {
+		case CallsBack:
+			ops.push(op)
+			continue
+		case wakes:
+			calls++
+		}
+		op.advance(idle)
+		op.Done.Complete(op)
 	}
 	clear(l.decided)
 	l.decided = l.decided[:0]

@@ -13,7 +13,7 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 	if c == nil {
 		c = &Call{done: make(chan struct{}, 1)}
 	}
-	c.Done, c.Prompt, c.Absent, c.Tail, c.Part, c.Before, c.Repairer = c, false, 0, "", false, 0, nil
+	c.Done, c.Ends, c.Absent, c.Tail, c.Part, c.Before, c.Repairer = c, wakes, 0, "", false, 0, nil
 	c.Block, c.Proposal = fencing.Block{}, fencing.Proposal{}
 	c.Kind, c.TTL = kind, ttl
 	c.SetKey(key)
@@ -42,7 +42,7 @@ func (e *Engine) Do(c *Call) error { return e.DoWith(c, nil) }
 
 func urgencyOf(op *Op) urgency {
 	switch {
-	case op.Prompt:
+	case op.Ends == Prompt:
 		return renewals
 	case op.Kind == Release:
 		return unbounded

@@ -27,10 +27,25 @@ type Kind = command.Kind
 
 // Completion is notified when an operation is complete.
 type Completion interface {
-	// Complete is called once, by the goroutine of callbacks and without a lock, unless
-	// Op.Prompt is set. The operation belongs to its caller again.
+	// Complete is called once, as Op.Ends says. The operation belongs to its caller again.
 	Complete(op *Op)
 }
+
+// Ends is how an operation ends: who calls its Done, and what it counts as.
+type Ends uint8
+
+const (
+	CallsBack Ends = iota // the goroutine of callbacks, without a lock
+	Prompt                // the driver, under its lock: it must not block or use the engine
+	wakes                 // the driver: a caller waits
+
+	// Of releases without a caller, which the driver takes back:
+	frees    // by the holder of a lock: it counts as one
+	cleansUp // after an acquire that was lost, late or cancelled
+)
+
+// isAwaited reports whether a user or caller waits for the end.
+func (e Ends) isAwaited() bool { return e < frees }
 
 // SetKey makes key the operation's. It is read where it is.
 func (op *Op) SetKey(key string) { op.Key = unsafe.Slice(unsafe.StringData(key), len(key)) }
@@ -57,7 +72,7 @@ type Refusal struct {
 // can be used again then.
 type Op struct {
 	Kind    Kind
-	Prompt  bool   // the driver itself calls Done, under its lock: it must not block or use the engine
+	Ends    Ends
 	Part    bool   // it is one key of a lock of several: its caller counts the whole, by Note
 	Key     []byte // not written to by the engine, and not read after Complete
 	Token   token.Token
@@ -94,8 +109,9 @@ type Op struct {
 	Failures []Failure     // one for each failed vote; reused by the next Submit
 	Refusals []Refusal     // of a fenced acquire; likewise
 
-	start clock.Instant // before anything was queued
-	state atomic.Uint64 // generation and phase
+	ended <-chan struct{} // of a call: closed when its caller's context ends; nil: it does not
+	start clock.Instant   // before anything was queued
+	state atomic.Uint64   // generation and phase
 	next  *Op
 	prev  *Op
 }

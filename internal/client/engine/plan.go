@@ -42,8 +42,7 @@ func (p *planner) plan(b *batch, first *Op, n int, forms []fleet.Form, mayDefer 
 		next := op.next
 		class := uint8(op.Kind.Rank())
 		if mayDefer && class == releases {
-			_, unawaited := op.Done.(*cleanup)
-			mayDefer = !unawaited // no caller comes back with an acquire when it is answered
+			mayDefer = op.Ends.isAwaited() // else no caller comes back with an acquire when it is answered
 		}
 		if n > 1 {
 			hash := maphash.Bytes(p.seed, op.Key)

@@ -134,7 +134,7 @@ func TestRenewalsGoFirst(t *testing.T) {
 	}
 	renewal := p.op(Extend, "kept")
 	require.NoError(t, p.engine.check(&renewal.Op))
-	renewal.Prompt = true
+	renewal.Ends = Prompt
 	var ops Ops
 	ops.Add(&renewal.Op)
 	require.NoError(t, p.engine.Enqueue(ops))

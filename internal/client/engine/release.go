@@ -5,7 +5,7 @@ import "context"
 // Leave sends the releases of one lock after the end of its caller's context. They are queued together: all of them
 // or, with ErrClosed, none. HasRoom comes before.
 func (e *Engine) Leave(releases Ops) error {
-	if err := e.queueReleases(releases, false, nil); err != nil {
+	if err := e.queueReleases(releases, cleansUp, nil); err != nil {
 		return err
 	}
 	for op := releases.first; op != nil; op = op.next {
@@ -19,18 +19,17 @@ func (e *Engine) Leave(releases Ops) error {
 // acquire of another caller: all of them or, with ErrClosed, none. Drive or DriveSoon sends them. The locks held
 // bound their number, so Config.MaxWaiting does not apply.
 func (e *Engine) Discard(releases Ops, along *Call) error {
-	return e.queueReleases(releases, true, along)
+	return e.queueReleases(releases, frees, along)
 }
 
-// queueReleases queues a cleanup in place of each release, or none of them. Discarded releases count as releases once
-// they have ended.
-func (e *Engine) queueReleases(releases Ops, discard bool, along *Call) error {
+// queueReleases queues a cleanup in place of each release, or none of them.
+func (e *Engine) queueReleases(releases Ops, how Ends, along *Call) error {
 	now := e.nodes.clock.Now()
 	var l list
 	for op := releases.first; op != nil; op = op.next {
 		op.begin(now)
 		own := e.rounds.cleanups.of(op)
-		own.released = discard
+		own.Ends = how
 		l.push(&own.Op)
 	}
 	return e.enqueueAll(l, along, now, unawaited)

@@ -111,12 +111,12 @@ func (l *rounds) checkContexts(b *batch) {
 		if r.op == nil || r.ended == nil || !IsClosed(r.ended) || !r.op.claim(r.life, idle) {
 			continue
 		}
-		c := r.op.Done.(*Call)
-		if c.Kind == Acquire {
-			c.Absent = r.absent
-			l.cleanups.cleanUp(&c.Op)
+		op := r.op
+		if op.Kind == Acquire {
+			op.Absent = r.absent
+			l.cleanups.cleanUp(op)
 		}
-		l.finish(c)
+		l.finish(op)
 	}
 }
 
@@ -129,8 +129,7 @@ const scanWaiting = 2048
 func (l *rounds) checkWaiting(n int, nonvoters quorum.Set) {
 	var ended, vain list
 	l.queue.scan(n, func(op *Op) {
-		c, ok := op.Done.(*Call)
-		switch hasEnded := ok && IsClosed(c.ended); {
+		switch hasEnded := IsClosed(op.ended); {
 		case op.Kind == Acquire && l.nodes.lacking.Load() && !hasEnded:
 			l.queue.unlink(op, sending)
 			vain.push(op)
@@ -145,7 +144,7 @@ func (l *rounds) checkWaiting(n int, nonvoters quorum.Set) {
 		ended.push(op)
 	})
 	for op := ended.pop(); op != nil; op = ended.pop() {
-		l.finish(op.Done.(*Call))
+		l.finish(op)
 	}
 	for op := vain.pop(); op != nil; op = vain.pop() {
 		l.fail(op, nonvoters)
@@ -153,9 +152,9 @@ func (l *rounds) checkWaiting(n int, nonvoters quorum.Set) {
 }
 
 // finish ends a call because its context has ended.
-func (l *rounds) finish(c *Call) {
-	c.Err = context.Canceled
+func (l *rounds) finish(op *Op) {
+	op.Err = context.Canceled
 	l.queue.depth.Add(-1)
-	l.counters.count(&c.Op, cancelled)
-	c.done <- struct{}{}
+	l.counters.count(op, cancelled)
+	op.Done.Complete(op)
 }

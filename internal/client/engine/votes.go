@@ -64,7 +64,7 @@ type round struct {
 	life       uint64
 	timeout    time.Duration
 	waited     time.Duration   // in the queue, up to mostPatience timeouts
-	ended      <-chan struct{} // of the context, where op is a Call
+	ended      <-chan struct{} // of the context of a call
 	tally      quorum.Tally
 	absent     quorum.Set // nodes where no key has the token
 	repairer   Repairer
@@ -90,16 +90,13 @@ type refusal struct {
 
 // add appends op's round.
 func (v *votes) add(op *Op) {
-	r := round{op: op, life: op.state.Load()&^phaseMask | inFlight, timeout: op.Timeout, absent: op.Absent, kind: op.Kind}
+	r := round{op: op, life: op.state.Load()&^phaseMask | inFlight, timeout: op.Timeout, ended: op.ended, absent: op.Absent, kind: op.Kind}
 	switch op.Kind {
 	case Acquire:
 		r.absent = 0 // of an earlier attempt
 	case Extend:
 		r.absent = 0
 		r.repairer, r.repairLife = op.Repairer, op.Life
-	}
-	if c, ok := op.Done.(*Call); ok {
-		r.ended = c.ended
 	}
 	r.tally.Reset(v.nodes.quorum)
 	v.rounds = append(v.rounds, r)

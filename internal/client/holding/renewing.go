@@ -41,7 +41,7 @@ func (r *renewing) prepare(home Site, s *State, tail string, now clock.Instant) 
 	r.asked = len(r.Parts())
 	r.left.Store(int32(r.asked))
 	for _, p := range r.Parts() {
-		p.Done, p.Prompt, p.Token = r, true, s.Token
+		p.Done, p.Ends, p.Token = r, engine.Prompt, s.Token
 		p.Timeout = min(p.Timeout, max(s.Until.Sub(now)/2, leastTimeout))
 	}
 	return nil
