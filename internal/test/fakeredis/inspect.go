@@ -163,6 +163,21 @@ func (s *Server) OnCommand(f func(conn int64, args []string)) {
 	s.hook = f
 }
 
+// OnWrite makes the server call f with each key and value at the moment it stores them. The server
+// is locked: f must not use it. Nil ends the calls.
+func (s *Server) OnWrite(f func(key, value string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes = f
+}
+
+// wrote implements watcher. The caller holds s.mu.
+func (s *Server) wrote(key, value []byte) {
+	if s.writes != nil {
+		s.writes(string(key), string(value))
+	}
+}
+
 // SetClock sets the server's clock ahead of Options.Now, or back. As on a real server, TIME shows
 // the other time at once, and existing keys live shorter, or longer, by the step.
 func (s *Server) SetClock(ahead time.Duration) {

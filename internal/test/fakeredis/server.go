@@ -36,6 +36,7 @@ type Server struct {
 	replica  bool
 	ahead    time.Duration // of Options.Now
 	hook     func(conn int64, args []string)
+	writes   func(key, value string)
 	faults   faults
 	tracking tracking
 }

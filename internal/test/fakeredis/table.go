@@ -31,10 +31,11 @@ type table struct {
 	watcher watcher
 }
 
-// watcher hears of each key set or removed, expired ones too, but not of clear. A watched key is
+// watcher hears of each key set or removed, expired ones too, but not of clear, and of each value. A watched key is
 // not removed before a command touches it.
 type watcher interface {
 	touched(key []byte)
+	wrote(key, value []byte)
 	watches(key []byte) bool
 }
 
@@ -100,6 +101,7 @@ func (t *table) put(e *entry, key, value []byte, kind string, expires, now int64
 	e.data = append(e.data[:e.keyLen], value...)
 	e.kind, e.expires, e.fence = kind, expires, nil
 	t.watcher.touched(key)
+	t.watcher.wrote(key, value)
 }
 
 // del removes a key and reports whether it was there.

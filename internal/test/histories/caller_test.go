@@ -17,10 +17,13 @@ type caller struct {
 	random
 	plan    *clientPlan
 	client  *redlock.Client
+	process *process
 	machine *virtual.Machine
 	who     string
 	ctx     context.Context // of the session
 	began   time.Time       // the session
+	dice    *dice           // nil: its contexts do not block
+	brief   bool            // its TTLs are short
 }
 
 // sessions is a client that comes and goes.
@@ -40,33 +43,58 @@ func (h *history) sessions(i int) {
 func (h *history) session(ctx context.Context, i, n int, rng random) {
 	p := &h.clients[i]
 	cfg := p.settings
+	of := h.owners.process(fmt.Sprintf("%d.%d", i, n), &cfg)
 	if p.blocks {
-		cfg.Hooks.Attempt = h.blocking(h.rng(3, i, n))
+		cfg.Hooks.Attempt = h.blocking(of, h.rng(3, i, n))
 	}
-	c, m, err := h.connect(i, cfg, !p.noPushes)
-	if err != nil {
+	var d *dice
+	if p.stalls {
+		d = h.stall(of, &cfg, h.rng(9, i, n))
+	}
+	m, err := h.connect(of, i, cfg, !p.noPushes)
+	switch {
+	case err != nil && time.Since(h.troubled()) < time.Second: // nodes refuse its probes
+		h.log("New: %v", err)
+		return
+	case err != nil:
 		h.fail("New: %v", err)
 		return
 	}
+	c := of.client
 	if !p.vain {
 		h.others[i].Store(c)
 	}
 	h.log("client %d.%d begins", i, n)
 	var callers sync.WaitGroup
-	for j := range p.callers {
+	for j := range p.callers + h.stir.passers {
 		callers.Go(func() {
-			u := &caller{history: h, random: h.rng(4, i, n, j), plan: p, client: c, machine: m, who: fmt.Sprintf("%d.%d.%d", i, n, j), ctx: ctx, began: time.Now()}
+			u := &caller{
+				history: h, random: h.rng(4, i, n, j), plan: p, client: c, process: of, machine: m, dice: d,
+				who: fmt.Sprintf("%d.%d.%d", i, n, j), ctx: ctx, began: time.Now(), brief: h.stir.brief && j%2 == 1,
+			}
 			for u.sleep(u.gap()) {
-				u.use()
+				if j < p.callers {
+					u.use()
+				} else {
+					u.pass()
+				}
 			}
 		})
 	}
-	if rng.IntN(3) == 0 { // closed under its callers
+	switch rng.IntN(3) { // closed under its callers, or after them
+	case 0:
 		<-ctx.Done()
-		_ = c.Close()
+		of.end(false, c.Close)
+	case 1:
+		<-ctx.Done()
+		of.end(true, func() error {
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+			defer cancel()
+			return c.Shutdown(ctx)
+		})
 	}
 	callers.Wait()
-	_ = c.Close()
+	of.end(false, c.Close)
 	if s := c.Stats(); s.Waiting+s.InFlight+s.InLine+s.KeptAlive != 0 {
 		h.fail("client %d.%d is closed with %d operations that wait, %d in flight, %d callers in line, %d locks kept alive",
 			i, n, s.Waiting, s.InFlight, s.InLine, s.KeptAlive)
@@ -78,7 +106,7 @@ func (h *history) session(ctx context.Context, i, n int, rng random) {
 }
 
 // blocking is a hook that blocks now and then, some time or long.
-func (h *history) blocking(rng random) func(redlock.Attempt) {
+func (h *history) blocking(p *process, rng random) func(redlock.Attempt) {
 	var mu sync.Mutex // of rng
 	return func(a redlock.Attempt) {
 		mu.Lock()
@@ -93,21 +121,25 @@ func (h *history) blocking(rng random) func(redlock.Attempt) {
 		if d == 0 {
 			return
 		}
-		if a.Ctx != nil {
-			if w, ok := a.Ctx.Value(wantOf{}).(*want); ok && w.end() { // this caller does not want it now
-				defer w.begin()
-			}
-		}
-		h.pause(d)
+		h.aside(p, a.Ctx, d, mayHold(a))
 	}
 }
 
 // wants notes that the caller waits, until it is called back. A hopeless one keeps no lock free.
 func (u *caller) wants(ctx context.Context, keys ...string) (_ context.Context, done func()) {
+	return u.wantsTo(ctx, nil, keys...)
+}
+
+func (u *caller) wantsTo(ctx context.Context, do *process, keys ...string) (_ context.Context, done func()) {
 	if u.plan.vain {
-		return ctx, func() {}
+		return u.stall(ctx, do)
 	}
-	return u.watch.wants(ctx, keys...)
+	ctx, over := u.watch.wants(ctx, keys...)
+	ctx, calm := u.stall(ctx, do)
+	return ctx, func() {
+		calm()
+		over()
+	}
 }
 
 // gap is between two uses. It is never 0: an immediate failure takes no time, and an hour of these
@@ -150,6 +182,9 @@ func (u *caller) some() (keys []string) {
 
 // ttl is from 50 ms to maxTTL.
 func (u *caller) ttl() time.Duration {
+	if u.brief {
+		return 50*time.Millisecond + u.N(450*time.Millisecond)
+	}
 	if u.IntN(2) == 0 {
 		return maxTTL
 	}
@@ -189,6 +224,18 @@ var expected = []error{
 // answered is how long a call without a wait may take while all nodes answer.
 const answered = 500 * time.Millisecond
 
+// late is how late votes may be judged.
+const late = 250 * time.Millisecond
+
+// fact requires of the error of an acquire begun then that "taken" was a fact: some node had one of
+// the keys, or with every each of them, meanwhile or in the second before. A suspended machine
+// learns late what was.
+func (u *caller) fact(what string, began time.Time, err error, every bool, keys ...string) {
+	if errors.Is(err, redlock.ErrTaken) && u.machine.Slept() == 0 && !u.owners.taken(began, late, every, keys...) {
+		u.fail("%s: %s of %v took %v, and no node had them: %v", u.who, what, keys, time.Since(began), err)
+	}
+}
+
 // check looks at the error of a call begun then. One with a limited number of attempts may give up
 // before an attempt is complete. Where all nodes answer no call fails for want of them, and each is
 // answered soon.
@@ -199,7 +246,7 @@ func (u *caller) check(what string, began time.Time, err error) (won bool) {
 		case "acquire", "acquire all", "acquire any", "do", "do any": // they wait
 			took = 0
 		}
-		if took > answered && !u.plan.blocks {
+		if took > answered && !u.plan.blocks && !u.plan.stalls {
 			u.fail("%s: %s took %v while all nodes answer: %v", u.who, what, took, err)
 		}
 		if errors.Is(err, redlock.ErrNoQuorum) {

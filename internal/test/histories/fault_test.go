@@ -48,9 +48,14 @@ var faults = []fault{
 	{"leftover", 0, (troublemaker).leftover},
 	{"unfit", 2 * time.Second, func(t troublemaker) func() {
 		text := refusals[t.IntN(len(refusals))]
+		return t.standing(func(s *fakeredis.Server) { refuse(s, text) })
+	}},
+	{"releases refused", time.Second, func(t troublemaker) func() {
+		text, n := codes[t.IntN(len(codes))], 1+t.IntN(3)
 		return t.standing(func(s *fakeredis.Server) {
-			s.ErrorReply("SET", text, 1<<30)
-			s.ErrorReply("EVALSHA", text, 1<<30)
+			for _, name := range []string{"EVALSHA", "DELIFEQ", "DELEX"} {
+				s.ErrorReply(name, text, n)
+			}
 		})
 	}},
 	{"no queue", 2 * time.Second, (troublemaker).noQueue},
@@ -64,6 +69,26 @@ var refusals = []string{
 	"LOADING Redis is loading the dataset in memory",
 }
 
+// refuse has a node write nothing.
+func refuse(s *fakeredis.Server, text string) {
+	s.ErrorReply("SET", text, 1<<30)
+	s.ErrorReply("EVALSHA", text, 1<<30)
+}
+
+// codes are errors that a node may answer once. WRONGTYPE is none of them: it shows that the key holds no lock.
+var codes = append([]string{
+	"NOPERM this user has no permissions to run the command",
+	"ERR internal error",
+	"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+	"NOSCRIPT No matching script. Please use EVAL.",
+	"READONLY You can't write against a read only replica.",
+	"TRYAGAIN Multiple keys request during rehashing of slot",
+	"CLUSTERDOWN The cluster is down",
+	"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+	"NOREPLICAS Not enough good replicas to write.",
+	"UNHEARDOF something",
+}, refusals...)
+
 // trouble makes faults until the calm begins.
 func (h *history) trouble(i int) {
 	t := troublemaker{h, h.rng(5, i)}
@@ -74,11 +99,31 @@ func (h *history) trouble(i int) {
 			d = t.N(f.most)
 		}
 		h.log("fault: %s for %v", f.name, d)
+		h.faults(1)
 		if undo := f.begin(t); undo != nil {
 			h.pause(d)
 			undo()
 		}
+		h.faults(-1)
 	}
+}
+
+// faults counts the faults in force.
+func (h *history) faults(d int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.standing += d
+	h.fault = time.Now()
+}
+
+// troubled is when a fault was in force last; zero: there was none.
+func (h *history) troubled() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.standing > 0 {
+		return time.Now()
+	}
+	return h.fault
 }
 
 func (t troublemaker) node() int                 { return t.IntN(len(t.Servers)) }

@@ -3,6 +3,7 @@ package histories
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/client/texts"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 	"github.com/redlock-go/redlock/internal/wire/command"
@@ -96,7 +98,10 @@ func (h *history) foreignLock(who, key string, peers []*peer, rng random) {
 		value := fmt.Sprintf("%s-%020d-%d", who, n, try)
 		if until, won := acquire(peers, key, value); won {
 			done()
-			b := h.ledger.granted(&holding{who: who, keys: []string{key}, remaining: func() time.Duration { return max(0, time.Until(until)) }})
+			b := h.ledger.granted(&holding{
+				who: who, keys: []string{key}, digest: texts.Digest([]byte(value)),
+				remaining: func() time.Duration { return max(0, time.Until(until)) },
+			})
 			h.pause(rng.N(50 * time.Millisecond))
 			h.ledger.gone(b)
 			release(peers, key, value)
@@ -137,12 +142,14 @@ func (h *history) poller(id int) {
 	h.mu.Lock()
 	m := h.Machine()
 	h.mu.Unlock()
+	p := h.owners.process(who, &cfg)
 	c, err := m.Client(cfg)
 	if err != nil {
 		h.fail("%s: %v", who, err)
 		return
 	}
-	defer c.Close()
+	p.runs(c)
+	defer p.end(false, c.Close)
 	key := h.keys[0]
 	done := h.watch.tries(who, key)
 	for h.pause(5 * time.Millisecond) {
@@ -151,9 +158,12 @@ func (h *history) poller(id int) {
 			continue
 		}
 		done()
-		b := h.ledger.lock(who, m, l)
+		b := h.ledger.lock(who, m, p, l)
 		h.pause(2 * time.Millisecond)
-		_ = l.Release(context.Background())
+		h.owners.leaves(b)
+		if err := l.Release(context.Background()); errors.Is(err, redlock.ErrClosed) {
+			h.owners.stays(b)
+		}
 		h.ledger.gone(b)
 		h.pause(50 * time.Millisecond)
 		done = h.watch.tries(who, key)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,7 +25,7 @@ type history struct {
 	ledger ledger
 	watch  watch
 
-	orphans orphans
+	owners owners
 
 	ctx  context.Context // ends with the work
 	stop context.CancelFunc
@@ -35,6 +36,8 @@ type history struct {
 	clientsOn map[*virtual.Machine][]layout // the layouts of the clients on them
 	others    []atomic.Pointer[redlock.Client]
 	forgot    []time.Time    // when a node lost its keys last
+	standing  int            // faults in force
+	fault     time.Time      // the last one's end
 	leftovers map[string]int // a key's node with one
 	failure   string         // the first
 	events    []string
@@ -52,7 +55,6 @@ func run(t *testing.T, p *plan, b bounds) (h *history) {
 		h.World = virtual.New(t, p.seed, len(p.nodes), p.nodes...)
 		h.ledger.init(h)
 		h.watch.init(h)
-		h.orphans = orphans{h, map[place]*sight{}}
 		h.Servers.Deny(p.deny...)
 		time.Sleep(maxTTL + time.Second) // until nodes have been up for long enough to vote
 		h.initialize()
@@ -74,6 +76,12 @@ func (h *history) initialize() {
 		_ = c.Close()
 	}
 	h.began = time.Now()
+	if os.Getenv("REDLOCK_COMMANDS") != "" { // the log has those of the clients, too
+		for node, s := range h.Servers {
+			s.OnCommand(func(conn int64, words []string) { h.log("node %d, connection %d: %q", node, conn, words) })
+		}
+	}
+	h.owners.init(h.Servers, h.keys, h.troubled, h.fail)
 }
 
 // live starts all goroutines, and returns when it is over.
@@ -99,7 +107,13 @@ func (h *history) live() {
 	for i := range h.polls {
 		h.all.Go(func() { h.poller(i) })
 	}
+	for i := range h.stir.operators {
+		h.all.Go(func() { h.operator(i) })
+	}
 	var faults sync.WaitGroup
+	if h.stir.outages {
+		faults.Go(h.outages)
+	}
 	for i := range h.troubles {
 		faults.Go(func() { h.trouble(i) })
 	}
@@ -187,11 +201,11 @@ func (h *history) report() string {
 		test = "TestChanges"
 	}
 	return fmt.Sprintf("seed %d: %s\n%v\n%s\nagain: REDLOCK_SEED=%d go test -run %s$ ./internal/test/histories\n",
-		h.seed, h.failure, h.plan, strings.Join(h.events[max(0, len(h.events)-120):], "\n"), h.seed, test)
+		h.seed, h.failure, h.plan, strings.Join(h.events[max(0, len(h.events)-keptEvents):], "\n"), h.seed, test)
 }
 
 // connect makes a client on a new machine.
-func (h *history) connect(i int, cfg redlock.Config, tracks bool) (*redlock.Client, *virtual.Machine, error) {
+func (h *history) connect(p *process, i int, cfg redlock.Config, tracks bool) (*virtual.Machine, error) {
 	layouts := h.configure(i, &cfg)
 	h.mu.Lock()
 	m := h.Machine()
@@ -201,7 +215,8 @@ func (h *history) connect(i int, cfg redlock.Config, tracks bool) (*redlock.Clie
 		m.Wrap = func(c net.Conn) net.Conn { return noPushes{c} }
 	}
 	c, err := m.Client(cfg)
-	return c, m, err
+	p.runs(c)
+	return m, err
 }
 
 // noPushes wraps a connection such that its client may not track keys.

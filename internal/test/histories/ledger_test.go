@@ -32,6 +32,8 @@ type holding struct {
 	remaining func() time.Duration // validity
 	lock      *redlock.Lock        // nil: a foreign one, or one of Do or an Op
 	machine   *virtual.Machine     // nil: a foreign one
+	process   *process             // nil: a foreign one
+	digest    string               // of its value
 	since     time.Time
 	slept     time.Duration // by then
 
@@ -63,8 +65,9 @@ func (l *ledger) granted(b *holding) *holding {
 			l.turnOf[key] = client
 		}
 		l.history.watch.granted(key)
+		l.history.owners.granted(key, b, left)
 		for _, other := range l.held[key] {
-			if r := other.remaining(); r > 0 && left > 0 && !other.shared && !l.excused(b, other) {
+			if r := other.remaining(); r > 0 && left > 0 && !other.shared && !l.excused(key, b, other) {
 				l.history.fail("%s has %s for %v, and %s for %v", b.who, key, left, other.who, r)
 			}
 		}
@@ -95,9 +98,12 @@ func (l *ledger) turnsOf(key string) int {
 	return l.turns[key]
 }
 
-// excused reports whether two holdings may overlap: a foreign client trusts nodes right after a
-// loss of their keys.
-func (l *ledger) excused(a, b *holding) bool {
+// excused reports whether two holdings of a key may overlap: the holder of a key freed by an
+// operator has no claim, and a foreign client trusts nodes right after a loss of their keys.
+func (l *ledger) excused(key string, a, b *holding) bool {
+	if o := &l.history.owners; o.isFreed(key, a) || o.isFreed(key, b) {
+		return true
+	}
 	if a.machine != nil && b.machine != nil {
 		return false
 	}
@@ -110,8 +116,9 @@ func (l *ledger) excused(a, b *holding) bool {
 }
 
 // lock is granted for a lock of the client under test.
-func (l *ledger) lock(who string, m *virtual.Machine, lock redlock.Lock) *holding {
-	b := l.granted(&holding{who: who, keys: lock.Keys(), remaining: lock.Remaining, lock: &lock, machine: m})
+func (l *ledger) lock(who string, m *virtual.Machine, p *process, lock redlock.Lock) *holding {
+	_, digest, _ := strings.Cut(fmt.Sprint(lock), "digest ")
+	b := l.granted(&holding{who: who, keys: lock.Keys(), remaining: lock.Remaining, lock: &lock, machine: m, process: p, digest: digest})
 	if token := lock.Fence(); token != 0 {
 		l.fenced(b, token)
 	}
@@ -126,6 +133,9 @@ func (l *ledger) fenced(b *holding, token uint64) {
 		return // it may have come after a later one
 	}
 	for _, key := range b.keys {
+		if l.history.owners.isFreed(key, b) {
+			continue // it may be passed on after a later one
+		}
 		if token <= l.fences[key] {
 			l.history.fail("%s has %s with the token %d, behind %d", b.who, key, token, l.fences[key])
 		}
@@ -173,7 +183,10 @@ func (l *ledger) audit() {
 		for _, b := range held {
 			left := b.remaining()
 			l.auditContext(b, left)
-			if left > 0 && b.lock != nil && !b.shared {
+			if left > 0 {
+				l.history.owners.believes(key, time.Now())
+			}
+			if left > 0 && b.lock != nil && !b.shared && !l.history.owners.isFreed(key, b) {
 				l.auditNodes(key, b)
 			}
 			if left > 0 || b.lock == nil || b.lock.Key() != "" && time.Since(b.since) < 2*time.Minute {

@@ -26,6 +26,7 @@ type plan struct {
 	foreign int      // pollers of a foreign kind
 	polls   int      // pollers by TryAcquire
 	changes *changes // of nodes; nil: all clients have all nodes
+	stir    stir
 
 	troubles int           // goroutines that do faults
 	faulty   time.Duration // for how long they do
@@ -40,12 +41,37 @@ type clientPlan struct {
 	noPushes bool // it may not track keys
 	busy     bool // its callers want the first key again and again
 	blocks   bool // its hooks block now and then
+	stalls   bool // all user code does, for seconds
 	vain     bool // it cannot win: all nodes are in quarantine for it
+}
+
+// stir is events beside the uses of locks.
+type stir struct {
+	operators int  // who free keys by hand
+	outages   bool // of all nodes at once
+	passers   int  // callers of each client who want the first key for a moment, again and again
+	brief     bool // half of the callers want locks for less than half a second
+}
+
+func newStir(seed uint64) (s stir) {
+	rng := newRandom(seed, 0x571)
+	if rng.IntN(3) == 0 {
+		s.operators = 1 + rng.IntN(2)
+	}
+	s.outages, s.brief = rng.IntN(3) == 0, rng.IntN(2) == 0
+	if rng.IntN(4) == 0 {
+		s.passers = 1 + rng.IntN(8)
+	}
+	if s.operators > 0 { // else hardly any caller waits when a freed lock is given back, for less than is left of it
+		s.passers, s.brief = 3+rng.IntN(6), true
+	}
+	return s
 }
 
 // bounds is the limits of waiting; 0: none.
 type bounds struct {
 	free    time.Duration // how long a lock may be free on a quorum and wanted
+	alone   time.Duration // the same where no set wants it
 	turn    time.Duration // how long a caller in no queue waits beside others
 	tickets bool          // a closed client leaves no place in a queue
 }
@@ -97,6 +123,11 @@ func newPlan(seed uint64) *plan {
 		c := &p.clients[0]
 		c.vain, c.settings.MaxTTL = true, time.Hour
 	}
+	p.stir = newStir(seed)
+	p.stir.outages = p.stir.outages && p.troubles > 0
+	for i := range p.clients {
+		p.clients[i].stalls = newRandom(seed, uint64(0x57a+i)).IntN(6) == 0
+	}
 	return p
 }
 
@@ -105,11 +136,11 @@ func newPlan(seed uint64) *plan {
 // others; and where it is held for long a turn is a matter of luck.
 func (p *plan) hasGaps() bool {
 	for _, c := range p.clients {
-		if !c.busy || c.noPushes || c.blocks || c.settings.Retry.Attempts > 0 {
+		if !c.busy || c.noPushes || c.blocks || c.stalls || c.settings.Retry.Attempts > 0 {
 			return false
 		}
 	}
-	return len(p.deny) == 0
+	return len(p.deny) == 0 && p.stir.passers == 0
 }
 
 // settings are the options of a client's waiting.
@@ -134,14 +165,18 @@ func settings(rng random) (c redlock.Config) {
 }
 
 func (p *plan) String() string {
-	return fmt.Sprintf("%d nodes, %d keys, deny %v, fenced %v, %d faults for %v, calm for %v, %d foreign, %d polls; changes %v; clients %v",
-		len(p.nodes), len(p.keys), p.deny, p.fenced, p.troubles, p.faulty, p.calm, p.foreign, p.polls, p.changes, p.clients)
+	return fmt.Sprintf("%d nodes, %d keys, deny %v, fenced %v, %d faults for %v, calm for %v, %d foreign, %d polls, %v; changes %v; clients %v",
+		len(p.nodes), len(p.keys), p.deny, p.fenced, p.troubles, p.faulty, p.calm, p.foreign, p.polls, p.stir, p.changes, p.clients)
 }
 
 func (c clientPlan) String() string {
 	s := c.settings
-	return fmt.Sprintf("{%d callers, %d sessions, busy %v, vain %v, no pushes %v, hooks block %v, no hand-over %v, scripted %v, %+v, waiting %d, holder %q}",
-		c.callers, c.sessions, c.busy, c.vain, c.noPushes, c.blocks, s.NoHandOver, knobs.Of(&s).Scripted, s.Retry, s.MaxWaiting, s.Name)
+	return fmt.Sprintf("{%d callers, %d sessions, busy %v, vain %v, no pushes %v, hooks block %v, all stalls %v, no hand-over %v, scripted %v, %+v, waiting %d, holder %q}",
+		c.callers, c.sessions, c.busy, c.vain, c.noPushes, c.blocks, c.stalls, s.NoHandOver, knobs.Of(&s).Scripted, s.Retry, s.MaxWaiting, s.Name)
+}
+
+func (s stir) String() string {
+	return fmt.Sprintf("%d operators, outages %v, %d who come and go, brief %v", s.operators, s.outages, s.passers, s.brief)
 }
 
 // random is the randomness of one goroutine.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	leases "github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/internal/client/texts"
 )
 
 // use uses a lock once, in one of all ways.
@@ -16,6 +18,10 @@ func (u *caller) use() {
 	}
 	if u.permits && u.IntN(8) > 0 {
 		u.choose()
+		return
+	}
+	if u.stir.operators > 0 && u.IntN(8) == 0 {
+		u.hang()
 		return
 	}
 	if u.plan.busy && u.IntN(20) > 0 {
@@ -29,22 +35,45 @@ func (u *caller) use() {
 func (u *caller) acquire(ttl time.Duration, try bool) (redlock.Lock, *holding) {
 	ctx, cancel := u.limited()
 	defer cancel()
-	key, what := u.key(), "acquire"
-	var l redlock.Lock
+	return u.acquireIn(ctx, u.key(), ttl, try)
+}
+
+func (u *caller) acquireIn(ctx context.Context, key string, ttl time.Duration, try bool) (l redlock.Lock, b *holding) {
 	var err error
-	began := time.Now()
+	began, what := time.Now(), "acquire"
 	if try {
 		what = "try"
+		ctx, done := u.stall(ctx, nil)
 		l, err = u.client.TryAcquire(ctx, key, ttl)
+		done()
 	} else {
-		wants, done := u.wants(ctx, key)
-		l, err = u.client.Acquire(wants, key, ttl)
+		ctx, done := u.wants(ctx, key)
+		l, err = u.client.Acquire(ctx, key, ttl)
 		done()
 	}
+	u.fact(what, began, err, true, key)
 	if !u.check(what, began, err) {
 		return l, nil
 	}
-	return l, u.ledger.lock(u.who, u.machine, l)
+	return l, u.ledger.lock(u.who, u.machine, u.process, l)
+}
+
+// hang holds the first key for long, as one whose lock an operator frees.
+func (u *caller) hang() {
+	if l, b := u.acquireIn(u.ctx, u.keys[0], maxTTL, false); b != nil {
+		u.sleep(u.N(maxTTL))
+		u.finish(l, b)
+	}
+}
+
+// pass wants the first key for a moment.
+func (u *caller) pass() {
+	ctx, cancel := context.WithTimeout(u.ctx, 30*time.Millisecond+u.N(970*time.Millisecond))
+	defer cancel()
+	if l, b := u.acquireIn(ctx, u.keys[0], u.ttl(), false); b != nil {
+		u.sleep(u.N(20 * time.Millisecond))
+		u.finish(l, b)
+	}
 }
 
 func (u *caller) try()  { u.once(true) }
@@ -69,7 +98,7 @@ func (u *caller) finish(l redlock.Lock, b *holding) {
 		defer cancel()
 		switch u.IntN(6) {
 		case 0:
-			l.ReleaseAsync()
+			u.discard(l, b)
 			return
 		case 1:
 			cancel()
@@ -77,7 +106,11 @@ func (u *caller) finish(l redlock.Lock, b *holding) {
 			time.AfterFunc(u.N(time.Millisecond), cancel)
 		}
 		began := time.Now()
+		u.owners.leaves(b)
 		err := l.Release(ctx)
+		if ends, _ := u.process.isEnding(); err != nil && ends || errors.Is(err, redlock.ErrBusy) || errors.Is(err, redlock.ErrClosed) {
+			u.owners.stays(b)
+		}
 		if err != nil {
 			u.log("%s releases %v: %v", u.who, b.keys, err)
 		}
@@ -88,7 +121,16 @@ func (u *caller) finish(l redlock.Lock, b *holding) {
 			u.sleep(u.N(20 * time.Millisecond))
 		}
 	}
+	u.discard(l, b)
+}
+
+// discard is ReleaseAsync. A client that closes may send nothing.
+func (u *caller) discard(l redlock.Lock, b *holding) {
+	u.owners.leaves(b)
 	l.ReleaseAsync()
+	if ends, _ := u.process.isEnding(); ends {
+		u.owners.stays(b)
+	}
 }
 
 // choose is AcquireAny in one of all ways, or AcquireAll of all keys.
@@ -100,25 +142,24 @@ func (u *caller) choose() {
 	var err error
 	switch u.IntN(8) {
 	case 0:
-		err = u.client.DoAny(ctx, ttl, u.keys, func(ctx context.Context) error {
-			u.work(ctx, ttl) // its key does not show
-			return nil
-		})
-		u.check("do any", began, err)
+		u.doing("do any", u.keys, ttl, func(f func(context.Context) error) error { return u.client.DoAny(ctx, ttl, u.keys, f) }, func() {})
 		return
 	case 1:
 		l, err = u.client.TryAcquireAny(ctx, ttl, u.keys...)
 	case 2:
+		collected := u.watch.collects(u.keys)
 		l, err = u.client.AcquireAll(ctx, ttl, u.keys...)
+		collected()
 	default:
 		wants, done := u.wants(ctx, u.keys...)
 		l, err = u.client.AcquireAny(wants, ttl, u.keys...)
 		done()
 	}
+	u.fact("acquire any", began, err, false, u.keys...)
 	if !u.check("acquire any", began, err) {
 		return
 	}
-	b := u.ledger.lock(u.who, u.machine, l)
+	b := u.ledger.lock(u.who, u.machine, u.process, l)
 	if u.IntN(4) == 0 {
 		kept, stop := l.KeepAlive(u.ctx)
 		u.ledger.keep(b, kept)
@@ -140,8 +181,14 @@ func (u *caller) all() {
 		acquire = u.client.TryAcquireAll
 	}
 	began := time.Now()
-	if l, err := acquire(ctx, ttl, keys...); u.check("acquire all", began, err) {
-		b := u.ledger.lock(u.who, u.machine, l)
+	collected := u.watch.collects(keys)
+	calling, calm := u.stall(ctx, nil)
+	l, err := acquire(calling, ttl, keys...)
+	calm()
+	collected()
+	u.fact("acquire all", began, err, false, keys...)
+	if u.check("acquire all", began, err) {
+		b := u.ledger.lock(u.who, u.machine, u.process, l)
 		u.hold(ttl)
 		u.finish(l, b)
 	}
@@ -152,22 +199,43 @@ func (u *caller) do() {
 	ctx, cancel := u.limited()
 	defer cancel()
 	key, ttl := u.key(), u.ttl()
-	ctx, done := u.wants(ctx, key)
+	ctx, done := u.wantsTo(ctx, u.process, key)
+	defer done()
+	u.doing("do", []string{key}, ttl, func(f func(context.Context) error) error { return u.client.Do(ctx, key, ttl, f) }, done)
+}
+
+// doing is a call of Do for a lock on one of some keys. It calls begun when it has the lock. When
+// its client closes its release is not sent, unless by Shutdown.
+func (u *caller) doing(what string, keys []string, ttl time.Duration, do func(func(context.Context) error) error, begun func()) {
 	began := time.Now()
-	err := u.client.Do(ctx, key, ttl, func(ctx context.Context) error {
-		done()
-		b := u.ledger.granted(&holding{who: u.who, keys: []string{key}, machine: u.machine, remaining: func() time.Duration {
-			if ctx.Err() != nil {
-				return 0
-			}
-			return 1
-		}})
-		defer u.ledger.gone(b)
+	var b *holding
+	err := do(func(ctx context.Context) error {
+		begun()
+		around := leases.Around(ctx, func(leases.Site) bool { return true })
+		if len(around) == 0 {
+			return nil // it is over
+		}
+		state := around[0]
+		b = u.ledger.granted(&holding{
+			who: u.who, keys: []string{state.Key}, machine: u.machine, process: u.process,
+			digest: texts.Digest([]byte(state.Token.String() + u.process.tail)),
+			remaining: func() time.Duration {
+				if ctx.Err() != nil {
+					return 0
+				}
+				return 1
+			},
+		})
 		u.work(ctx, 2*ttl)
+		u.ledger.gone(b)
+		u.owners.leaves(b)
 		return nil
 	})
-	done()
-	u.check("do", began, err)
+	if ends, graceful := u.process.isEnding(); b != nil && ends && !graceful {
+		u.owners.stays(b)
+	}
+	u.fact(what, began, err, false, keys...)
+	u.check(what, began, err)
 }
 
 // work is hold with a context of the lock.
@@ -256,35 +324,47 @@ func (u *caller) attach() {
 func (u *caller) op() {
 	key := u.key()
 	op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: u.ttl()}
-	if !u.submit(op) {
+	if won, _ := u.submit(op); !won {
 		return
 	}
 	until := time.Now().Add(op.Remaining())
-	b := u.ledger.granted(&holding{who: u.who, keys: []string{key}, machine: u.machine, remaining: func() time.Duration {
-		return max(0, time.Until(until))
-	}})
+	b := u.ledger.granted(&holding{
+		who: u.who, keys: []string{key}, machine: u.machine, process: u.process, digest: texts.Digest([]byte(string(op.Token[:]) + u.process.tail)),
+		remaining: func() time.Duration { return max(0, time.Until(until)) },
+	})
 	if token := op.Fence(); token != 0 {
 		u.ledger.fenced(b, token)
 	}
 	u.hold(op.TTL)
 	u.ledger.gone(b)
+	u.owners.leaves(b)
 	op.Kind = redlock.OpRelease
-	u.submit(op)
+	if _, sent := u.submit(op); !sent {
+		u.owners.stays(b)
+	}
 }
 
-// submit waits for an operation.
-func (u *caller) submit(op *redlock.Op) (won bool) {
+// submit waits for an operation. It may not be sent, or it is cancelled.
+func (u *caller) submit(op *redlock.Op) (won, sent bool) {
 	done := make(chan struct{})
 	op.Done = func(*redlock.Op) { close(done) }
+	if op.Kind == redlock.OpAcquire && (u.plan.blocks || u.plan.stalls) {
+		defer u.process.give()() // a hook may keep Done from being called
+	}
 	began := time.Now()
-	if !u.check("submit", began, u.client.Submit(op)) {
-		return false
+	err := u.client.Submit(op)
+	if op.Kind == redlock.OpRelease && errors.Is(err, redlock.ErrBusy) {
+		u.fail("%s: a release of %s is refused: %v", u.who, op.Key, err)
+	}
+	if !u.check("submit", began, err) {
+		return false, false
 	}
 	if op.Kind == redlock.OpAcquire && u.IntN(6) == 0 && u.client.Cancel(op) {
-		return false
+		return false, true
 	}
 	<-done
-	return u.check("op", began, op.Err())
+	u.fact("op", began, op.Err(), true, string(op.Key))
+	return u.check("op", began, op.Err()), !errors.Is(op.Err(), redlock.ErrClosed)
 }
 
 // forget never gives the lock back.

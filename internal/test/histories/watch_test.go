@@ -16,10 +16,12 @@ type watch struct {
 	calm      time.Time // all nodes have a vote from then on; zero: not yet
 	wanted    map[string]int
 	free      map[string]time.Time // since when a lock is free and wanted
+	sets      map[string]int       // callers of AcquireAll
+	ofSets    map[string]time.Time // when a set wanted it last
 	open      map[string]time.Time // since when it is free, wanted or not
 	choosers  map[*want]time.Time  // of any of all keys, since when they wait
 	outsiders map[*outsider]struct{}
-	longest   [2]time.Duration // free and wanted; an outsider's wait
+	longest   [3]time.Duration // free and wanted; an outsider's wait
 }
 
 // outsider is a caller outside the queue.
@@ -38,11 +40,15 @@ const longTurn = 300 * time.Millisecond
 // a client leaves a lock free after some of its turns, and not in vain each time.
 const turnsBefore = 60
 
+// keptTurn is how long sets keep a free key.
+const keptTurn = 1200 * time.Millisecond
+
 // looks is how often.
 const looks = 10 * time.Millisecond
 
 func (w *watch) init(h *history) {
 	w.history = h
+	w.sets, w.ofSets = map[string]int{}, map[string]time.Time{}
 	w.wanted, w.outsiders = map[string]int{}, map[*outsider]struct{}{}
 	w.free, w.open, w.choosers = map[string]time.Time{}, map[string]time.Time{}, map[*want]time.Time{}
 }
@@ -128,11 +134,28 @@ func (w *watch) tries(who, key string) (done func()) {
 	}
 }
 
+// collects notes a caller who wants all of some keys, until it is called back.
+func (w *watch) collects(keys []string) (done func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, key := range keys {
+		w.sets[key]++
+	}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, key := range keys {
+			w.sets[key]--
+			w.ofSets[key] = time.Now()
+		}
+	}
+}
+
 // run looks until the work ends.
 func (w *watch) run() {
 	for i := 0; w.history.pause(looks); i++ {
 		w.history.ledger.audit()
-		w.history.orphans.look(time.Now())
+		w.history.owners.look(time.Now(), w.calmSince(time.Now()))
 		w.look(time.Now())
 	}
 }
@@ -156,7 +179,15 @@ func (w *watch) look(now time.Time) {
 		}
 		long := now.Sub(since)
 		w.longest[0] = max(w.longest[0], long)
-		if h.bounds.free > 0 && long > h.bounds.free {
+		if w.sets[key] > 0 {
+			w.ofSets[key] = now
+		}
+		bound := h.bounds.free
+		if h.changes == nil && w.ofSets[key].Before(since.Add(-keptTurn)) { // a key that moves is a set of two
+			bound = h.bounds.alone
+			w.longest[2] = max(w.longest[2], long)
+		}
+		if bound > 0 && long > bound {
 			h.fail("%s is free on a quorum for %v, and %d callers wait", key, long, n)
 		}
 	}

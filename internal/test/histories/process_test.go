@@ -1,0 +1,145 @@
+package histories
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"maps"
+	"reflect"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/client/group"
+	"github.com/redlock-go/redlock/internal/wire/token"
+)
+
+// process is a client under test, from before it is made. Each of its tokens tells whose it is, and
+// when it was drawn.
+type process struct {
+	owners *owners
+	number uint32
+	who    string
+	tail   string // of its values, behind the tokens
+	drawn  atomic.Uint32
+	client *redlock.Client
+
+	// Guarded by the owners.
+	given    int       // locks granted to callers that are in a hook yet
+	ending   time.Time // when its Close or Shutdown was called
+	graceful bool      // it was Shutdown
+	ended    time.Time // when that had returned
+}
+
+// process makes one for a client of cfg.
+func (o *owners) process(who string, cfg *redlock.Config) *process {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p := &process{owners: o, number: uint32(len(o.processes)), who: who}
+	if cfg.Name != "" {
+		p.tail = token.NameMark + cfg.Name
+	}
+	o.processes = append(o.processes, p)
+	knobs.Of(cfg).Rand = p
+	return p
+}
+
+// runs gives it its client.
+func (p *process) runs(c *redlock.Client) {
+	p.owners.mu.Lock()
+	defer p.owners.mu.Unlock()
+	p.client = c
+}
+
+// Read makes the bytes of a token.
+func (p *process) Read(b []byte) (int, error) {
+	binary.BigEndian.PutUint32(b, p.number)
+	binary.BigEndian.PutUint32(b[4:], p.drawn.Add(1))
+	binary.BigEndian.PutUint64(b[8:], uint64(time.Since(p.owners.began)))
+	return len(b), nil
+}
+
+// drawer is the process of a value at a key, and when it drew the token; nil: another made it. The
+// owners are locked.
+func (o *owners) drawer(value string) (p *process, at time.Time) {
+	if len(value) < token.Size {
+		return nil, at
+	}
+	b, err := base64.RawURLEncoding.DecodeString(value[:token.Size])
+	if err != nil {
+		return nil, at
+	}
+	n, since := binary.BigEndian.Uint32(b), time.Duration(binary.BigEndian.Uint64(b[8:]))
+	if int(n) >= len(o.processes) || since < 0 || since > time.Since(o.began) {
+		return nil, at
+	}
+	return o.processes[n], o.began.Add(since)
+}
+
+// give notes a lock granted to a caller that is in a hook, until it is called back.
+func (p *process) give() (taken func()) {
+	o := p.owners
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p.given++
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		p.given--
+	}
+}
+
+// end is Close, or Shutdown, which may be cut off.
+func (p *process) end(graceful bool, end func() error) {
+	o := p.owners
+	o.mu.Lock()
+	if p.ending.IsZero() {
+		p.ending, p.graceful = time.Now(), graceful
+	}
+	o.mu.Unlock()
+	err := end()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p.graceful = p.graceful && err == nil
+	if p.ended.IsZero() {
+		p.ended = time.Now()
+	}
+}
+
+// isEnding reports whether the client has begun to close.
+func (p *process) isEnding() (ends, graceful bool) {
+	p.owners.mu.Lock()
+	defer p.owners.mu.Unlock()
+	return !p.ending.IsZero(), p.graceful
+}
+
+// owed has the addresses of the nodes that owe the client replies, or are owed releases; of all
+// while operations are under way: a lock may be acquired in one group after another. A hint becomes
+// an operation under way, and the other way round, so hints are looked at before and after.
+func (p *process) owed() map[string]bool {
+	owed := p.hints()
+	s := p.client.Stats()
+	for _, n := range s.Nodes {
+		owed[n.Addr] = owed[n.Addr] || n.InFlight > 0 || s.Waiting > 0 || s.InFlight > 0
+	}
+	maps.Copy(owed, p.hints())
+	return owed
+}
+
+// hints has the addresses of the nodes that are owed releases.
+func (p *process) hints() map[string]bool {
+	owed := map[string]bool{}
+	groups := reflect.ValueOf(p.client).Elem().FieldByName("client").Elem().FieldByName("groups")
+	for i := range groups.Len() {
+		g := (*group.Group)(groups.Index(i).UnsafePointer())
+		g.Engine().DriverLock().Lock()
+		hints := reflect.ValueOf(g.Engine()).Elem().FieldByName("rounds").FieldByName("hints")
+		for node := range g.Len() {
+			if hints.Index(node).FieldByName("all").Len() > 0 {
+				owed[g.Addr(node)] = true
+			}
+		}
+		g.Engine().DriverLock().Unlock()
+	}
+	return owed
+}
