@@ -47,6 +47,7 @@ type Client struct {
 	now, next int      // lengths of the lists; next is 0 but in a change
 	house     *housekeeper
 	running   running
+	underway  *group.Underway
 	ending    chan struct{} // closed when the client begins to close
 	late      chan struct{} // closed when the wait for operations under way was long enough
 	closing   closing
@@ -64,12 +65,12 @@ func New(cfg group.Config, groups, next [][]string) (*Client, error) {
 	if err := check(&cfg, groups, next); err != nil {
 		return nil, texts.WrongConfig(texts.InConfig, err)
 	}
-	c := &Client{ending: make(chan struct{}), late: make(chan struct{}), running: newRunning(), now: len(groups), next: len(next), seeds: seeds(max(len(groups), len(next)))}
+	c := &Client{ending: make(chan struct{}), late: make(chan struct{}), running: newRunning(), underway: group.NewUnderway(), now: len(groups), next: len(next), seeds: seeds(max(len(groups), len(next)))}
 	system := clock.New()
 	c.house = newHousekeeper()
 	cfg.CloseTimeout = cmp.Or(cfg.CloseTimeout, closeTimeout)
 	c.closeTimeout = cfg.CloseTimeout
-	cfg.Shared = group.Shared{Clock: system, Servers: new(fleet.Servers), Peers: engine.NewPeers(), Ending: c.ending, Ring: c.house.ring}
+	cfg.Shared = group.Shared{Clock: system, Servers: new(fleet.Servers), Peers: engine.NewPeers(), Underway: c.underway, Ending: c.ending, Ring: c.house.ring}
 	var tasks []func() time.Duration
 	for i := range max(1, len(c.seeds)) {
 		if len(groups) > 0 {

@@ -72,6 +72,9 @@ func (c *Client) hurry() { c.closing.hurry.Do(func() { close(c.late) }) }
 func (c *Client) end() {
 	c.closing.end.Do(func() {
 		c.house.close()
+		c.underway.Wait(c.late)
+		c.each((*group.Group).GiveBack)
+		c.underway.Wait(c.late)
 		c.each(func(g *group.Group) { g.End(c.late) })
 	})
 }

@@ -151,7 +151,7 @@ func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holdi
 // is made again at once, and once: its release is on its way before. The caller reports the attempts to the hook, after
 // it has let others act. The error is context.Canceled where the end of the caller's context has ended it.
 func (g *Group) attempt(c *Calls, s *holding.State, sent bool) (h Handle, r *reports, err error) {
-	first := c.First()
+	first, counted := c.First(), s.Several() != nil || g.HasHooks()
 	splits, idleEnds := 0, 0
 	for again := true; again; sent = false {
 		var op *engine.Op
@@ -164,6 +164,9 @@ func (g *Group) attempt(c *Calls, s *holding.State, sent bool) (h Handle, r *rep
 				return Handle{}, r, failed
 			}
 			c.About(f.token, f.block, 0)
+			if counted {
+				g.cfg.Underway.begin()
+			}
 			op, unsent, err = c.Do()
 		}
 		s.Until = c.Until()
@@ -177,9 +180,13 @@ func (g *Group) attempt(c *Calls, s *holding.State, sent bool) (h Handle, r *rep
 		if err == nil {
 			s.Serial, s.Token = first.Serial, first.Token
 			h = g.begin(s, c.Absent(), first.Block.First)
+			h.granted()
 			c.Granted()
 		} else if !unsent {
 			c.Rollback(err)
+		}
+		if counted && !sent {
+			g.cfg.Underway.end()
 		}
 		idle := err == engine.ErrNoQuorum && idleEnds == 0 && c.MetIdleEnd()
 		if again, err = c.Again(err); !again || g.cfg.OnAttempt != nil {
@@ -255,10 +262,10 @@ func (g *Group) acquired(ctx context.Context, t *waiting.Tries, h Handle, err er
 		reported := false
 		defer func() {
 			if !reported && err == nil {
-				h.ReleaseAsync()
+				h.drop()
 			}
 		}()
-		g.hook(ctx, h, func(ctx context.Context) {
+		hook(ctx, func(ctx context.Context) {
 			f(ctx, t.Key, t.Attempts, g.clock.Now().Sub(t.Began), t.End == waiting.HandedOver, err)
 		})
 		reported = true
@@ -307,6 +314,7 @@ func deniedBy(c *engine.Call) (denied quorum.Set) {
 // goroutine has waited long to run again.
 func (h Handle) accept(t *waiting.Tries) error {
 	if h.Remaining() > 0 {
+		h.granted()
 		t.End = waiting.HandedOver
 		return nil
 	}
@@ -321,6 +329,6 @@ func (g *Group) unlessEnding(h Handle, err error) (Handle, error) {
 	if err != nil || !engine.IsClosed(g.ending) {
 		return h, err
 	}
-	h.ReleaseAsync()
+	h.drop()
 	return Handle{}, engine.ErrClosed
 }

@@ -60,13 +60,14 @@ type Config struct {
 
 // Shared is what a client has once for all its groups.
 type Shared struct {
-	Clock   *clock.System
-	Servers *fleet.Servers  // of the nodes of all groups
-	Peers   *engine.Peers   // the engines of all groups
-	Ending  <-chan struct{} // closed when the client begins to close
-	Ring    func()          // has all Turns called at once; it is called under locks, and does not block
-	First   int             // the number of nodes of the groups before this one
-	Number  int             // of groups before this one
+	Clock    *clock.System
+	Servers  *fleet.Servers  // of the nodes of all groups
+	Peers    *engine.Peers   // the engines of all groups
+	Underway *Underway       // in all groups
+	Ending   <-chan struct{} // closed when the client begins to close
+	Ring     func()          // has all Turns called at once; it is called under locks, and does not block
+	First    int             // the number of nodes of the groups before this one
+	Number   int             // of groups before this one
 }
 
 // Retry is how an Acquire tries again.

@@ -141,9 +141,12 @@ func (g *Group) Stop() {
 	g.keeper.Close()
 }
 
+// GiveBack releases the locks of callers in hooks. All groups do so before one of them ends, since a lock may have keys
+// in several, and once no acquire of theirs is under way.
+func (g *Group) GiveBack() { g.hooked.giveBack() }
+
 // End refuses new operations, waits for those under way until late is closed, and frees everything.
 func (g *Group) End(late <-chan struct{}) {
-	g.hooked.giveBack()
 	g.lines.LeaveQueues()
 	g.engine.Close(late)
 }

@@ -13,8 +13,8 @@ type Counted struct {
 	Count, Uncount func()
 }
 
-// hooked is the locks whose callers are in a hook, and have not got them yet. A hook may call Shutdown or Close. So
-// the end of a client does not wait for it, and gives its lock back.
+// hooked is the locks whose callers have hooks to call before they get them: from the grant on until the call returns. A
+// hook may block, and may call Shutdown or Close. So the end of a client does not wait for it, and gives its lock back.
 type hooked struct {
 	mu   sync.Mutex // held while locks are given back: no user code runs then
 	held map[Handle]struct{}
@@ -23,13 +23,8 @@ type hooked struct {
 // HasHooks reports whether calls that acquire call hooks.
 func (g *Group) HasHooks() bool { return g.cfg.OnAttempt != nil || g.cfg.OnAcquire != nil }
 
-// hook calls a hook of a caller that has h, or nothing. Meanwhile Shutdown does not wait for the caller. It counts
-// again before it looks whether the client ends: so Shutdown waits for it, or its lock is given back.
-func (g *Group) hook(ctx context.Context, h Handle, f func(ctx context.Context)) {
-	if !h.hold.IsZero() {
-		g.hooked.enter(h)
-		defer g.hooked.leave(h)
-	}
+// hook calls a hook of a caller. Meanwhile Shutdown does not wait for the caller.
+func hook(ctx context.Context, f func(ctx context.Context)) {
 	if c, ok := ctx.(*Counted); ok {
 		c.Uncount()
 		defer c.Count()
@@ -38,7 +33,12 @@ func (g *Group) hook(ctx context.Context, h Handle, f func(ctx context.Context))
 	f(ctx)
 }
 
-func (k *hooked) enter(h Handle) {
+// granted notes a lock whose caller may have hooks to call. The end of the client waits for its attempt.
+func (h Handle) granted() {
+	if !h.group.HasHooks() {
+		return
+	}
+	k := &h.group.hooked
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.held == nil {
@@ -47,16 +47,34 @@ func (k *hooked) enter(h Handle) {
 	k.held[h] = struct{}{}
 }
 
-func (k *hooked) leave(h Handle) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.held, h)
-	if engine.IsClosed(h.group.ending) {
-		h.ReleaseAsync()
+// drop releases a lock that its caller does not get.
+func (h Handle) drop() {
+	if h.group != nil {
+		h.leaveHooks(true)
 	}
 }
 
-// giveBack releases the locks of callers in hooks: the engine is about to refuse releases.
+// leaveHooks has the caller get its lock, or drops it. While the client ends it is dropped in any case, or was given
+// back; the end waits for that.
+func (h Handle) leaveHooks(drops bool) (dropped bool) {
+	g := h.group
+	g.cfg.Underway.begin()
+	defer g.cfg.Underway.end()
+	g.hooked.remove(h)
+	if drops || engine.IsClosed(g.ending) {
+		h.ReleaseAsync()
+		return true
+	}
+	return false
+}
+
+func (k *hooked) remove(h Handle) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.held, h)
+}
+
+// giveBack releases the locks of callers in hooks: the engines are about to refuse releases.
 func (k *hooked) giveBack() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -65,12 +83,10 @@ func (k *hooked) giveBack() {
 	}
 }
 
-// afterHooks is the result of a call whose hooks have returned: its lock may have been given back meanwhile.
+// afterHooks is the result of a call whose hooks have returned.
 func (g *Group) afterHooks(h Handle, err error) (Handle, error) {
-	if err == nil && g.HasHooks() && engine.IsClosed(g.ending) {
-		if _, ok := h.hold.State(); !ok {
-			return Handle{}, engine.ErrClosed
-		}
+	if err == nil && g.HasHooks() && h.leaveHooks(false) {
+		return Handle{}, engine.ErrClosed
 	}
 	return h, err
 }

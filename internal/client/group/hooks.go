@@ -72,10 +72,10 @@ func (g *Group) callHook(ctx context.Context, h Handle, r *reports) {
 	returned := false
 	defer func() {
 		if !returned {
-			h.ReleaseAsync()
+			h.drop()
 		}
 	}()
-	g.hook(ctx, h, func(ctx context.Context) {
+	hook(ctx, func(ctx context.Context) {
 		for i := range r.of {
 			a := &r.of[i]
 			g.cfg.OnAttempt(ctx, engine.Acquire, a.key, a.took, a.tally, asked(ctx, a.err))
@@ -92,7 +92,7 @@ func (g *Group) callHook(ctx context.Context, h Handle, r *reports) {
 func (g *Group) reportUnsent(ctx context.Context, kind engine.Kind, key string, err error) {
 	g.engine.Note(kind, err)
 	if f := g.cfg.OnAttempt; f != nil {
-		g.hook(ctx, Handle{}, func(ctx context.Context) { f(ctx, kind, key, 0, quorum.Tally{}, err) })
+		hook(ctx, func(ctx context.Context) { f(ctx, kind, key, 0, quorum.Tally{}, err) })
 	}
 }
 

@@ -85,9 +85,16 @@ func (op *Op) compose(g, also *Group) {
 // begin submits an operation to its first group.
 func (op *Op) begin() error {
 	op.err = nil
+	counted, underway := op.Part, op.group.cfg.Underway
+	if counted {
+		underway.begin()
+	}
 	err := op.parts.Submit(0)
 	if err != nil { // else it may be over already
 		op.err = err
+		if counted {
+			underway.end()
+		}
 	}
 	return err
 }
@@ -119,6 +126,9 @@ func (op *Op) askNext() bool {
 func (g *Group) Cancel(op *Op) bool {
 	if op.group != g || !g.engine.Cancel(&op.Op) && !op.cancelSecond() {
 		return false
+	}
+	if op.Part {
+		g.cfg.Underway.end()
 	}
 	g.reportAttempt(ofOp, &op.Op, op.Key, context.Canceled)
 	return true
@@ -153,6 +163,9 @@ func (op *Op) Report() (ended bool) {
 	}
 	if op.err != nil {
 		c.Rollback(op.err)
+	}
+	if op.Part {
+		g.cfg.Underway.end()
 	}
 	c.Note(op.err)
 	again := false
