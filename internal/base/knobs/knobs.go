@@ -1,4 +1,4 @@
-// Package knobs holds the settings of a client for tests and measurements alone. They are no fields
+// Package knobs holds the settings of a client for tests, measurements and the command alone. They are no fields
 // of redlock.Config, so the documentation of the root package shows its users' settings and nothing
 // else.
 package knobs
@@ -18,6 +18,7 @@ type Knobs struct {
 	FenceSet     string           // the key at which nodes keep fencing tokens. Default: redlock:fence
 	Scripted     bool             // no DELIFEQ and DELEX where nodes have them
 	CloseTimeout time.Duration    // how long Close waits for work at most. Default: 250 ms
+	Stragglers   time.Duration    // how much longer than a quorum, and as long again, New waits for the other nodes. Default: 40 ms
 	// TrustRestarts turns off the quarantine after restarts, as ?persistent=yes does for one node.
 	// A persistent node also keeps its vote in fencing.
 	TrustRestarts bool

@@ -26,6 +26,9 @@ const (
 	// memory is taken by a node that is slow with these, and answers steadily.
 	defaultMaxInFlightBytes = DefaultMaxInFlight * 4 << 10
 
+	// defaultStragglers meets most nodes that must not be used, which make New fail.
+	defaultStragglers = 40 * time.Millisecond
+
 	// overrun is how long a Dialer is waited for after its context's end.
 	overrun = time.Second
 )
@@ -58,6 +61,9 @@ type Config struct {
 	// server reports an uptime of this long. A restarted node has none until this long after its return. It must be
 	// the longest TTL of any client.
 	Quarantine time.Duration
+	// Stragglers is how much longer than a quorum the other nodes have for their first dial: as long again as it has
+	// taken, and this time, or 40 ms.
+	Stragglers time.Duration
 	// TrustRestarts switches the quarantine off.
 	TrustRestarts bool
 	// Fenced refuses nodes without a run_id, also where the quarantine does not need it, and servers before Redis 5,
@@ -97,6 +103,7 @@ func (c Config) withDefaults() Config {
 	c.DialTimeout = min(cmp.Or(max(0, c.DialTimeout), defaultDialTimeout), math.MaxInt64-overrun)
 	c.StallTimeout = cmp.Or(max(0, c.StallTimeout), defaultStallTimeout)
 	c.MaxInFlight = cmp.Or(max(0, c.MaxInFlight), DefaultMaxInFlight)
+	c.Stragglers = cmp.Or(c.Stragglers, defaultStragglers)
 	c.MaxInFlightBytes = cmp.Or(c.MaxInFlightBytes, defaultMaxInFlightBytes)
 	c.permanentPause = cmp.Or(c.permanentPause, permanentPause)
 	c.Servers = cmp.Or(c.Servers, new(Servers))

@@ -31,10 +31,6 @@ func (f *first) ended(node int) {
 	f.changed = make(chan struct{})
 }
 
-// stragglers is how much longer than a quorum the other nodes have for their first dial: as long again as it has
-// taken, and this time. A node that must not be used is mostly met in this time, and makes New fail.
-const stragglers = 40 * time.Millisecond
-
 // AwaitFirst waits until the first dial of every node has succeeded or failed, or those of a quorum have succeeded and
 // the others have had their time, or done is closed, or the fleet. It does not wait for a Dialer that outlives its
 // context. It is called without the lock. A nil isQuorum waits for every node.
@@ -52,7 +48,7 @@ func (f *Fleet) AwaitFirst(done <-chan struct{}, isQuorum func(up quorum.Set) bo
 		f.lock.Unlock()
 		until := first.began.Add(bound)
 		if isQuorum != nil && isQuorum(up) {
-			until = first.last.Add(first.last.Sub(first.began) + stragglers)
+			until = first.last.Add(first.last.Sub(first.began) + f.cfg.Stragglers)
 		}
 		left := time.Until(until)
 		if first.dialing == 0 || closed || left <= 0 {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,7 +35,6 @@ func (r *runner) runs(args []string) error {
 	j := &job{runner: r, clock: clock.New(), tree: newTree()}
 	got := make(chan os.Signal, 64)
 	receive(got)
-	defer signal.Stop(got)
 	j.tree.foreign = children(os.Getpid()) // of a script that became redlock by exec
 	adopt()
 	heard := make(chan news, 16)
@@ -198,6 +196,16 @@ func runKeeper(env *environment, files string) int {
 	status := report(env, err)
 	k.link.report(news{kind: newsOver, status: status, signal: k.signal})
 	return status
+}
+
+// hasTerminal reports whether there is a terminal at which a user can have a stopped job go on. Elsewhere the job does not
+// stop: a supervisor ends it by SIGTERM, which a stopped process does not see.
+func hasTerminal() bool {
+	fd, err := syscall.Open("/dev/tty", syscall.O_RDWR|syscall.O_NOCTTY|syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
+	if err == nil {
+		_ = syscall.Close(fd)
+	}
+	return err == nil
 }
 
 // caller is the job as the keeper sees it.

@@ -43,6 +43,9 @@ const (
 	killPause = 20 * time.Millisecond
 	// mirrorPause is how long redlock has to stop with its group before it is stopped because the program is.
 	mirrorPause = 30 * time.Millisecond
+	// stragglers is how much longer than a quorum the other nodes have to connect: a silent one delays no program. A service
+	// waits for longer, once.
+	stragglers = 2 * time.Millisecond
 	// startPause is how long after its start the program may have missed a signal to the group.
 	startPause = 50 * time.Millisecond
 )
@@ -52,6 +55,7 @@ func (k *keeper) keep() error {
 	if k.name == "" {
 		k.name = k.job.name()
 	}
+	k.stragglers = stragglers
 	client, err := k.connect(k.logger())
 	if err != nil {
 		return err
@@ -78,6 +82,9 @@ func (k *keeper) keep() error {
 	}
 	k.supervise()
 	if k.lost != nil {
+		if k.lock.Remaining() > k.killAfter { // given up by -stopped: the nodes answer
+			isReleased = release(k.lock) == nil
+		}
 		k.signal = 0
 		return &exit{exitLost, fmt.Errorf("the lock was lost: %w", k.lost)}
 	}
@@ -185,7 +192,7 @@ func (k *keeper) decide() time.Duration {
 		if k.mirrored && k.killAt.IsZero() {
 			k.notice("the program is stopped, and keeps the lock" + k.limit())
 		}
-		if k.mirrored && k.tree.agrees(k.job, true) {
+		if k.mirrored && hasTerminal() && k.tree.agrees(k.job, true) {
 			k.job.stop()
 		}
 		pause = min(pause, mirrorPause)

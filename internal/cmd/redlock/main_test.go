@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"net"
 	"os"
 	"os/exec"
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 	if signal.Ignored(os.Interrupt) { // in the background of a script; programs that are started get the default
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
+	_ = flag.Set("test.parallel", "8") // unless told otherwise: they wait for other processes most of the time
 	os.Exit(m.Run())
 }
 

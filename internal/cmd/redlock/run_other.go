@@ -40,6 +40,7 @@ func newSignals() *signals {
 func (s *signals) areComing() bool   { return len(s.due) > 0 }
 func isHarmless(syscall.Signal) bool { return false }
 func ignoreStops()                   {}
+func hasTerminal() bool              { return false }
 
 // tree is the program: what it has started is not found here.
 type tree struct {

@@ -71,6 +71,73 @@ func TestRun(t *testing.T) {
 	require.Equal(t, 128+9, status)
 }
 
+// TestRunTaken: where the lock is taken, -E is the status, also after -wait, and -q says nothing. Of several names all are
+// held, or none.
+func TestRunTaken(t *testing.T) {
+	t.Parallel()
+	servers := cluster.Start(t, 3)
+	lock := cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(servers)), "b", cluster.TTL)
+	for _, c := range []struct {
+		settings string
+		status   int
+		says     string
+	}{
+		{"b", exitTaken, "taken"}, {"-q b", exitTaken, ""}, {"-E 3 b", 3, "taken"}, {"-q -E 0 -wait 1s b", 0, ""},
+		{"-wait 1us b", exitNoQuorum, "no answer yet"}, {"a b", exitTaken, "taken"}, {"-q -E 1 a b", 1, ""},
+	} {
+		args := append([]string{"run"}, flags(5, strings.Fields(c.settings)...)...)
+		status, out, errs := redlockOn(t, servers, append(args, "--", "echo", "not run")...)
+		require.Equal(t, c.status, status, c.settings)
+		require.Contains(t, errs, c.says)
+		require.True(t, c.says != "" || out+errs == "", out+errs)
+		testkit.Await(t, "the first is not kept", func() bool { return holders(servers, "a") == 0 })
+	}
+	require.NoError(t, lock.Release(t.Context()))
+	ready, gate := filepath.Join(t.TempDir(), "ready"), filepath.Join(t.TempDir(), "gate")
+	status := make(chan int, 1)
+	go func() {
+		args := append([]string{"run"}, flags(5, "a", "b", "--", "sh", "-c", waits, ready, gate)...)
+		n, _, _ := redlockOn(t, servers, args...)
+		status <- n
+	}()
+	testkit.Await(t, "the program runs", func() bool { return isThere(ready) })
+	require.Equal(t, []int{3, 3}, []int{holders(servers, "a"), holders(servers, "b")})
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	require.Zero(t, testkit.Get(t, status))
+	testkit.Await(t, "both are released", func() bool { return holders(servers, "a")+holders(servers, "b") == 0 })
+}
+
+// waits is a program of the shell that makes a file and waits for another.
+const waits = `: >"$0"; while [ ! -e "$1" ]; do sleep 0.02; done`
+
+func isThere(file string) bool { _, err := os.Stat(file); return err == nil }
+
+// TestRunPermits: with -n 5 five run at once. A sixth is refused, or waits for one of them.
+func TestRunPermits(t *testing.T) {
+	t.Parallel()
+	servers := cluster.Start(t, 3)
+	dir := t.TempDir()
+	file := func(kind string, i int) string { return filepath.Join(dir, kind+strconv.Itoa(i)) }
+	start := func(i int, settings ...string) *exec.Cmd {
+		text := strings.NewReplacer("$0", file("ready", i), "$1", file("gate", i)).Replace(waits)
+		return process(t, servers, "job", text, flags(5, append(settings, "-n", "5")...)...)
+	}
+	var all []*exec.Cmd
+	for i := range 5 {
+		all = append(all, start(i))
+		testkit.Await(t, "it runs", func() bool { return isThere(file("ready", i)) })
+	}
+	status, out, _ := redlockOn(t, servers, shell("echo run", flags(5, "-n", "5")...)...)
+	require.Equal(t, exitTaken, status)
+	require.Empty(t, out)
+	all = append(all, start(5, "-wait", "forever"))
+	for i := range all {
+		require.NoError(t, os.WriteFile(file("gate", i), nil, 0o600))
+		require.NoError(t, all[i].Wait())
+	}
+	require.FileExists(t, file("ready", 5))
+}
+
 // flags is the settings of a lock with a TTL in seconds, for a machine that may be busy.
 func flags(ttl int, more ...string) []string {
 	seconds := strconv.Itoa(ttl) + "s"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,7 +21,7 @@ func TestHeldPattern(t *testing.T) {
 	for _, s := range servers {
 		nodes = append(nodes, "redis://:hunter2@"+s.Addr()+"?persistent=yes")
 	}
-	client, err := redlock.New(redlock.Config{Nodes: nodes, Name: "worker-7"})
+	client, err := redlock.New(redlock.Config{Nodes: nodes, Name: "worker-7", NodeTimeout: 10 * time.Second})
 	require.NoError(t, err)
 	defer client.Close()
 	for i := range 300 {
@@ -29,7 +30,7 @@ func TestHeldPattern(t *testing.T) {
 	cluster.MustAcquire(t, client, "other", cluster.TTL)
 	ask := func(pattern string) (int, string, string) {
 		c := command{vars: map[string]string{"REDLOCK_NODES": strings.Join(nodes, ",")}}
-		status := c.run(t.Context(), "held", pattern)
+		status := c.run(t.Context(), "held", "-node-timeout", "10s", pattern)
 		return status, c.out.String(), c.err.String()
 	}
 	require.NoError(t, servers[0].Kill())

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
 )
 
 // errHelp ends a command that has shown its help.
@@ -30,6 +31,7 @@ type settings struct {
 	name        string
 	verbose     bool
 	hooks       redlock.Hooks // of the client
+	stragglers  time.Duration // of the client; 0 is its default
 
 	json, yes bool // of tools
 	nodes     watching
@@ -158,6 +160,7 @@ func (s *settings) connect(logger *slog.Logger) (*redlock.Client, error) {
 	if err := s.configure(&cfg, logger); err != nil {
 		return nil, err
 	}
+	knobs.Of(&cfg).Stragglers = s.stragglers
 	if s.logins.start(s) {
 		cfg.Credentials = s.logins.login
 	}

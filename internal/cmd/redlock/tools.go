@@ -347,7 +347,8 @@ func statusOf(err error) error {
 		return &exit{exitTaken, err}
 	case errors.Is(err, redlock.ErrArgument), errors.Is(err, redlock.ErrConfig):
 		return &exit{exitUsage, err}
-	case errors.Is(err, redlock.ErrNoQuorum), errors.Is(err, redlock.ErrForgotten), errors.Is(err, redlock.ErrExpired):
+	case errors.Is(err, redlock.ErrNoQuorum), errors.Is(err, redlock.ErrForgotten), errors.Is(err, redlock.ErrExpired),
+		errors.Is(err, context.DeadlineExceeded): // no answer within -wait
 		return &exit{exitNoQuorum, err}
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -46,8 +47,9 @@ while :; do sleep 0.05; done
 // wildRun is a run of a wild program.
 type wildRun struct {
 	*exec.Cmd
-	file string // the PIDs of all runs with the key
-	own  string // the PID of its program
+	file  string        // the PIDs of all runs with the key
+	own   string        // the PID of its program
+	ended chan struct{} // closed
 }
 
 // startWild starts a run of a wild program.
@@ -55,12 +57,13 @@ func startWild(t testing.TB, servers []*fakeredis.Server, file string, settings 
 	binary, err := os.Executable()
 	assert.NoError(t, err)
 	args := append(append([]string{"run", "-node-timeout", "5s"}, settings...), filepath.Base(file), "--", "sh", "-c", wild)
-	r := &wildRun{exec.Command(binary, args...), file, file + ".own" + strconv.FormatUint(rand.Uint64(), 36)}
+	r := &wildRun{exec.Command(binary, args...), file, file + ".own" + strconv.FormatUint(rand.Uint64(), 36), make(chan struct{})}
 	r.Env = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers), "FILE="+file, "OWN="+r.own)
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND, 0o600)
 	assert.NoError(t, err)
 	f.Close()
 	assert.NoError(t, r.Start())
+	go func() { _ = r.Wait(); close(r.ended) }()
 	return r
 }
 
@@ -125,7 +128,7 @@ func TestTreeEnds(t *testing.T) {
 				require.False(t, isOver && n > 0 && !c.isDeleted, "they work beside the next holder")
 				return n == 0
 			})
-			testkit.Within(t, testkit.Patience, "redlock", func() { _ = r.Wait() })
+			testkit.Get(t, r.ended)
 			require.Equal(t, c.want, statusOfShell(r.Cmd))
 		})
 	}
@@ -200,13 +203,19 @@ func TestNoTwoAreAtWork(t *testing.T) {
 	}
 	dir := t.TempDir()
 	var all sync.WaitGroup
+	var worked atomic.Int64
 	for k := range keys {
 		all.Go(func() {
 			file := filepath.Join(dir, "wild"+strconv.Itoa(k))
 			var stopped sync.WaitGroup
 			for range runs {
 				r := startWild(t, servers, file, "-ttl", "2s", "-kill-after", "300ms", "-wait", "forever")
-				testkit.Await(t, "it works", func() bool { return len(pids(r.own)) > 0 })
+				testkit.Await(t, "it works", func() bool { return testkit.IsClosed(r.ended) || len(pids(r.own)) > 0 })
+				if len(pids(r.own)) == 0 { // a machine that stands still for so long
+					assert.Contains(t, []int{exitLost, exitNoQuorum}, statusOfShell(r.Cmd))
+					continue
+				}
+				worked.Add(1)
 				time.Sleep(rand.N(20 * time.Millisecond))
 				program := pids(r.own)[0]
 				of := []int{r.Process.Pid, r.keeper(), program}[rand.N(3)]
@@ -220,13 +229,15 @@ func TestNoTwoAreAtWork(t *testing.T) {
 						_ = syscall.Kill(of, syscall.SIGCONT)
 					}
 					_ = syscall.Kill(program, syscall.SIGKILL) // it ignores the rest
-					_ = r.Wait()
+					<-r.ended
 				})
 			}
 			stopped.Wait()
 		})
 	}
 	all.Wait()
+	require.Greater(t, int(worked.Load()), keys*runs/2)
+	t.Log(worked.Load(), "of", keys*runs, "runs have worked")
 	overlaps, err := filepath.Glob(filepath.Join(dir, "*.overlaps"))
 	require.NoError(t, err)
 	for _, file := range overlaps {
