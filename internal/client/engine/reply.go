@@ -99,7 +99,13 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 // reply.
 func (w *wire) countFenced(node int, s *span, v *resp.Value) (i int) {
 	i = s.first
-	if v.Kind != resp.Array || v.Null || v.Int != int64(s.count) {
+	switch {
+	case v.Int != int64(s.count) || v.Null:
+		return i
+	case v.Kind == resp.Integer && s.kind == Acquire: // granted, all of them
+		w.batch.granted(node, i, i+s.count)
+		return i + s.count
+	case v.Kind != resp.Array:
 		return i
 	}
 	for it := v.Elements(); it.Next(); i++ {

@@ -107,7 +107,7 @@ func (v *votes) add(op *Op) {
 // granted records that a node has granted the rounds from first to upto. In most batches there is nothing else to
 // record: then it is one addition, and the rounds now granted by a quorum are decided.
 func (v *votes) granted(node, first, upto int) {
-	if !v.counted || v.quarantined.Has(node) {
+	if !v.counted || v.quarantined.Has(node) || int(v.upto[node]) != first {
 		for i := first; i < upto; i++ {
 			v.answered(node, i, true, v.rounds[i].kind)
 		}

@@ -1,33 +1,39 @@
-local call, tonumber = redis.call, tonumber
-local won = {} -- tokens and names that are granted, and recorded with one command
+local call, keys, argv, sub = redis.call, KEYS, ARGV, string.sub
+local spare, ttl, lasts = tonumber(argv[3]), argv[4] ~= '' and argv[4], argv[5]
+local won, m, refused = {}, 0, false -- tokens and names that are granted, and recorded with one command
 local function record()
-  if #won > 0 then call('ZADD', set, unpack(won)) end
-  won = {}
+  if m > 0 then call('ZADD', set, unpack(won, 1, m)) end
+  m = 0
 end
+local function score(name) return tonumber(call('ZSCORE', set, name) or 0) end
 local floor
-local function least(key) -- E
-  floor = floor or tonumber(call('ZSCORE', set, 'floor') or 0)
-  return math.max(tonumber(call('ZSCORE', set, 'k' .. key) or 0), floor)
+local function least(name) -- E
+  floor = floor or score('floor')
+  return math.max(score(name), floor)
 end
--- A token above the largest of all is above E: its key needs no read.
-local top = tonumber(call('ZREVRANGE', set, 0, 0, 'WITHSCORES')[2])
+local function refuse(i, code, e) out[i], refused = {code, e and string.format('%.0f', e) or ''}, true end
+-- Most calls exceed all that is recorded. A key without a score from the least token on needs no read either.
+local names = call('ZRANGEBYSCORE', set, argv[2], '+inf', 'LIMIT', 0, n)
+local recent, any = {}, #names == n or argv[2] == '0'
+for i = 1, #names do recent[names[i]] = true end
+any = any or recent.floor
 for i = 1, n do
-  local key, a = KEYS[i + 1], 4 * i - 2
-  local first, last = tonumber(ARGV[a]), tonumber(ARGV[a + 1])
-  if first < 1 or last < first or last > 9007199254740991 then
-    out[i] = {9, ''}
+  local key = keys[i + 1]
+  local name, last, first, e = 'k' .. key, sub(lasts, 16 * i - 15, 16 * i), 1, 0
+  if any or recent[name] then first, e = tonumber(last) - spare, least(name) end
+  if last > '9007199254740991' or first < 1 then
+    refuse(i, 9)
+  elseif first > e and call('SET', key, argv[i + 5], 'NX', 'PX', ttl or argv[n + i + 5]) then
+    won[m + 1], won[m + 2] = last, name
+    m = m + 2
+  elseif first <= e and not call('MGET', key)[1] then
+    refuse(i, e == floor and 4 or 3, e)
   else
-    local e = first <= top and least(key) or top
-    if first <= e and not call('MGET', key)[1] then
-      out[i] = {e == floor and 4 or 3, string.format('%.0f', e)}
-    elseif first > e and call('SET', key, ARGV[a + 2], 'NX', 'PX', ARGV[a + 3]) then
-      won[#won + 1], won[#won + 2] = ARGV[a + 1], 'k' .. key
-      out[i] = 1
-    else
-      record() -- the key may have been won in this call
-      out[i] = {2, string.format('%.0f', least(key))}
-    end
+    record() -- the key may have been won in this call
+    refuse(i, 2, least(name))
   end
 end
 record()
+if not refused then return n end
+for i = 1, n do out[i] = out[i] or 1 end
 return out

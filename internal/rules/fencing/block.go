@@ -10,3 +10,6 @@ package fencing
 // lost the lease unnoticed, needs more: a quorum of extends sent after the hand-over began must
 // confirm that the key still has the nonce.
 type Block struct{ First, Last Token }
+
+// Spare is the number of its tokens beside the first.
+func (b Block) Spare() Token { return b.Last - b.First }

@@ -7,12 +7,15 @@ import _ "embed"
 // of a lock key for each F. Numbers come and go as decimal text: Lua writes 1.79e15 with 14
 // digits only.
 //
-// An answer is 1, or an array of a Code and its text. For several keys it is an array of answers,
-// one for each key in order.
+// An answer is 1, or an array of a Code and its text. A call about keys answers with an array, one
+// for each key in order. An acquire that is granted all keys answers with their number.
 
 // AcquireScript records the block of an attempt on each of several keys and sets these, or refuses.
+// The blocks of a call are equally long: spare is their tokens beside the first. least is the least
+// token of all. lasts is one text, with [LastDigits] digits for each key: a server takes longer for
+// each argument than for a piece of one. ttl is empty where keys differ in theirs.
 //
-//	KEYS: set, key…   ARGV: me, then first, last, nonce, ttl of each key; known
+//	KEYS: set, key…   ARGV: me, least, spare, ttl, lasts, nonce…, ttl…; known
 var AcquireScript = markerLua + acquireLua
 
 // ExtendScript sets the time to live of keys with the attempt's nonce.
@@ -43,9 +46,12 @@ var (
 	extendLua string
 )
 
+// LastDigits is the digits of a block's last token in a call of AcquireScript. [MaxToken] has as many.
+const LastDigits = 16
+
 // The digests under which servers know the scripts; a test recomputes them.
 const (
-	AcquireSHA1 = "a64e3c2dfc8d98f2f893b34d466aa86c0639f921"
+	AcquireSHA1 = "5bf47d493e9f262a2c7c8b6672ff0d3cf4e0ce44"
 	ExtendSHA1  = "ae21c650c92d444a1b5556e17ff6fcd4df926bff"
 	MemberSHA1  = "a5cfa7419b84af06798ebdac249ab3eb2b4e0a10"
 )

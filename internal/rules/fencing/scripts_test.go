@@ -247,22 +247,34 @@ func compare(t *testing.T, addr string) {
 		default:
 			verb = "acquire"
 			args := []string{"EVAL", AcquireScript, "3", "set", "", "", text(me)}
-			for i, name := range []string{"a", "b", "c"} {
-				if i == 2 {
-					break
-				}
+			spare, least, lasts := Token(random.Uint64N(3)), Token(MaxToken), ""
+			for i, name := range []string{"a", "b"} {
 				name = string(rune(name[0]) + rune(random.IntN(2)))
-				b := Block{x, x + Token(random.Uint64N(3))}
+				first := x + Token(random.IntN(3)) - min(x, 1)
+				b := Block{first, first + spare}
 				args[4+i] = name
-				args = append(args, fmt.Sprint(b.First), fmt.Sprint(b.Last), nonce, "900000")
+				least, lasts = min(least, b.First), lasts+fmt.Sprintf("%0*d", LastDigits, b.Last)
 				a := n.Acquire(me, name, b, keys[name] != "")
 				if a.Code == OK {
 					keys[name] = nonce
 				}
 				want = append(want, a)
 			}
-			for _, reply := range s.do(append(args, known...)...).([]any) {
-				got = append(got, answerOf(reply))
+			args = append(args, fmt.Sprint(least), fmt.Sprint(spare))
+			if call%2 == 0 {
+				args = append(args, "900000", lasts, nonce, nonce)
+			} else {
+				args = append(args, "", lasts, nonce, nonce, "900000", "800000")
+			}
+			switch reply := s.do(append(args, known...)...).(type) {
+			case int:
+				require.Equal(t, 2, reply)
+				got = []Answer{{Code: OK}, {Code: OK}}
+			case []any:
+				for _, reply := range reply {
+					got = append(got, answerOf(reply))
+				}
+				require.NotEqual(t, []Answer{{Code: OK}, {Code: OK}}, got)
 			}
 		}
 		require.Equal(t, want, got, "call %d: %s", call, verb)

@@ -40,15 +40,30 @@ func (f *fenceCall) acquire() {
 	if !f.voting() {
 		return
 	}
-	f.array(len(f.keys) - 1)
+	n := len(f.keys) - 1
+	spare, lasts, granted := token(f.argv[2]), f.argv[4], true
+	f.answers = f.answers[:0]
 	for i, key := range f.keys[1:] {
-		args := f.argv[4*i+1:]
-		block := fencing.Block{First: token(args[0]), Last: token(args[1])}
+		last := token(lasts[i*fencing.LastDigits:][:fencing.LastDigits])
+		block := fencing.Block{First: last - min(spare, last), Last: last}
 		a := f.node.Acquire(f.me, f.lockName(key), block, f.table().get(key, f.now) != nil)
 		if a.Code == fencing.OK {
-			ttl, _ := parseInt(args[3])
-			f.table().put(nil, key, args[2], stringKind, f.now+ttl, f.now)
+			common := f.argv[3]
+			if len(common) == 0 {
+				common = f.argv[n+i+5]
+			}
+			ttl, _ := parseInt(common)
+			f.table().put(nil, key, f.argv[i+5], stringKind, f.now+ttl, f.now)
 		}
+		granted = granted && a.Code == fencing.OK
+		f.answers = append(f.answers, a)
+	}
+	if granted {
+		f.int(int64(n))
+		return
+	}
+	f.array(n)
+	for _, a := range f.answers {
 		f.writeAnswer(a)
 	}
 }
@@ -172,9 +187,9 @@ func (f *fenceCall) barred(command string) bool {
 	return true
 }
 
-// token reads a token. An impossible one stays such.
+// token reads a token, which may have zeros in front. An impossible one stays such.
 func token(b []byte) fencing.Token {
-	n, _ := parseInt(b)
+	n, _ := parseInt(bytes.TrimLeft(b, "0"))
 	return fencing.Token(min(max(n, 0), fencing.MaxToken+1))
 }
 

@@ -91,7 +91,7 @@ func takes(which int, keys, argv int64) bool {
 	case queue:
 		return keys == 2 && argv == 5
 	case fenceAcquire:
-		return argv >= 1+4*(keys-1)
+		return argv >= 5+(keys-1) || keys == 1 && argv >= 1 // or no key, by a probe
 	case fenceExtend:
 		return argv >= 1+2*(keys-1)
 	}

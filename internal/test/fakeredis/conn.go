@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/tidwall/redcon"
+
+	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
 
 // ending is how a connection ends after the bytes written last, if it does.
@@ -33,7 +35,8 @@ type conn struct {
 	in      []byte // read, but not run yet
 	out     []byte // answered, but not written yet
 	args    [][]byte
-	held    []bool        // scratch of the scripts
+	held    []bool // scratch of the scripts
+	answers []fencing.Answer
 	how     ending        // the end after the bytes of out
 	now     int64         // the time of this batch, in Unix milliseconds
 	arrived time.Time     // when the last bytes came

@@ -31,9 +31,9 @@ func TestFenceIsAKey(t *testing.T) {
 	require.False(t, ok)
 	me := voting(t, s)
 	acquire := func(me string, token int) string {
-		return testkit.DialText(t, s.Addr()).Do(fmt.Sprint("EVALSHA ", fencing.AcquireSHA1, " 2 set k ", me, " ", token, " ", token, " n 100000"))
+		return testkit.DialText(t, s.Addr()).Do(fmt.Sprint("EVALSHA ", fencing.AcquireSHA1, " 2 set k ", me, " ", token, fmt.Sprintf(" 0 100000 %016d n", token)))
 	}
-	require.Equal(t, "*[:1]", acquire(me, 9))
+	require.Equal(t, ":1", acquire(me, 9))
 	require.ElementsMatch(t, []string{"set", "k"}, s.Keys())
 	n, ok := s.Fence("set")
 	require.True(t, ok)
@@ -88,20 +88,20 @@ func TestFencedLocksCostNoAllocation(t *testing.T) {
 	c := &conn{srv: s, now: s.now()}
 	c.session.reset(&s.opts)
 	word := func(text string) []byte { return []byte(text) }
-	acquire := [][]byte{word("EVALSHA"), word(fencing.AcquireSHA1), word("2"), word("set"), word("k"), me, nil, nil, word("n"), word("10000")}
+	acquire := [][]byte{word("EVALSHA"), word(fencing.AcquireSHA1), word("2"), word("set"), word("k"), me, nil, word("0"), word("10000"), nil, word("n")}
 	extend := [][]byte{word("EVALSHA"), word(fencing.ExtendSHA1), word("2"), word("set"), word("k"), me, word("n"), word("10000")}
 	del := [][]byte{word("DEL"), word("k")}
-	token, digits := uint64(1000), make([]byte, 0, 20)
+	token, digits := uint64(1_000_000_000_000_000), make([]byte, 0, fencing.LastDigits)
 	pair := func() {
 		token++
 		digits = strconv.AppendUint(digits[:0], token, 10)
-		acquire[6], acquire[7] = digits, digits
+		acquire[6], acquire[9] = digits, digits
 		c.out = c.out[:0]
 		c.execute(acquire)
 		c.execute(extend)
 		c.execute(del)
 	}
 	pair()
-	require.Equal(t, "*1\r\n:1\r\n*1\r\n:1\r\n:1\r\n", string(c.out))
+	require.Equal(t, ":1\r\n*1\r\n:1\r\n:1\r\n", string(c.out))
 	require.Zero(t, testing.AllocsPerRun(100, pair))
 }

@@ -34,13 +34,17 @@ type Fence struct {
 const callBytes = 64 << 10
 
 // Merge returns how many of the first operands the next command takes: one, or for a script call at
-// most limit.
+// most limit. The blocks of an acquire's call are equally long.
 func Merge(k Kind, f Form, operands []Operand, limit int) int {
-	n := 1
-	if f.IsScript(k) {
-		for bytes := len(operands[0].Key); n < min(len(operands), limit, MaxKeys) && bytes < callBytes; n++ {
-			bytes += len(operands[n].Key)
+	n, bytes := 1, len(operands[0].Key)
+	if !f.IsScript(k) {
+		return n
+	}
+	for ; n < min(len(operands), limit, MaxKeys) && bytes < callBytes; n++ {
+		if k == Acquire && operands[n].Block.Spare() != operands[0].Block.Spare() {
+			break
 		}
+		bytes += len(operands[n].Key)
 	}
 	return n
 }
@@ -78,33 +82,34 @@ func AppendUsual(dst []byte, k Kind, f Form, n int) (_ []byte, has bool) {
 	switch {
 	case k == Acquire && !f.IsFenced(k):
 		return append(dst, "+OK\r\n"...), true
-	case k == Release: // a native one is of one key
+	case k == Release, k == Acquire: // a native release is of one key
 		return append(strconv.AppendInt(append(dst, ':'), int64(n), 10), '\r', '\n'), true
 	}
 	return dst, false
 }
 
 // appendCall writes EVALSHA sha n key… token…, and for extends ttl…. A fenced call has the set before
-// the keys, and me before the other arguments, which are first last token ttl for each key of an
-// acquire; at its end is the marker, if it is known.
+// the keys, and me before the other arguments; at its end is the marker, if it is known. Before the
+// tokens of a fenced acquire are its blocks and the TTL, see [fencing.AcquireScript].
 func appendCall(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte {
-	n, each, more := len(operands), 2, 0
-	if k.HasTTL() {
-		each = 3
-	}
-	fenced, known := f.IsFenced(k), []byte(nil)
+	n, more := len(operands), len(operands)
+	fenced, ttls, known := f.IsFenced(k), k == Extend, []byte(nil)
 	if fenced {
-		more = 2
-		if k == Acquire {
-			each = 5
-		}
+		more += 2
 		known = fence.Known[f.node()]
 		if known != nil {
 			more++
 		}
+		if k == Acquire {
+			more += 4
+			ttls = differ(operands)
+		}
+	}
+	if ttls {
+		more += n
 	}
 	sha := f.script(k)
-	dst = resp.AppendArray(dst, 3+more+each*n)
+	dst = resp.AppendArray(dst, 3+n+more)
 	dst = append(dst, callBySHA...)
 	dst = append(dst, sha...)
 	dst = append(dst, '\r', '\n')
@@ -118,19 +123,14 @@ func appendCall(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []
 	}
 	if fenced {
 		dst = resp.AppendBulk(dst, fence.Me[f.node()])
+		if k == Acquire {
+			dst = appendBlocks(dst, operands, ttls)
+		}
 	}
 	for i := range operands {
-		op := &operands[i]
-		if k == Acquire {
-			dst = appendInt(dst, int64(op.Block.First))
-			dst = appendInt(dst, int64(op.Block.Last))
-		}
-		dst = appendToken(dst, op)
-		if k == Acquire {
-			dst = appendInt(dst, op.TTL)
-		}
+		dst = appendToken(dst, &operands[i])
 	}
-	if k == Extend {
+	if ttls {
 		for i := range operands {
 			dst = appendInt(dst, operands[i].TTL)
 		}
@@ -139,6 +139,45 @@ func appendCall(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []
 		dst = resp.AppendBulk(dst, known)
 	}
 	return dst
+}
+
+// differ reports whether operands have different TTLs.
+func differ(operands []Operand) bool {
+	for i := range operands {
+		if operands[i].TTL != operands[0].TTL {
+			return true
+		}
+	}
+	return false
+}
+
+// appendBlocks writes the least token of all blocks, how many others each has, the common TTL, and
+// the last token of each block.
+func appendBlocks(dst []byte, operands []Operand, ttls bool) []byte {
+	least := operands[0].Block.First
+	for i := range operands {
+		least = min(least, operands[i].Block.First)
+	}
+	dst = appendInt(dst, int64(least))
+	dst = appendInt(dst, int64(operands[0].Block.Spare()))
+	if ttls {
+		dst = resp.AppendBulkString(dst, "")
+	} else {
+		dst = appendInt(dst, operands[0].TTL)
+	}
+	dst = strconv.AppendInt(append(dst, '$'), int64(fencing.LastDigits*len(operands)), 10)
+	dst = append(dst, '\r', '\n')
+	for i := range operands {
+		last := uint64(operands[i].Block.Last)
+		for range fencing.LastDigits {
+			dst = append(dst, '0')
+		}
+		for at := len(dst) - 1; last > 0; at-- {
+			dst[at] = '0' + byte(last%10)
+			last /= 10
+		}
+	}
+	return append(dst, '\r', '\n')
 }
 
 // appendToken writes the value at the key; most values have the length of a token.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/wire/refusal"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -23,20 +24,34 @@ func operands(n int) (all []Operand) {
 	return all
 }
 
-// TestOperandsAreReadBack out of every written command, and each command is within its bounds.
+// TestOperandsAreReadBack out of every written command, and each command is within its bounds. A call of fenced
+// acquires has blocks of one length.
 func TestOperandsAreReadBack(t *testing.T) {
 	var r Reader
-	for _, f := range forms {
+	fence := &Fence{Set: "set"}
+	fence.Me[1], fence.Known[2] = []byte("f:run"), []byte("active:f:run:n")
+	for _, f := range append(forms, Form(0).ForNode(1), Form(0).ForNode(2)) {
 		for _, k := range []Kind{Acquire, Extend, Release} {
-			for left := operands(300); len(left) > 0; {
+			all := operands(300)
+			for i := range all {
+				last := fencing.Token(1_790_000_000_000_000 - i)
+				all[i].Block = fencing.Block{First: last - 63, Last: last}
+				if i >= 2*MaxKeys {
+					all[i].TTL = 10
+					all[i].Block = fencing.Block{First: last - fencing.Token(i%2), Last: last}
+				}
+			}
+			for left := all; len(left) > 0; {
 				n := Merge(k, f, left, MaxKeys)
-				if f.IsScript(k) {
+				if k == Acquire && f.IsFenced(k) && len(left) < MaxKeys {
+					require.Equal(t, 1, n)
+				} else if f.IsScript(k) {
 					require.Equal(t, min(len(left), MaxKeys), n)
 				} else {
 					require.Equal(t, 1, n)
 				}
 				want := left[:n]
-				written := Append(nil, k, f, want, nil)
+				written := Append(nil, k, f, want, fence)
 				for _, written := range [][]byte{written, ByText(slices.Clone(written), 0)} {
 					got := r.Read(k, written)
 					require.Len(t, got, n)
@@ -45,6 +60,9 @@ func TestOperandsAreReadBack(t *testing.T) {
 						require.Equal(t, want[i].Token, got[i].Token)
 						if k.HasTTL() {
 							require.Equal(t, want[i].TTL, got[i].TTL)
+						}
+						if k == Acquire && f.IsFenced(k) {
+							require.Equal(t, want[i].Block, got[i].Block)
 						}
 					}
 				}

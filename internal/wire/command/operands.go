@@ -52,21 +52,25 @@ func (r *Reader) Read(k Kind, command []byte) []Operand {
 func (r *Reader) readCall(k Kind) {
 	n := int(number(r.args[2]))
 	keys, rest := r.args[3:3+n], r.args[3+n:]
+	var spare, ttl, lasts []byte // of a fenced acquire
 	switch string(r.args[1]) {
-	case fencing.AcquireSHA1, fencing.ExtendSHA1, fencing.AcquireScript, fencing.ExtendScript:
-		keys, rest = keys[1:], rest[1:] // behind the set, and me
+	case fencing.AcquireSHA1, fencing.AcquireScript:
+		spare, ttl, lasts = rest[2], rest[3], rest[4]
+		keys, rest = keys[1:], rest[5:] // behind the set, and me
+	case fencing.ExtendSHA1, fencing.ExtendScript:
+		keys, rest = keys[1:], rest[1:]
 	}
 	for i, key := range keys {
-		op := Operand{Key: key}
-		switch k {
-		case Acquire: // first last token ttl
-			own := rest[4*i:]
-			op.Block = fencing.Block{First: fencing.Token(number(own[0])), Last: fencing.Token(number(own[1]))}
-			op.Token, op.TTL = own[2], number(own[3])
-		case Extend:
-			op.Token, op.TTL = rest[i], number(rest[len(keys)+i])
-		default:
-			op.Token = rest[i]
+		op := Operand{Key: key, Token: rest[i]}
+		if lasts != nil {
+			op.Block.Last = fencing.Token(number(lasts[i*fencing.LastDigits:][:fencing.LastDigits]))
+			op.Block.First = op.Block.Last - fencing.Token(number(spare))
+		}
+		switch {
+		case len(ttl) > 0:
+			op.TTL = number(ttl)
+		case k.HasTTL():
+			op.TTL = number(rest[len(keys)+i])
 		}
 		r.operands = append(r.operands, op)
 	}
