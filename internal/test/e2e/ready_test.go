@@ -153,10 +153,10 @@ func TestReadyOfGroupsAtOneMoment(t *testing.T) {
 	})
 }
 
-// TestNewWaitsForAQuorum: a silent master of three costs a client 50 ms, and redlock run 3. The client hears of it when it
+// TestNewWaitsForAQuorum: a silent master of three costs a client 50 ms, and redlock run 5. The client hears of it when it
 // has failed.
 func TestNewWaitsForAQuorum(t *testing.T) {
-	for own, most := range map[time.Duration]time.Duration{0: 50 * time.Millisecond, 2 * time.Millisecond: 3 * time.Millisecond} {
+	for own, most := range map[time.Duration]time.Duration{0: 50 * time.Millisecond, 2 * time.Millisecond: 5 * time.Millisecond} {
 		newWaitsForAQuorum(t, own, most)
 	}
 }
