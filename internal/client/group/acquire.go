@@ -102,20 +102,22 @@ func (g *Group) acquisition(by caller, s *holding.State, ttl time.Duration, ende
 // inLine is Acquire for one key: after the callers and the processes already waiting for it. The first attempt may
 // have ended already.
 func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holding.State, ended bool) (Handle, error) {
-	var denied quorum.Set
+	var last waiting.Ended
 	if ended || !g.lines.IsContended(s.Key) {
 		t.Attempts++
 		h, r, err := g.attempt(c, s, ended)
+		last.At = g.clock.Now()
 		g.report(ctx, h, r)
 		if err == nil || !t.ShouldRetry(err) {
 			return h, err
 		}
 		if g.lines.CanBeWoken() || t.IsLimited() {
-			denied = deniedBy(c.First())
+			last.Denied = deniedBy(c.First())
 		} // else it asks again at once, in case of a release before it is in line
 	}
+	last.Err = t.Last
 	t.Wait(false)
-	w := g.lines.Join(s.Key, c.First(), denied, t.Last, nil)
+	w := g.lines.Join(s.Key, c.First(), last, nil)
 	defer w.Leave()
 	for {
 		why, handed := w.Await(c.First().Watched(), t)

@@ -10,7 +10,6 @@ import (
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
 	"github.com/redlock-go/redlock/internal/client/waiting"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // Option is one of the keys of AcquireAny. It has a second group while it moves.
@@ -43,20 +42,14 @@ type choice struct {
 	by      caller
 	ttl     time.Duration
 	options []Option
-	found   []found // by option
-}
-
-// found is how the last attempt on a key, or a look, ended.
-type found struct {
-	denied quorum.Set // the nodes that refused it
-	err    error
+	found   []waiting.Ended // by option: the last attempt, or look
 }
 
 // AcquireAny is Acquire for one of several keys, in their canonical order, the first to be had. With once a vote is
 // taken on each.
 func AcquireAny(ctx context.Context, ttl time.Duration, options []Option, once bool) (Handle, error) {
 	ctx = orBackground(ctx)
-	x := choice{home: options[0].Group, ttl: ttl, options: options, found: make([]found, len(options))}
+	x := choice{home: options[0].Group, ttl: ttl, options: options, found: make([]waiting.Ended, len(options))}
 	t := x.home.lines.NewTries(options[0].Key)
 	err := ctx.Err()
 	switch {
@@ -137,7 +130,7 @@ func (x *choice) keys() (keys []string) {
 // groups is not passed on.
 func (x *choice) seats() (seats []waiting.Seat) {
 	for i, o := range x.options {
-		seats = append(seats, waiting.Seat{Lines: o.Group.lines, Key: o.Key, Whole: o.Second != nil, Denied: x.found[i].denied, Last: x.found[i].err})
+		seats = append(seats, waiting.Seat{Lines: o.Group.lines, Key: o.Key, Whole: o.Second != nil, Last: x.found[i]})
 	}
 	return seats
 }
@@ -216,9 +209,9 @@ func (x *choice) attempt(ctx context.Context, at int, turn *waiting.Chooser) (Ha
 	}
 	defer c.Free()
 	h, r, err := g.attempt(&c, &s, false)
-	x.found[at] = found{deniedBy(c.First()), err}
+	x.found[at] = waiting.Ended{At: g.clock.Now(), Err: err, Denied: deniedBy(c.First())}
 	if turn != nil {
-		turn.Attempted(h.hold, x.found[at].denied, err)
+		turn.Attempted(h.hold, x.found[at].Denied, err)
 	}
 	g.report(ctx, h, r)
 	return h, err
@@ -256,7 +249,7 @@ func (x *choice) look(of []int) (open []int) {
 		case nil:
 			open = append(open, at)
 		case engine.ErrTaken:
-			x.found[at] = found{deniedBy(first.Call), seen}
+			x.found[at] = waiting.Ended{At: x.home.clock.Now(), Err: seen, Denied: deniedBy(first.Call)}
 		default:
 			unknown = append(unknown, at)
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
 	"github.com/redlock-go/redlock/internal/client/waiting"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // MaxKeys is how many keys AcquireAll and AcquireAny take.
@@ -72,8 +71,8 @@ const fairFor = 100 * time.Millisecond
 // no other turn. A kept turn refuses no vote, so no set waits for another for long.
 func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *Calls, s *holding.State) (Handle, error) {
 	bell, places := waiting.NewBell(), make([]*waiting.Waiter, len(s.More.Keys))
-	join := func(i int, call *engine.Call, denied quorum.Set, last error) {
-		places[i] = g.at(s.More, i).lines.Join(s.More.Keys[i], call, denied, last, bell)
+	join := func(i int, call *engine.Call, last waiting.Ended) {
+		places[i] = g.at(s.More, i).lines.Join(s.More.Keys[i], call, last, bell)
 	}
 	stands := func() bool {
 		return slices.ContainsFunc(places, func(w *waiting.Waiter) bool { return w != nil })
@@ -89,7 +88,7 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *Calls, s *hold
 	defer func() { leave(Handle{}) }() // it waits no longer, or a panic has ended it
 	for i, key := range s.More.Keys {
 		if g.at(s.More, i).lines.IsContended(key) {
-			join(i, c.First(), 0, nil)
+			join(i, c.First(), waiting.Ended{})
 		}
 	}
 	for first := !stands(); ; first = false {
@@ -116,7 +115,7 @@ func (g *Group) inLines(ctx context.Context, t *waiting.Tries, c *Calls, s *hold
 			}
 			for i := range places {
 				if by := c.Refused(i); by != nil && !waits && places[i] == nil {
-					join(i, by, deniedBy(by), err)
+					join(i, by, waiting.Ended{At: g.clock.Now(), Err: err, Denied: deniedBy(by)})
 				}
 			}
 		} else { // it has won; or no holder has refused it, and it stands before others in no line

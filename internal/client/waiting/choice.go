@@ -37,13 +37,12 @@ type choices struct {
 	stand atomic.Int64 // places, counted as waiters beside the callers
 }
 
-// Seat is one key of a choice: where it is waited for, and what an attempt before has found.
+// Seat is one key of a choice: where it is waited for, and how the attempt before has ended.
 type Seat struct {
-	Lines  *Lines
-	Key    string
-	Whole  bool       // its lock is not passed on
-	Denied quorum.Set // the nodes that refused it
-	Last   error      // how the attempt ended; nil: there was none
+	Lines *Lines
+	Key   string
+	Whole bool // its lock is not passed on
+	Last  Ended
 }
 
 // place stands for a choice in the line of one key.
@@ -137,7 +136,7 @@ func (c *Choice) stand(seats []Seat) {
 	for at, s := range seats {
 		s.Lines.choices.stand.Add(1)
 		s.Lines.waiting.Add(1)
-		places[at].stand(s.Denied, s.Last)
+		places[at].stand(s.Last)
 		go places[at].run(ctx)
 	}
 }

@@ -19,7 +19,7 @@ func TestTurnOfOneThatLeaves(t *testing.T) {
 		c := &Choice{of: l, end: func() {}, refs: 1}
 		p := &place{l.waiter("k", nil), c, 0, make(chan struct{}, 1)}
 		p.place, c.places = p, []*place{p}
-		p.stand(0, nil)
+		p.stand(Ended{})
 		o := &Chooser{choice: c, bell: NewBell()}
 		c.list = []*Chooser{o}
 		c.addIdle(1)

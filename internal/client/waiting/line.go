@@ -114,14 +114,14 @@ func (l *line) wakeSets() {
 }
 
 // failed notes the end of an attempt of one of its callers without the lock. How a caller itself has ended it says
-// nothing to the others.
-func (l *line) failed(now clock.Instant, err error) {
-	if !IsRetryable(err) {
+// nothing to the others, and neither does one that ended before the last known.
+func (l *line) failed(at clock.Instant, err error) {
+	if !IsRetryable(err) || at < l.ended {
 		return
 	}
-	l.outcome, l.ended, l.denied = err, now, 0
+	l.outcome, l.ended, l.denied = err, at, 0
 	if err == engine.ErrTaken {
-		l.denied, l.kept = now.Add(denialLasts), 0
+		l.denied, l.kept = at.Add(denialLasts), 0
 	}
 }
 

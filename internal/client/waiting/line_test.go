@@ -53,7 +53,7 @@ func testLines() *Lines {
 // TestLineIsKept while it is busy or known, also empty.
 func TestLineIsKept(t *testing.T) {
 	l := testLines()
-	w := l.Join("a", new(engine.Call), 0, nil, nil)
+	w := l.Join("a", new(engine.Call), Ended{}, nil)
 	s, kept := l.lock("a"), w.line
 	defer s.mu.Unlock()
 	kept.held, kept.passes, kept.busy, kept.known = clock.Instant(time.Second), 3, true, 1
@@ -75,7 +75,7 @@ func TestYoungestGrant(t *testing.T) {
 	l := testLines()
 	older, old := engine.Serial(), engine.Serial()
 	require.True(t, l.Granted("a", old))
-	w := l.Join("a", new(engine.Call), 0, nil, nil)
+	w := l.Join("a", new(engine.Call), Ended{}, nil)
 	line, now := w.line, l.cfg.Clock.Now()
 	require.Nil(t, line.mayPass(older, now))
 	require.Same(t, w, line.mayPass(old, now))
@@ -95,7 +95,7 @@ func TestYoungestGrant(t *testing.T) {
 	require.False(t, l.Granted("a", onItsWay), "past")
 	require.Nil(t, line.mayPass(old, now))
 	l.Doubt("a")
-	next := l.Join("a", new(engine.Call), 0, nil, nil)
+	next := l.Join("a", new(engine.Call), Ended{}, nil)
 	require.Nil(t, line.mayPass(sent, now))
 	require.True(t, l.Granted("a", engine.Serial()))
 	require.Same(t, next, line.mayPass(line.youngest, now))

@@ -171,13 +171,13 @@ func (l *Lines) IsContended(key string) bool {
 	return line != nil && (line.len > 0 || l.cfg.Clock.Now() < line.known)
 }
 
-// Join puts a new waiter at the end of the line for key. Its caller's last attempt, if it has just made one, ended
-// with last, refused by the nodes of denied. A caller for several keys as one lock has one bell for all its places.
-func (l *Lines) Join(key string, c *engine.Call, denied quorum.Set, last error, b *Bell) *Waiter {
+// Join puts a new waiter at the end of the line for key, after an attempt of its caller. A caller for several keys as one
+// lock has one bell for all its places.
+func (l *Lines) Join(key string, c *engine.Call, last Ended, b *Bell) *Waiter {
 	w := l.waiter(key, b)
 	w.call = c
 	l.waiting.Add(1) // until it leaves: also a lock passed on to it is waited for at the end
-	w.stand(denied, last)
+	w.stand(last)
 	return w
 }
 

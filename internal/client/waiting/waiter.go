@@ -56,22 +56,29 @@ const (
 	Closed                   // the client closes
 )
 
-// stand puts w, outside any line, at the end of its own. Its caller's last attempt, if there was one, has failed with
-// last.
-func (w *Waiter) stand(denied quorum.Set, last error) {
+// Ended is how an attempt has ended: without the lock, with Err, refused by the nodes of Denied. Err is nil where there
+// was none.
+type Ended struct {
+	At     clock.Instant // a hook may have kept its caller since
+	Err    error
+	Denied quorum.Set
+}
+
+// stand puts w, outside any line, at the end of its own, after an attempt of its caller.
+func (w *Waiter) stand(last Ended) {
 	l := w.lines
 	s := l.lock(w.key)
 	defer s.mu.Unlock()
 	line, isNew := l.lineFor(s, w.key)
 	w.look, w.stood, w.rests = clock.Never, l.cfg.Clock.Now(), true
 	line.push(w)
-	line.failed(w.stood, last)
+	line.failed(last.At, last.Err)
 	if p := w.place; p != nil {
 		line.contender.Apart(p.at, len(p.choice.places))
 	}
-	if isNew && (denied != 0 || last != nil && last != engine.ErrTaken) { // else it may be old news to the first, watching the key since
+	if isNew && (last.Denied != 0 || last.Err != nil && last.Err != engine.ErrTaken) { // else it may be old news to the first, watching the key since
 		around := l.around(line)
-		line.contender.Refused(&around, denied)
+		line.contender.Refused(&around, last.Denied)
 	}
 	if isNew {
 		l.cfg.Ring()
@@ -79,7 +86,7 @@ func (w *Waiter) stand(denied quorum.Set, last error) {
 }
 
 // StandAgain has w wait at the end of its line, after a lock was passed on to it in vain.
-func (w *Waiter) StandAgain() { w.stand(0, nil) }
+func (w *Waiter) StandAgain() { w.stand(Ended{}) }
 
 // Await is Await of Lines for a caller with one place.
 func (w *Waiter) Await(done <-chan struct{}, t *Tries) (Reason, holding.Hold) {

@@ -114,32 +114,37 @@ func (p *process) isEnding() (ends, graceful bool) {
 }
 
 // owed has the addresses of the nodes that owe the client replies, or are owed releases; of all
-// while operations are under way: a lock may be acquired in one group after another. A hint becomes
-// an operation under way, and the other way round, so hints are looked at before and after.
+// while operations are under way, since a lock may be acquired in one group after another, and while
+// a caller waits for a node's answer about a queue, since a lock may be handed to it meanwhile. What
+// is owed becomes an operation, and the other way round, so it is looked at before and after.
 func (p *process) owed() map[string]bool {
-	owed := p.hints()
+	owed, asks := p.inside()
 	s := p.client.Stats()
 	for _, n := range s.Nodes {
-		owed[n.Addr] = owed[n.Addr] || n.InFlight > 0 || s.Waiting > 0 || s.InFlight > 0
+		owed[n.Addr] = owed[n.Addr] || n.InFlight > 0 || s.Waiting > 0 || s.InFlight > 0 || asks
 	}
-	maps.Copy(owed, p.hints())
+	after, _ := p.inside()
+	maps.Copy(owed, after)
 	return owed
 }
 
-// hints has the addresses of the nodes that are owed releases.
-func (p *process) hints() map[string]bool {
-	owed := map[string]bool{}
+// inside has the addresses of the nodes that are owed releases, and whether nodes owe answers to
+// waiting callers. Stats does not show either.
+func (p *process) inside() (owed map[string]bool, asks bool) {
+	owed = map[string]bool{}
 	groups := reflect.ValueOf(p.client).Elem().FieldByName("client").Elem().FieldByName("groups")
 	for i := range groups.Len() {
 		g := (*group.Group)(groups.Index(i).UnsafePointer())
 		g.Engine().DriverLock().Lock()
-		hints := reflect.ValueOf(g.Engine()).Elem().FieldByName("rounds").FieldByName("hints")
+		e := reflect.ValueOf(g.Engine()).Elem()
 		for node := range g.Len() {
-			if hints.Index(node).FieldByName("all").Len() > 0 {
+			if e.FieldByName("rounds").FieldByName("hints").Index(node).FieldByName("all").Len() > 0 {
 				owed[g.Addr(node)] = true
 			}
 		}
+		q := e.FieldByName("queries")
+		asks = asks || q.FieldByName("asked").Len() > 0 || q.FieldByName("behind").Int() > 0
 		g.Engine().DriverLock().Unlock()
 	}
-	return owed
+	return owed, asks
 }

@@ -141,6 +141,38 @@ var answers = []scenario{
 		require.Equal(s.T, 1, gaveUp.Attempts)
 		require.ErrorIs(s.T, gaveUp.Last, redlock.ErrNoQuorum, "%v", second.err)
 	}},
+	// What a caller learned before its hook blocked is no news when it joins its line.
+	{"a hook that blocks before its caller stands in line", 3, func(s *stage) {
+		for _, any := range []bool{false, true} {
+			c := s.Client(func(c *redlock.Config) {
+				c.Hooks.Attempt = func(a redlock.Attempt) {
+					if a.Ctx != nil && a.Ctx.Value(wantOf{}) == true {
+						time.Sleep(3 * time.Second)
+					}
+				}
+			})
+			held := s.take(s.Client(), "k", longTTL)
+			go func() {
+				ctx := context.WithValue(s.ctx, wantOf{}, true)
+				if any {
+					_, _ = c.AcquireAny(ctx, longTTL, "k")
+				} else {
+					_, _ = c.Acquire(ctx, "k", longTTL)
+				}
+			}()
+			time.Sleep(time.Second)
+			s.release(held)
+			s.Servers.Each((*fakeredis.Server).Hang)
+			time.Sleep(2020 * time.Millisecond) // it has just joined
+			ctx, cancel := context.WithTimeout(s.ctx, promptly)
+			_, err := c.Acquire(ctx, "k", longTTL)
+			cancel()
+			require.NotErrorIs(s.T, err, redlock.ErrTaken)
+			s.Servers.Each(func(n *fakeredis.Server) { require.NoError(s.T, n.Heal()) })
+			time.Sleep(5 * time.Second)
+			s.Servers.Each(func(n *fakeredis.Server) { n.Del("k") })
+		}
+	}},
 	// A set that fails for another of its keys says nothing about the first.
 	{"a set beside a line", 6, func(s *stage) {
 		c, other := s.deadGroup((*fakeredis.Server).Down)
