@@ -60,13 +60,14 @@ func (c *Client) DoAll(ctx context.Context, ttl time.Duration, keys []string, f 
 	return c.do(ctx, d, f)
 }
 
+// do is counted before it asks for a lock, and Shutdown looks at the count after all groups have begun to refuse new
+// locks: so it waits for each call with a lock. A later call gets none.
 func (c *Client) do(ctx context.Context, d group.Doing, f func(context.Context) error) error {
-	if r := &c.running; r.begin() {
-		end := func() { r.end(c.ending) }
-		defer end()
+	if c.running.Admit() {
+		defer c.running.Leave()
 		if acquire := d.Acquire; c.groups[0].HasHooks() {
 			d.Acquire = func(ctx context.Context) (group.Handle, error) {
-				return acquire(&group.Counted{Context: ctx, Count: func() { r.n.Add(1) }, Uncount: end})
+				return acquire(&group.Counted{Context: ctx, By: c.running})
 			}
 		}
 	}

@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/base/gate"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/client/group"
@@ -46,8 +47,8 @@ type Client struct {
 	seeds     []uint64 // of the groups, for of
 	now, next int      // lengths of the lists; next is 0 but in a change
 	house     *housekeeper
-	running   running
-	underway  *group.Underway
+	running   *gate.Gate    // calls of Do that may have a lock
+	underway  *gate.Gate    // attempts in all groups: see group.Shared
 	ending    chan struct{} // closed when the client begins to close
 	late      chan struct{} // closed when the wait for operations under way was long enough
 	closing   closing
@@ -65,7 +66,7 @@ func New(cfg group.Config, groups, next [][]string) (*Client, error) {
 	if err := check(&cfg, groups, next); err != nil {
 		return nil, texts.WrongConfig(texts.InConfig, err)
 	}
-	c := &Client{ending: make(chan struct{}), late: make(chan struct{}), running: newRunning(), underway: group.NewUnderway(), now: len(groups), next: len(next), seeds: seeds(max(len(groups), len(next)))}
+	c := &Client{ending: make(chan struct{}), late: make(chan struct{}), running: gate.New(), underway: gate.New(), now: len(groups), next: len(next), seeds: seeds(max(len(groups), len(next)))}
 	system := clock.New()
 	c.house = newHousekeeper()
 	cfg.CloseTimeout = cmp.Or(cfg.CloseTimeout, closeTimeout)

@@ -275,7 +275,7 @@ func (l *batches) keep(b *batch) {
 
 // recycle takes back a batch once every node has answered, or failed.
 func (l *batches) recycle(b *batch) {
-	l.nodes.answered()
+	l.nodes.unanswered.Leave()
 	to := b.to
 	if l.kept+b.size() <= keepBuffers {
 		// Rounds and causes stay: operations decided in this sweep still read them.

@@ -2,11 +2,24 @@ package engine
 
 import (
 	"cmp"
+	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/base/metrics"
 )
+
+// Env is what the rooms above the engine need of their client.
+type Env struct {
+	Clock        *clock.System
+	Nodes        []string        // their names, the same in all processes
+	QueryTimeout time.Duration   // how long a node has to answer a query
+	Logger       *slog.Logger    // nil: none
+	Ending       <-chan struct{} // closed when the client begins to close
+	// Ring has each room's Turn called at once. It is called under locks, and does not block.
+	Ring func()
+}
 
 // Engine carries operations to the nodes of one client. Its driver sends and reads, its rounds have the
 // votes, and its counters what has happened.
@@ -68,11 +81,9 @@ func (e *Engine) Close(late <-chan struct{}) {
 	e.queue.close()
 	e.queries.close()
 	e.nodes.closing.Store(true)
+	e.nodes.unanswered.Shut()
 	for !e.isQuiet() && !IsClosed(late) {
-		select {
-		case <-e.nodes.quiet:
-		case <-late:
-		}
+		e.nodes.unanswered.Wait(late, nil)
 	}
 	e.lock.Lock()
 	e.turn(e.nodes.Close)
@@ -103,7 +114,7 @@ func (e *Engine) Close(late <-chan struct{}) {
 func (e *Engine) isQuiet() (quiet bool) {
 	e.lock.Lock()
 	e.flush()
-	quiet = e.nodes.unanswered == 0 && e.queue.size.Load() == 0 && e.queries.size.Load() == 0 && e.queries.behind == 0
+	quiet = e.nodes.unanswered.Inside() == 0 && e.queue.size.Load() == 0 && e.queries.size.Load() == 0 && e.queries.behind == 0
 	e.turn(func() {})
 	return quiet
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/base/gate"
 	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
@@ -41,16 +42,15 @@ type nodes struct {
 	n          int
 	quorum     *quorum.Config
 	pulse      pulse
-	unanswered int           // batches with replies still owed by some node
+	unanswered *gate.Gate    // batches with replies still owed by some node
 	undeciding bool          // the answers of early nodes alone decide nothing
 	longest    time.Duration // TTL sent
 	lacking    atomic.Bool   // too few of them can vote for an acquire to win
 	closing    atomic.Bool
-	quiet      chan struct{} // rung while closing, when the last batch is answered
 }
 
 func (n *nodes) init(c clock.Clock, q *quorum.Config) {
-	n.clock, n.quorum, n.quiet = c, q, make(chan struct{}, 1)
+	n.clock, n.quorum, n.unanswered = c, q, gate.New()
 	n.pulse.init()
 }
 
@@ -84,7 +84,7 @@ func (n *nodes) noteTTL(ttl time.Duration) {
 
 // sendTo sends commands to one node alone, to be answered within timeout.
 func (n *nodes) sendTo(node int, b *fleet.Batch, timeout time.Duration) {
-	n.unanswered++
+	n.unanswered.Enter()
 	n.pulse.see(timeout)
 	n.SendTo(node, b)
 }
@@ -93,15 +93,4 @@ func (n *nodes) sendTo(node int, b *fleet.Batch, timeout time.Duration) {
 func (n *nodes) rephrase(node int, f command.Form) {
 	now := command.Form(n.Node(node).Form)
 	n.SetForm(node, fleet.Form(now.Without(f)))
-}
-
-// answered counts a batch as answered by each of its nodes.
-func (n *nodes) answered() {
-	n.unanswered--
-	if n.unanswered == 0 && n.closing.Load() {
-		select {
-		case n.quiet <- struct{}{}:
-		default:
-		}
-	}
 }

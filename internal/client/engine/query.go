@@ -157,7 +157,7 @@ func (q *Query) Fail(_, _ int, err error) { q.end(err) }
 func (q *Query) Done() {
 	l := q.queries
 	l.owed[q.Node] -= q.Replies
-	l.nodes.answered()
+	l.nodes.unanswered.Leave()
 	if !q.again || q.over {
 		q.drop()
 		return

@@ -45,7 +45,7 @@ func (l *rounds) send(first *Op, n int) (deferred int) {
 	}
 	l.nodes.noteTTL(longest)
 	l.undecided += b.undecided
-	l.nodes.unanswered++
+	l.nodes.unanswered.Enter()
 	if !b.listed {
 		b.listed = true
 		l.inFlight = append(l.inFlight, b)

@@ -256,7 +256,7 @@ func (p *scriptedFleet) idle() {
 	require.Zero(p.t, e.queue.depth.Load(), "depth")
 	require.Zero(p.t, e.queue.size.Load(), "queued")
 	require.Zero(p.t, e.rounds.undecided, "undecided")
-	require.Zero(p.t, e.nodes.unanswered, "unanswered")
+	require.Zero(p.t, e.nodes.unanswered.Inside(), "unanswered")
 	require.Zero(p.t, e.rounds.window.inside, "inside the window")
 	require.True(p.t, e.rounds.window.isOpen.Load(), "the window is shut")
 	require.True(p.t, e.lock.TryLock(), "the driver lock is held")

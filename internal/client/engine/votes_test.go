@@ -35,7 +35,7 @@ func TestNoScriptIsRetriedOnce(t *testing.T) {
 		p.all(first, noSuch)
 		require.Zero(t, op.times)
 		require.Len(t, p.sent, 4)
-		require.Equal(t, 1, p.engine.nodes.unanswered, "the batch is still needed")
+		require.Equal(t, 1, p.engine.nodes.unanswered.Inside(), "the batch is still needed")
 		require.False(t, p.engine.rounds.window.isOpen.Load(), "no node is done with it")
 		words := []string{"1", "key", string(op.Token[:])}
 		if kind == Extend {

@@ -40,5 +40,5 @@ func (d *driver) tick() time.Duration {
 	d.nodes.Check()
 	d.complete()
 	due := d.rounds.again(now)
-	return d.nodes.pulse.rest(due.Sub(now), d.nodes.unanswered > 0 || d.queue.size.Load() > 0 || d.queries.behind > 0 || !d.callbacks.idle())
+	return d.nodes.pulse.rest(due.Sub(now), d.nodes.unanswered.Inside() > 0 || d.queue.size.Load() > 0 || d.queries.behind > 0 || !d.callbacks.idle())
 }

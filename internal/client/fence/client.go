@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -42,23 +41,17 @@ const (
 
 // Config configures a Client.
 type Config struct {
-	Clock        *clock.System
-	Wall         func() time.Time // the wall clock of the tokens; user code
-	Set          string           // the key of the tokens
-	Nodes        []string         // their names, the same in all clients
-	Now, Next    quorum.Set       // which of them are in each configuration; Next is 0 but in a change
-	Places       []string         // in each configuration: which of several groups this is; nil: there is one
-	MaxTTL       time.Duration
-	NextMaxTTL   time.Duration // of the next configuration; 0: the same
-	IsNew        bool          // the group is added by a change
-	Persistent   quorum.Set    // nodes that forget nothing in a restart
-	QueryTimeout time.Duration
-	ID           string          // of the process; no other has it
-	Logger       *slog.Logger    // nil: none
-	Ending       <-chan struct{} // closed when the client begins to close
+	engine.Env
+	Wall       func() time.Time // the wall clock of the tokens; user code
+	Set        string           // the key of the tokens
+	Now, Next  quorum.Set       // which of them are in each configuration; Next is 0 but in a change
+	Places     []string         // in each configuration: which of several groups this is; nil: there is one
+	MaxTTL     time.Duration
+	NextMaxTTL time.Duration // of the next configuration; 0: the same
+	IsNew      bool          // the group is added by a change
+	Persistent quorum.Set    // nodes that forget nothing in a restart
+	ID         string        // of the process; no other has it
 
-	// Ring has Turn called at once. It is called under locks, and does not block.
-	Ring func()
 	// IsUp reports whether a node has a connection.
 	IsUp func(node int) bool
 	// Voting learns of each node with its vote back, and Forgot of each that has lost it.

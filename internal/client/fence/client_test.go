@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
 )
 
 // TestVoteOfAFormerConnection: a node has its vote on the connection on which it has answered so.
@@ -14,8 +15,8 @@ import (
 func TestVoteOfAFormerConnection(t *testing.T) {
 	voting := 0
 	c := New(Config{
-		Clock: clock.New(), Nodes: []string{"a"}, Now: 1, MaxTTL: time.Second,
-		Ring: func() {}, Voting: func() { voting++ },
+		Env: engine.Env{Clock: clock.New(), Nodes: []string{"a"}, Ring: func() {}}, Now: 1, MaxTTL: time.Second,
+		Voting: func() { voting++ },
 	})
 	c.Up(0, 1, "before")
 	c.Up(0, 2, "after")

@@ -167,7 +167,7 @@ func (g *Group) attempt(c *Calls, s *holding.State, sent bool) (h Handle, r *rep
 			}
 			c.About(f.token, f.block, 0)
 			if counted {
-				g.cfg.Underway.begin()
+				g.cfg.Underway.Enter()
 			}
 			op, unsent, err = c.Do()
 		}
@@ -188,7 +188,7 @@ func (g *Group) attempt(c *Calls, s *holding.State, sent bool) (h Handle, r *rep
 			c.Rollback(err)
 		}
 		if counted && !sent {
-			g.cfg.Underway.end()
+			g.cfg.Underway.Leave()
 		}
 		idle := err == engine.ErrNoQuorum && idleEnds == 0 && c.MetIdleEnd()
 		if again, err = c.Again(err); !again || g.cfg.OnAttempt != nil {

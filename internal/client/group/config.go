@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/base/gate"
 	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/base/metrics"
 	"github.com/redlock-go/redlock/internal/client/engine"
@@ -60,14 +61,19 @@ type Config struct {
 
 // Shared is what a client has once for all its groups.
 type Shared struct {
-	Clock    *clock.System
-	Servers  *fleet.Servers  // of the nodes of all groups
-	Peers    *engine.Peers   // the engines of all groups
-	Underway *Underway       // in all groups
-	Ending   <-chan struct{} // closed when the client begins to close
-	Ring     func()          // has all Turns called at once; it is called under locks, and does not block
-	First    int             // the number of nodes of the groups before this one
-	Number   int             // of groups before this one
+	Clock   *clock.System
+	Servers *fleet.Servers  // of the nodes of all groups
+	Peers   *engine.Peers   // the engines of all groups
+	Ending  <-chan struct{} // closed when the client begins to close
+	Ring    func()          // has all Turns called at once; it is called under locks, and does not block
+	First   int             // the number of nodes of the groups before this one
+	Number  int             // of groups before this one
+
+	// Underway counts what may yet send releases to an engine that has nothing under way: attempts on several keys, whose
+	// callers wait for another group, and those of callers with hooks, who are about to run; from before nodes are asked
+	// until what they have granted has an owner, or is given back. The end of a client waits for them, then gives back the
+	// locks of callers in hooks, waits for those who do so themselves at that moment, and only then ends a group.
+	Underway *gate.Gate
 }
 
 // Retry is how an Acquire tries again.

@@ -13,6 +13,7 @@
 package group
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"sync/atomic"
@@ -64,14 +65,12 @@ func New(cfg Config) (*Group, error) {
 	cfg.Engine.OnVote, cfg.Engine.OnPanic, cfg.Engine.Peers = g.onVote(cfg.OnVote), g.onPanic, cfg.Peers
 	g.engine = engine.New(cfg.Engine)
 	g.lines = waiting.New(waiting.Config{
-		Engine: g.engine, Clock: g.clock, Nodes: g.Addrs(), Retry: cfg.Retry, QueryTimeout: g.queryTimeout(), CloseTimeout: cfg.CloseTimeout,
-		NoHandOver: cfg.NoHandOver, Logger: cfg.Logger, Ending: g.ending,
-		Ring: cfg.Ring, Release: func(h holding.Hold) { Handle{group: g, hold: h}.ReleaseAsync() },
+		Env: g.env(), Engine: g.engine, Retry: cfg.Retry, CloseTimeout: cfg.CloseTimeout, NoHandOver: cfg.NoHandOver,
+		Release: func(h holding.Hold) { Handle{group: g, hold: h}.ReleaseAsync() },
 	})
 	g.regained = g.lines.Regained
 	g.keeper = holding.NewKeeper(holding.Config{
-		Home: g, Clock: g.clock, Tail: cfg.tail,
-		Ring: cfg.Ring, Gone: g.freed, OnAttempt: cfg.OnAttempt, OnLockLost: cfg.OnLockLost,
+		Env: g.env(), Home: g, Tail: cfg.tail, Gone: g.freed, OnAttempt: cfg.OnAttempt, OnLockLost: cfg.OnLockLost,
 	})
 	g.fence.Start(g.engine)
 	cfg.Conn.Clock, cfg.Conn.Logger, cfg.Conn.Servers, cfg.Conn.Lookup = g.clock, cfg.Logger, cfg.Servers, cfg.Lookup
@@ -110,23 +109,20 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 		next = cfg.members.Now.Nodes()
 	}
 	return fence.New(fence.Config{
-		Clock: g.clock, Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.maxTTL, NextMaxTTL: cfg.NextMaxTTL, Persistent: persistent,
+		Env: g.env(), Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.maxTTL, NextMaxTTL: cfg.NextMaxTTL, Persistent: persistent,
 		IsNew: cfg.In == Lists{NextNodes: true},
-		Nodes: g.Addrs(), Now: cfg.members.Now.Nodes(), Next: next, Places: cfg.Places,
-		QueryTimeout: g.queryTimeout(), ID: rand.Text(), Logger: cfg.Logger, Ending: g.ending,
-		Ring: cfg.Ring, IsUp: g.IsUp, Voting: g.Voting, Forgot: g.Forgot,
+		Now:   cfg.members.Now.Nodes(), Next: next, Places: cfg.Places,
+		ID: rand.Text(), IsUp: g.IsUp, Voting: g.Voting, Forgot: g.Forgot,
 	})
 }
 
 // ErrForgotten is exported by the root package.
 var ErrForgotten = fence.ErrForgotten
 
-// queryTimeout is how long a node has to answer a query.
-func (g *Group) queryTimeout() time.Duration {
-	if d := g.cfg.Engine.Timeout; d > 0 {
-		return min(d, maxQueryTimeout)
-	}
-	return defaultQueryTimeout
+// env is what the rooms of the group share.
+func (g *Group) env() engine.Env {
+	timeout := min(cmp.Or(g.cfg.Engine.Timeout, defaultQueryTimeout), maxQueryTimeout)
+	return engine.Env{Clock: g.clock, Nodes: g.Addrs(), QueryTimeout: timeout, Logger: g.cfg.Logger, Ending: g.ending, Ring: g.cfg.Ring}
 }
 
 const (

@@ -4,13 +4,14 @@ import (
 	"context"
 	"sync"
 
+	"github.com/redlock-go/redlock/internal/base/gate"
 	"github.com/redlock-go/redlock/internal/client/engine"
 )
 
 // Counted is the context of a call of Do as it acquires its lock: Shutdown waits for that call.
 type Counted struct {
 	context.Context
-	Count, Uncount func()
+	By *gate.Gate
 }
 
 // hooked is the locks whose callers have hooks to call before they get them: from the grant on until the call returns. A
@@ -26,8 +27,8 @@ func (g *Group) HasHooks() bool { return g.cfg.OnAttempt != nil || g.cfg.OnAcqui
 // hook calls a hook of a caller. Meanwhile Shutdown does not wait for the caller.
 func hook(ctx context.Context, f func(ctx context.Context)) {
 	if c, ok := ctx.(*Counted); ok {
-		c.Uncount()
-		defer c.Count()
+		c.By.Leave()
+		defer c.By.Enter()
 		ctx = c.Context
 	}
 	f(ctx)
@@ -58,8 +59,8 @@ func (h Handle) drop() {
 // back; the end waits for that.
 func (h Handle) leaveHooks(drops bool) (dropped bool) {
 	g := h.group
-	g.cfg.Underway.begin()
-	defer g.cfg.Underway.end()
+	g.cfg.Underway.Enter()
+	defer g.cfg.Underway.Leave()
 	g.hooked.remove(h)
 	if drops || engine.IsClosed(g.ending) {
 		h.ReleaseAsync()

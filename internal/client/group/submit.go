@@ -87,13 +87,13 @@ func (op *Op) begin() error {
 	op.err = nil
 	counted, underway := op.Part, op.group.cfg.Underway
 	if counted {
-		underway.begin()
+		underway.Enter()
 	}
 	err := op.parts.Submit(0)
 	if err != nil { // else it may be over already
 		op.err = err
 		if counted {
-			underway.end()
+			underway.Leave()
 		}
 	}
 	return err
@@ -128,7 +128,7 @@ func (g *Group) Cancel(op *Op) bool {
 		return false
 	}
 	if op.Part {
-		g.cfg.Underway.end()
+		g.cfg.Underway.Leave()
 	}
 	g.reportAttempt(ofOp, &op.Op, op.Key, context.Canceled)
 	return true
@@ -165,7 +165,7 @@ func (op *Op) Report() (ended bool) {
 		c.Rollback(op.err)
 	}
 	if op.Part {
-		g.cfg.Underway.end()
+		g.cfg.Underway.Leave()
 	}
 	c.Note(op.err)
 	again := false

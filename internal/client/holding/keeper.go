@@ -15,12 +15,10 @@ import (
 
 // Config configures a Keeper.
 type Config struct {
-	Home  Site // of the locks in one site
-	Clock *clock.System
-	Tail  string // follows the token in the value at the keys
+	engine.Env
+	Home Site   // of the locks in one site
+	Tail string // follows the token in the value at the keys
 
-	// Ring has Turn called at once. It is called under locks, and does not block.
-	Ring func()
 	// Gone learns of each lock found to be lost by the keeper.
 	Gone func(s *State)
 

@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
 )
 
 // TestTurnOfOneThatLeaves: a caller that leaves its choice while it is given a turn reports the end of this turn. Else
 // no waiter of the process would act for the key any more.
 func TestTurnOfOneThatLeaves(t *testing.T) {
 	retry, _ := Retry{}.Check()
-	l := New(Config{Clock: clock.New(), Nodes: []string{"a"}, Retry: retry, Ring: func() {}})
+	l := New(Config{Env: engine.Env{Clock: clock.New(), Nodes: []string{"a"}, Ring: func() {}}, Retry: retry})
 	for range 50_000 {
 		c := &Choice{of: l, end: func() {}, refs: 1}
 		p := &place{l.waiter("k", nil), c, 0, make(chan struct{}, 1)}

@@ -45,7 +45,7 @@ func TestLine(t *testing.T) {
 // testLines returns lines whose three nodes can push.
 func testLines() *Lines {
 	retry, _ := Retry{}.Check()
-	l := New(Config{Clock: clock.New(), Nodes: []string{"a", "b", "c"}, Retry: retry, Ring: func() {}})
+	l := New(Config{Env: engine.Env{Clock: clock.New(), Nodes: []string{"a", "b", "c"}, Ring: func() {}}, Retry: retry})
 	l.tracking.usable.Swap(7)
 	return l
 }

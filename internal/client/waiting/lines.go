@@ -2,13 +2,11 @@ package waiting
 
 import (
 	"hash/maphash"
-	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
 	"github.com/redlock-go/redlock/internal/rules/contention"
@@ -20,18 +18,12 @@ import (
 
 // Config configures Lines.
 type Config struct {
+	engine.Env
 	Engine       *engine.Engine
-	Clock        *clock.System
-	Nodes        []string // their names, the same in all processes
 	Retry        Retry
-	QueryTimeout time.Duration // how long a node has to answer a query
 	CloseTimeout time.Duration
 	NoHandOver   bool
-	Logger       *slog.Logger    // nil: none
-	Ending       <-chan struct{} // closed when the client begins to close
 
-	// Ring has Turn called at once. It is called under locks, and does not block.
-	Ring func()
 	// Release releases a lock passed on to a caller after it has left.
 	Release func(holding.Hold)
 }
