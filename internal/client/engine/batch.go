@@ -17,7 +17,7 @@ type batches struct {
 	ended   quorum.Set // nodes whose handoff has ended: the next may follow
 	repairs repairs
 	fence   *command.Fence // for fenced acquires and extends, or nil
-	reader  command.Reader
+	decoder command.Reader
 	script  command.Answers
 	free    []*batch
 	kept    int // bytes of their buffers
@@ -28,7 +28,7 @@ type batches struct {
 type batch struct {
 	votes
 	batches *batches
-	groups  []group    // of rounds
+	runs    []run      // of rounds
 	to      quorum.Set // the only node that it is for, a handoff; 0: all
 	first   wire
 	others  []*wire // where the nodes want several forms; more than are in use
@@ -37,13 +37,13 @@ type batch struct {
 	done   quorum.Set    // nodes that have answered all of it or failed
 	gone   quorum.Set    // nodes that have failed, also before they are done
 	open   []uint16      // by node: its wire and errands still open
-	passed bool          // it has left the window
+	left   bool          // it has left the window
 	listed bool          // in rounds.inFlight, perhaps since an earlier use
 	latest clock.Instant // when the time of its last round is up
 }
 
-// group is successive rounds of one kind, to be merged.
-type group struct {
+// run is successive rounds of one kind, to be merged.
+type run struct {
 	kind         Kind
 	first, count int
 }
@@ -55,28 +55,28 @@ func (b *batch) write(operands []command.Operand, forms []fleet.Form) {
 		f = forms[0]
 	}
 	last := &b.first
-	last.write(b.groups, operands, f)
+	last.write(b.runs, operands, f)
 	for i := 1; i < len(forms); i++ {
 		if i > len(b.others) {
 			b.others = append(b.others, newWire(b))
 		}
 		w := b.others[i-1]
-		w.write(b.groups, operands, forms[i])
+		w.write(b.runs, operands, forms[i])
 		last.Next, last = &w.Batch, w
 	}
 	last.Next = nil
 	b.owed = max(1, len(forms))
 }
 
-// pass lets the batch leave the in-flight window, if it is time. It does so nowhere else.
+// tryLeave lets the batch leave the in-flight window, if it is time. It does so nowhere else.
 //
 // It leaves when a quorum of nodes is done with it, or when all its rounds are decided. But a batch that fails at
 // once on nodes that are down must not make room for the next at once: the others would be sent more than they can
 // answer, and be cut off for it. So one of the others must have replied, and nodes reply in order, or time must be
 // up.
-func (b *batch) pass() {
+func (b *batch) tryLeave() {
 	switch {
-	case b.passed:
+	case b.left:
 	case b.done == b.nodes.quorum.Nodes(), b.replied && (b.undecided == 0 || b.nodes.quorum.IsQuorum(b.done)):
 		b.leave()
 	}
@@ -92,15 +92,15 @@ func (b *batch) ended(node int) {
 }
 
 func (b *batch) leave() {
-	b.passed = true
+	b.left = true
 	b.batches.window.leave(&b.stay, b.nodes.clock.Now(), b.nodes.quorum.IsQuorum(b.done&^b.gone))
 }
 
 // expire fails the nodes without an answer to a round in time.
 func (b *batch) expire(now clock.Instant, underWay int64) {
 	b.votes.expire(now, underWay)
-	b.pass()
-	if !b.passed && b.undecided == 0 && now >= b.latest {
+	b.tryLeave()
+	if !b.left && b.undecided == 0 && now >= b.latest {
 		b.leave()
 	}
 }
@@ -133,10 +133,10 @@ func newWire(b *batch) *wire {
 	return w
 }
 
-// write encodes the groups of the batch.
-func (w *wire) write(groups []group, operands []command.Operand, f fleet.Form) {
+// write encodes the runs of the batch.
+func (w *wire) write(runs []run, operands []command.Operand, f fleet.Form) {
 	w.Buf, w.spans, w.Form = w.Buf[:0], w.spans[:0], f
-	for _, g := range groups {
+	for _, g := range runs {
 		w.append(g.kind, g.first, operands[g.first:g.first+g.count], command.MaxKeys)
 	}
 	w.Replies = len(w.spans)
@@ -178,7 +178,7 @@ func (w *wire) form() command.Form { return command.Form(w.Form) }
 // merge keys, by the script's text where the node may not know it.
 func (w *wire) again(node int, s *span, merge int, byText bool) {
 	b := w.batch
-	operands := b.batches.reader.Read(s.kind, w.Buf[s.from:s.to])
+	operands := b.batches.decoder.Read(s.kind, w.Buf[s.from:s.to])
 	var errand *wire
 	for i := 0; i < len(operands); {
 		first := i
@@ -229,60 +229,60 @@ const (
 var slab = 32
 
 // batch returns an empty one.
-func (l *batches) batch() *batch {
-	if n := len(l.free); n > 0 {
-		b := l.free[n-1]
-		l.free = l.free[:n-1]
-		l.kept -= b.size()
+func (bs *batches) batch() *batch {
+	if n := len(bs.free); n > 0 {
+		b := bs.free[n-1]
+		bs.free = bs.free[:n-1]
+		bs.kept -= b.size()
 		b.reset()
 		return b
 	}
-	l.makeBatches()
-	return l.batch()
+	bs.makeBatches()
+	return bs.batch()
 }
 
 // makeBatches adds to the free batches, a slab at a time. A batch is in use until the slowest node has answered, and
 // with little load it carries one operation. If batches were made one by one, each new peak of this node's delay
 // would show as allocations.
-func (l *batches) makeBatches() {
+func (bs *batches) makeBatches() {
 	batches := make([]batch, slab)
 	bytes := make([]byte, slab*slabBytes)
 	rounds := make([]round, slab*slabRounds)
-	groups := make([]group, slab*slabRounds)
+	groups := make([]run, slab*slabRounds)
 	spans := make([]span, slab*slabRounds)
-	causes := make([]error, slab*l.nodes.n)
-	open := make([]uint16, slab*l.nodes.n)
-	upto := make([]int32, slab*l.nodes.n)
+	causes := make([]error, slab*bs.nodes.n)
+	open := make([]uint16, slab*bs.nodes.n)
+	upto := make([]int32, slab*bs.nodes.n)
 	for i := range batches {
 		b := &batches[i]
-		b.batches, b.ledger = l, &l.ledger
+		b.batches, b.ledger = bs, &bs.ledger
 		b.first.batch, b.first.Owner, b.first.Counter = b, &b.first, &b.first
 		b.first.Buf = bytes[i*slabBytes : i*slabBytes : (i+1)*slabBytes]
 		b.first.spans = spans[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
 		b.rounds = rounds[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
-		b.groups = groups[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
-		b.cause = causes[i*l.nodes.n : (i+1)*l.nodes.n : (i+1)*l.nodes.n]
-		b.open = open[i*l.nodes.n : (i+1)*l.nodes.n : (i+1)*l.nodes.n]
-		b.upto = upto[i*l.nodes.n : (i+1)*l.nodes.n : (i+1)*l.nodes.n]
-		l.keep(b)
+		b.runs = groups[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
+		b.cause = causes[i*bs.nodes.n : (i+1)*bs.nodes.n : (i+1)*bs.nodes.n]
+		b.open = open[i*bs.nodes.n : (i+1)*bs.nodes.n : (i+1)*bs.nodes.n]
+		b.upto = upto[i*bs.nodes.n : (i+1)*bs.nodes.n : (i+1)*bs.nodes.n]
+		bs.keep(b)
 	}
 }
 
-func (l *batches) keep(b *batch) {
-	l.kept += b.size()
-	l.free = append(l.free, b)
+func (bs *batches) keep(b *batch) {
+	bs.kept += b.size()
+	bs.free = append(bs.free, b)
 }
 
 // recycle takes back a batch once every node has answered, or failed.
-func (l *batches) recycle(b *batch) {
-	l.nodes.unanswered.Leave()
+func (bs *batches) recycle(b *batch) {
+	bs.nodes.unanswered.Leave()
 	to := b.to
-	if l.kept+b.size() <= keepBuffers {
+	if bs.kept+b.size() <= keepBuffers {
 		// Rounds and causes stay: operations decided in this sweep still read them.
-		l.keep(b)
+		bs.keep(b)
 	}
 	if to != 0 {
-		l.handedOff(to.Least())
+		bs.handedOff(to.Least())
 	}
 }
 
@@ -298,9 +298,9 @@ func (b *batch) size() int {
 // reset empties a batch for its next use.
 func (b *batch) reset() {
 	b.votes.reset()
-	b.groups = b.groups[:0]
+	b.runs = b.runs[:0]
 	for node := range b.open {
 		b.open[node] = 1
 	}
-	b.done, b.gone, b.to, b.passed = 0, 0, 0, false
+	b.done, b.gone, b.to, b.left = 0, 0, 0, false
 }

@@ -20,16 +20,16 @@ type cleanups struct {
 }
 
 // of makes the release of op. It copies what it needs: op belongs to its caller again soon.
-func (l *cleanups) of(op *Op) *cleanup {
-	c, _ := l.pool.Get().(*cleanup)
+func (cs *cleanups) of(op *Op) *cleanup {
+	c, _ := cs.pool.Get().(*cleanup)
 	if c == nil {
-		c = &cleanup{pool: &l.pool}
+		c = &cleanup{pool: &cs.pool}
 		c.Done = c
 	}
 	c.Ends = cleansUp
 	c.key = append(c.key[:0], op.Key...)
 	c.Kind, c.Key, c.Token, c.Tail, c.TTL, c.Timeout, c.Absent = Release, c.key, op.Token, op.Tail, 0, op.Timeout, op.Absent
-	c.Part = op.Part
+	c.OfSet = op.OfSet
 	c.Reserve() // it is idle
 	c.begin(op.start)
 	return c
@@ -37,8 +37,8 @@ func (l *cleanups) of(op *Op) *cleanup {
 
 // cleanUp queues the release to undo an acquire, on all nodes, unless no node can have the key. Each node gets it
 // after the acquire.
-func (l *cleanups) cleanUp(op *Op) {
-	if l.nodes.quorum.Nodes()&^op.Absent != 0 {
-		_ = l.queue.push(&l.of(op).Op, cleanUp) // cleanups are never refused
+func (cs *cleanups) cleanUp(op *Op) {
+	if cs.nodes.quorum.Nodes()&^op.Absent != 0 {
+		_ = cs.queue.push(&cs.of(op).Op, cleanUp) // cleanups are never refused
 	}
 }

@@ -11,32 +11,32 @@ import (
 // complete hands every operation with a verdict back to its caller. It returns the number of calls among them, and
 // the operations for callbacks to complete. The clock is read here, after the deciding votes, so validity can only
 // come out too short.
-func (l *rounds) complete() (calls int, ops list, now clock.Instant) {
-	l.repairs.send() // before the driver lock is given up, and before any release
-	if len(l.decided) == 0 {
-		l.goOn()
+func (rs *rounds) complete() (calls int, ops list, now clock.Instant) {
+	rs.repairs.send() // before the driver lock is given up, and before any release
+	if len(rs.decided) == 0 {
+		rs.goOn()
 		return 0, ops, 0
 	}
-	now = l.nodes.clock.Now()
-	for i := range l.decided {
-		d := l.decided[i]
+	now = rs.nodes.clock.Now()
+	for i := range rs.decided {
+		d := rs.decided[i]
 		op := d.op
 		if d.votes != nil {
-			l.judge(op, d.votes, d.round, now)
+			rs.judge(op, d.votes, d.round, now)
 		}
-		if l.nodes.closing.Load() && op.Err == ErrNoQuorum && closedUnder(op) {
+		if rs.nodes.closing.Load() && op.Err == ErrNoQuorum && closedUnder(op) {
 			op.Err = ErrClosed
 		}
 		if op.Kind == Release { // won or not: nodes that may have had the key have it no more
-			l.observer.KeyChanged(l.nodes.quorum.Nodes()&^op.Absent, op.Key, true)
+			rs.observer.KeyChanged(rs.nodes.quorum.Nodes()&^op.Absent, op.Key, true)
 		}
 		if op.Ends == cleansUp {
-			l.counters.cleanups++
+			rs.counters.cleanups++
 		} else {
-			l.counters.count(op, endingOf(op.Err))
+			rs.counters.count(op, endingOf(op.Err))
 		}
 		if op.Ends.isAwaited() {
-			l.queue.depth.Add(-1)
+			rs.queue.depth.Add(-1)
 		}
 		switch op.Ends {
 		case CallsBack:
@@ -48,14 +48,14 @@ func (l *rounds) complete() (calls int, ops list, now clock.Instant) {
 		op.advance(idle)
 		op.Done.Complete(op)
 	}
-	clear(l.decided)
-	l.decided = l.decided[:0]
-	l.goOn()
+	clear(rs.decided)
+	rs.decided = rs.decided[:0]
+	rs.goOn()
 	return calls, ops, now
 }
 
 // judge turns the votes on op into its result, and sends the release after an acquire without a lock.
-func (l *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
+func (rs *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
 	r := &v.rounds[round]
 	op.Tally, op.Trip = r.tally, now.Sub(v.sentAt)
 	switch {
@@ -65,14 +65,14 @@ func (l *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
 			op.Err = ErrExpired
 		}
 	default:
-		op.Err = l.lossOf(op)
+		op.Err = rs.lossOf(op)
 		v.explain(op, round)
 	}
 	if op.Kind != Acquire {
 		return
 	}
-	if !op.Part {
-		l.counters.times.Add(op.Took(now))
+	if !op.OfSet {
+		rs.counters.times.Add(op.Took(now))
 	}
 	for at := r.refusal; at > 0; {
 		t := &v.refusals[at-1]
@@ -81,7 +81,7 @@ func (l *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
 	}
 	op.Absent = r.absent
 	if op.Err != nil {
-		l.cleanups.cleanUp(op)
+		rs.cleanups.cleanUp(op)
 	}
 }
 
@@ -94,14 +94,14 @@ func (v *votes) explain(op *Op, round int) {
 
 // lossOf names the reason of a lost round. An extend or a release is "not held" only if the denials alone rule a
 // quorum out; with fewer denials the failed nodes may still hold the key.
-func (l *rounds) lossOf(op *Op) error {
+func (rs *rounds) lossOf(op *Op) error {
 	switch {
-	case (op.Kind == Acquire || op.Kind == Look) && op.Tally.Verdict() == quorum.Lost && !l.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Failed)):
+	case (op.Kind == Acquire || op.Kind == Look) && op.Tally.Verdict() == quorum.Lost && !rs.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Failed)):
 		if op.Tally.Count(quorum.Granted) > 0 {
 			return ErrSplit
 		}
 		return ErrTaken
-	case op.Kind != Acquire && l.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Denied)):
+	case op.Kind != Acquire && rs.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Denied)):
 		return ErrNotHeld
 	}
 	return ErrNoQuorum

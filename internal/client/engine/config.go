@@ -40,16 +40,16 @@ type limits struct {
 // check refuses wrong arguments, rounds the TTL down to whole milliseconds
 // and sets the timeout. It runs once for each operation: Submit begins with it, and
 // so does Call.
-func (l *limits) check(op *Op) error {
+func (lim *limits) check(op *Op) error {
 	switch {
 	case !op.Kind.IsValid():
 		return WrongArgument("operation has kind %d, want 1 to %d", op.Kind, Release)
 	case op.Done == nil:
 		return WrongArgument("operation has no Done")
-	case len(op.Key) == 0, len(op.Key) > MaxKey, string(op.Key) == l.reserved:
-		return l.CheckKey(string(op.Key))
+	case len(op.Key) == 0, len(op.Key) > MaxKey, string(op.Key) == lim.reserved:
+		return lim.CheckKey(string(op.Key))
 	}
-	op.Timeout = l.timeout
+	op.Timeout = lim.timeout
 	if !op.Kind.HasTTL() {
 		op.TTL = 0
 		if op.Timeout == 0 {
@@ -59,8 +59,8 @@ func (l *limits) check(op *Op) error {
 	}
 	given := op.TTL
 	op.TTL = given.Truncate(time.Millisecond)
-	if op.TTL < MinTTL || op.TTL > l.maxTTL {
-		return l.wrongTTL(given)
+	if op.TTL < MinTTL || op.TTL > lim.maxTTL {
+		return lim.wrongTTL(given)
 	}
 	if op.Timeout == 0 {
 		op.Timeout = min(op.TTL/20, maxTimeout)
@@ -69,23 +69,23 @@ func (l *limits) check(op *Op) error {
 }
 
 // CheckKey refuses a wrong key.
-func (l *limits) CheckKey(key string) error {
+func (lim *limits) CheckKey(key string) error {
 	switch {
 	case len(key) == 0:
 		return WrongArgument("key is empty, 1 to %d bytes are allowed", MaxKey)
 	case len(key) > MaxKey:
 		return WrongArgument("key has %d bytes, at most %d are allowed", len(key), MaxKey)
-	case key == l.reserved:
+	case key == lim.reserved:
 		return WrongArgument("key is reserved: the nodes keep the fencing tokens there")
 	}
 	return nil
 }
 
 // wrongTTL names the TTL as given, before it was rounded.
-func (l *limits) wrongTTL(given time.Duration) error {
+func (lim *limits) wrongTTL(given time.Duration) error {
 	limit := ""
-	if l.maxTTL < MaxTTL {
+	if lim.maxTTL < MaxTTL {
 		limit = " (MaxTTL)"
 	}
-	return WrongArgument("ttl is %v, from %v to %v%s are allowed", given, MinTTL, l.maxTTL, limit)
+	return WrongArgument("ttl is %v, from %v to %v%s are allowed", given, MinTTL, lim.maxTTL, limit)
 }

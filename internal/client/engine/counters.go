@@ -41,11 +41,11 @@ func endingOf(err error) ending {
 	return cancelled
 }
 
-// counters are the counts for Stats. They belong to the driver and are plain. aside is atomic: other goroutines count
+// counters are the counts for Stats. They belong to the driver and are plain. elsewhere is atomic: other goroutines count
 // there, rarely.
 type counters struct {
 	ended      [command.Kinds][endings]uint64
-	aside      [command.Kinds][endings]atomic.Uint64
+	elsewhere  [command.Kinds][endings]atomic.Uint64
 	votes      [quorum.MaxNodes]Votes
 	times      metrics.Histogram
 	cleanups   uint64
@@ -61,32 +61,32 @@ func (c *counters) send(operations int) {
 
 func (c *counters) addTo(r *metrics.Results, kind Kind) {
 	for e, field := range []*uint64{won: &r.Won, denied: &r.Denied, noQuorum: &r.NoQuorum, expired: &r.Expired, cancelled: &r.Cancelled, refused: &r.Refused} {
-		*field += c.ended[kind][e] + c.aside[kind][e].Load()
+		*field += c.ended[kind][e] + c.elsewhere[kind][e].Load()
 	}
 }
 
 // count counts an ended operation. The driver lock is held.
 func (c *counters) count(op *Op, how ending) {
-	if !op.Part {
+	if !op.OfSet {
 		c.ended[op.Kind][how]++
 	}
 }
 
 // Note counts an operation that ended with err before it was submitted, or one of several parts.
-func (c *counters) Note(kind Kind, err error) { c.aside[kind][endingOf(err)].Add(1) }
+func (c *counters) Note(kind Kind, err error) { c.elsewhere[kind][endingOf(err)].Add(1) }
 
 // noteOp is count without the driver lock.
 func (c *counters) noteOp(op *Op, err error) {
-	if !op.Part {
+	if !op.OfSet {
 		c.Note(op.Kind, err)
 	}
 }
 
 // correct counts an operation as ended with err, after it was counted as won.
 func (c *counters) correct(op *Op, err error) {
-	if !op.Part {
+	if !op.OfSet {
 		c.Note(op.Kind, err)
-		c.aside[op.Kind][won].Add(^uint64(0)) // one less
+		c.elsewhere[op.Kind][won].Add(^uint64(0)) // one less
 	}
 }
 

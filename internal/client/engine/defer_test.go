@@ -101,7 +101,7 @@ func TestCallersComeIntoStep(t *testing.T) {
 		for range 40 {
 			b := p.last().batch.Owner.(*wire).batch
 			counts := map[Kind]int{}
-			for _, g := range b.groups {
+			for _, g := range b.runs {
 				counts[g.kind] += g.count
 			}
 			pure++

@@ -13,7 +13,7 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 	if c == nil {
 		c = &Call{done: make(chan struct{}, 1)}
 	}
-	c.Done, c.Ends, c.Absent, c.Tail, c.Part, c.Before, c.Repairer = c, wakes, 0, "", false, 0, nil
+	c.Done, c.Ends, c.Absent, c.Tail, c.OfSet, c.Before, c.Repairer = c, wakes, 0, "", false, 0, nil
 	c.Block, c.Proposal = fencing.Block{}, fencing.Proposal{}
 	c.Kind, c.TTL = kind, ttl
 	c.SetKey(key)

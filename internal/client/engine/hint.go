@@ -99,75 +99,75 @@ func (h *hints) take(now clock.Instant) (some []owed) {
 }
 
 // wantsHint reports whether a release without an answer of a node is to be kept.
-func (l *batches) wantsHint(node int) bool {
-	h := &l.hints[node]
-	return h.met && h.bytes < hintBytes && !l.nodes.closing.Load()
+func (bs *batches) wantsHint(node int) bool {
+	h := &bs.hints[node]
+	return h.met && h.bytes < hintBytes && !bs.nodes.closing.Load()
 }
 
 // up hands off the hints of a node with a new connection.
-func (l *batches) up(node int) {
-	h := &l.hints[node]
+func (bs *batches) up(node int) {
+	h := &bs.hints[node]
 	h.met, h.out = true, false
 	if len(h.all) > 0 {
-		l.nodes.pulse.see(maxTimeout) // those that are not due yet
+		bs.nodes.pulse.see(maxTimeout) // those that are not due yet
 	}
-	l.handOff(node)
+	bs.handOff(node)
 }
 
 // handOff sends the first of a node's hints that are due.
-func (l *batches) handOff(node int) {
-	h, now := &l.hints[node], l.nodes.clock.Now()
+func (bs *batches) handOff(node int) {
+	h, now := &bs.hints[node], bs.nodes.clock.Now()
 	if len(h.all) == 0 || h.out || now < h.next {
 		return
 	}
 	h.out = true
-	b, some := l.batch(), h.take(now)
-	b.to, b.passed, b.counted = quorum.Only(node), true, false // it is in no window
+	b, some := bs.batch(), h.take(now)
+	b.to, b.left, b.counted = quorum.Only(node), true, false // it is in no window
 	operands := make([]command.Operand, len(some))
 	for i, x := range some {
 		operands[i] = command.Operand{Key: []byte(x.key), Token: []byte(x.token)}
 		r := round{kind: Release, refused: x.refused}
-		r.tally.Reset(l.nodes.quorum)
+		r.tally.Reset(bs.nodes.quorum)
 		r.tally.Record(node, quorum.Failed) // this vote has been counted
 		b.rounds = append(b.rounds, r)
 	}
-	b.groups = append(b.groups, group{Release, 0, len(operands)})
-	b.first.write(b.groups, operands, l.nodes.Node(node).Form)
+	b.runs = append(b.runs, run{Release, 0, len(operands)})
+	b.first.write(b.runs, operands, bs.nodes.Node(node).Form)
 	b.owed = 1
-	l.nodes.sendTo(node, &b.first.Batch, maxTimeout)
+	bs.nodes.sendTo(node, &b.first.Batch, maxTimeout)
 }
 
 // handedOff notes that a handoff has ended. The next follows when the operations decided in this sweep are complete:
 // until then no batch is used again.
-func (l *batches) handedOff(node int) {
-	l.hints[node].out = false
-	l.ended.Add(node)
+func (bs *batches) handedOff(node int) {
+	bs.hints[node].out = false
+	bs.ended.Add(node)
 }
 
 // goOn hands off the next hints where a handoff has ended.
-func (l *batches) goOn() {
-	if l.ended == 0 {
+func (bs *batches) goOn() {
+	if bs.ended == 0 {
 		return
 	}
-	ended := l.ended
-	l.ended = 0
+	ended := bs.ended
+	bs.ended = 0
 	for node := range ended.All() {
-		if l.nodes.Fault(node) == nil && !l.nodes.closing.Load() {
-			l.handOff(node)
+		if bs.nodes.Fault(node) == nil && !bs.nodes.closing.Load() {
+			bs.handOff(node)
 		}
 	}
 }
 
 // again hands off the hints that have become due, and returns when the next are.
-func (l *batches) again(now clock.Instant) (next clock.Instant) {
+func (bs *batches) again(now clock.Instant) (next clock.Instant) {
 	next = clock.Never
-	for node := range l.nodes.n {
-		h := &l.hints[node]
-		if len(h.all) == 0 || h.out || l.nodes.Fault(node) != nil {
+	for node := range bs.nodes.n {
+		h := &bs.hints[node]
+		if len(h.all) == 0 || h.out || bs.nodes.Fault(node) != nil {
 			continue
 		}
 		if now >= h.next {
-			l.handOff(node)
+			bs.handOff(node)
 		} else {
 			next = min(next, h.next)
 		}

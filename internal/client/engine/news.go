@@ -15,11 +15,11 @@ func (e *Engine) DriverLock() sync.Locker { return (*driverLock)(&e.driver) }
 // submitted meanwhile.
 type driverLock driver
 
-func (l *driverLock) Lock() { l.lock.Lock() }
+func (lock *driverLock) Lock() { lock.lock.Lock() }
 
-func (l *driverLock) Unlock() {
-	(*driver)(l).unlock(false)
-	(*driver)(l).drive(nil)
+func (lock *driverLock) Unlock() {
+	(*driver)(lock).unlock(false)
+	(*driver)(lock).drive(nil)
 }
 
 // NodeUp is called when a node has a new connection, before anything is sent on it. The hints go first. The driver

@@ -73,7 +73,7 @@ type Refusal struct {
 type Op struct {
 	Kind    Kind
 	Ends    Ends
-	Part    bool   // it is one key of a lock of several: its caller counts the whole, by Note
+	OfSet   bool   // it is one key of a lock of several: its caller counts the whole, by Note
 	Key     []byte // not written to by the engine, and not read after Complete
 	Token   token.Token
 	TTL     time.Duration

@@ -72,7 +72,7 @@ func (p *planner) cut(b *batch) {
 	for class := range p.lists {
 		l := &p.lists[class]
 		if l.n > 0 {
-			b.groups = append(b.groups, group{command.OfRank(class), len(b.rounds), l.n})
+			b.runs = append(b.runs, run{command.OfRank(class), len(b.rounds), l.n})
 		}
 		for op := l.first; op != nil; {
 			next := op.next

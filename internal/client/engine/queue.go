@@ -10,9 +10,9 @@ import (
 // A lock that is held is released once. An Op is its user's memory, linked in place, and is in the queue once.
 //
 // Renewals have a separate list, taken first: a lock kept alive must not end because many other operations wait. A
-// renewal may overtake any of them. A release of its lock is not among them: once it is asked for no renewal begins,
-// and a begun one is in its list before. With an extend of its holder it may change places, as if both had been on
-// their way at once (renewal.Validity).
+// renewal may overtake any of them. None of these is a release of its lock: once that is asked for no renewal begins,
+// and a begun one is in its list before. One of these may be an extend by the lock's holder. The renewal may overtake
+// it: the nodes accept the two in any order (renewal.Validity).
 type queue struct {
 	mu         sync.Mutex
 	head, tail *Op

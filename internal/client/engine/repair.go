@@ -30,36 +30,36 @@ type repairs struct {
 
 // add notes the repair of a key at a node, with the remaining time to live. A node that owes many replies is not asked
 // for more, since it would be cut off: the next extend tries again.
-func (l *repairs) add(node int, operand []command.Operand, ttl time.Duration) {
-	q, owed := l.next[node], l.queries.owed[node]
+func (rp *repairs) add(node int, operand []command.Operand, ttl time.Duration) {
+	q, owed := rp.next[node], rp.queries.owed[node]
 	if q != nil {
 		owed += q.Replies
 	}
-	if ttl < time.Millisecond || owed >= l.queries.limit {
+	if ttl < time.Millisecond || owed >= rp.queries.limit {
 		return
 	}
 	if q == nil {
-		q = l.queries.query(node, maxTimeout)
+		q = rp.queries.query(node, maxTimeout)
 		q.over = true
 		q.drop() // by its caller: there is none
-		l.next[node], l.waiting = q, true
+		rp.next[node], rp.waiting = q, true
 	}
-	l.queries.nodes.noteTTL(ttl)
+	rp.queries.nodes.noteTTL(ttl)
 	operand[0].TTL = int64(ttl / time.Millisecond)
 	q.Buf = command.Append(q.Buf, Acquire, command.Scripts, operand, nil)
 	q.Replies++
 }
 
 // send sends the noted repairs. It is called whenever replies were read, before the driver lock is given up.
-func (l *repairs) send() {
-	if !l.waiting {
+func (rp *repairs) send() {
+	if !rp.waiting {
 		return
 	}
-	l.waiting = false
-	for node, q := range l.next {
+	rp.waiting = false
+	for node, q := range rp.next {
 		if q != nil {
-			l.next[node] = nil
-			l.queries.send(q)
+			rp.next[node] = nil
+			rp.queries.send(q)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (w *wire) Reply(node, i int, v *resp.Value) (err error) {
 	if i == len(w.spans)-1 {
 		b.ended(node)
 	}
-	b.pass()
+	b.tryLeave()
 	return err
 }
 
@@ -32,7 +32,7 @@ func (w *wire) AsUsual(node, i, n int) {
 	if i+n == len(w.spans) {
 		b.ended(node)
 	}
-	b.pass()
+	b.tryLeave()
 }
 
 // Fail implements fleet.Owner.
@@ -53,7 +53,7 @@ func (w *wire) Fail(node, i int, err error) {
 	}
 	b.gone.Add(node)
 	b.ended(node)
-	b.pass()
+	b.tryLeave()
 }
 
 // Done implements fleet.Owner.
@@ -164,7 +164,7 @@ func (w *wire) hint(node int, s *span, first int, refused bool) {
 	if refused {
 		now = b.nodes.clock.Now()
 	}
-	for i, op := range b.batches.reader.Read(s.kind, w.Buf[s.from:s.to]) {
+	for i, op := range b.batches.decoder.Read(s.kind, w.Buf[s.from:s.to]) {
 		if r := &rounds[i]; s.first+i >= first && !r.absent.Has(node) {
 			x := owed{hint: hint{string(op.Key), string(op.Token)}, refused: r.refused}
 			if refused {
@@ -184,7 +184,7 @@ func (w *wire) repair(s *span) {
 	}
 	for i := range s.count {
 		b.votes.repair(s.first+i, &b.batches.repairs, func() []command.Operand {
-			return b.batches.reader.Read(s.kind, w.Buf[s.from:s.to])[i : i+1]
+			return b.batches.decoder.Read(s.kind, w.Buf[s.from:s.to])[i : i+1]
 		})
 	}
 }

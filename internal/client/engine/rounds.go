@@ -21,18 +21,18 @@ type rounds struct {
 }
 
 // send writes a batch of n operations to all nodes, without the deferred ones. It returns the number of these.
-func (l *rounds) send(first *Op, n int) (deferred int) {
-	b := l.batch()
-	forms := l.nodes.Forms()
-	later := l.planner.plan(b, first, n, forms, l.window.size == 1 && anyScript(forms))
-	l.queue.putBack(later)
-	b.quarantined = l.nodes.Quarantined()
-	l.counters.send(n - later.n)
-	now := l.nodes.clock.Now()
+func (rs *rounds) send(first *Op, n int) (deferred int) {
+	b := rs.batch()
+	forms := rs.nodes.Forms()
+	later := rs.planner.plan(b, first, n, forms, rs.window.size == 1 && anyScript(forms))
+	rs.queue.putBack(later)
+	b.quarantined = rs.nodes.Quarantined()
+	rs.counters.send(n - later.n)
+	now := rs.nodes.clock.Now()
 	b.sentAt, b.ops = now, len(b.rounds)
-	l.nodes.pulse.see(b.soonest)
+	rs.nodes.pulse.see(b.soonest)
 	b.deadline, b.latest = now.Add(b.soonest), now
-	away, longest := l.nodes.Away(), time.Duration(0)
+	away, longest := rs.nodes.Away(), time.Duration(0)
 	for i := range b.rounds {
 		r := &b.rounds[i]
 		op := r.op
@@ -43,69 +43,69 @@ func (l *rounds) send(first *Op, n int) (deferred int) {
 		}
 		op.advance(inFlight) // from here on it may be cancelled
 	}
-	l.nodes.noteTTL(longest)
-	l.undecided += b.undecided
-	l.nodes.unanswered.Enter()
+	rs.nodes.noteTTL(longest)
+	rs.undecided += b.undecided
+	rs.nodes.unanswered.Enter()
 	if !b.listed {
 		b.listed = true
-		l.inFlight = append(l.inFlight, b)
+		rs.inFlight = append(rs.inFlight, b)
 	}
-	l.last = b
-	l.window.enter(&b.stay)
-	l.nodes.Send(&b.first.Batch)
+	rs.last = b
+	rs.window.enter(&b.stay)
+	rs.nodes.Send(&b.first.Batch)
 	return later.n
 }
 
 // isFresh reports whether all undecided rounds are those of one batch that every node was sent, and none has answered.
 // Then nothing is decided before a node has answered that is not an early one: the reader need not wake up sooner.
-func (l *rounds) isFresh() bool {
-	b := l.last
-	return b != nil && b.undecided == l.undecided && b.to == 0 && !b.replied && b.gone == 0 && b.quarantined == 0 && b.owed == 1
+func (rs *rounds) isFresh() bool {
+	b := rs.last
+	return b != nil && b.undecided == rs.undecided && b.to == 0 && !b.replied && b.gone == 0 && b.quarantined == 0 && b.owed == 1
 }
 
 // fail decides an acquire sent to no node.
-func (l *rounds) fail(op *Op, nonvoters quorum.Set) {
-	l.nodes.pulse.see(maxTimeout) // it looks after callbacks, too
-	l.nodes.Want()
-	op.Tally.Reset(l.nodes.quorum)
-	for node := range (nonvoters & l.nodes.quorum.Nodes()).All() {
-		err := l.nodes.Fault(node)
+func (rs *rounds) fail(op *Op, nonvoters quorum.Set) {
+	rs.nodes.pulse.see(maxTimeout) // it looks after callbacks, too
+	rs.nodes.Want()
+	op.Tally.Reset(rs.nodes.quorum)
+	for node := range (nonvoters & rs.nodes.quorum.Nodes()).All() {
+		err := rs.nodes.Fault(node)
 		if err == nil {
 			err = conn.ErrQuarantined
 		}
 		op.Tally.Record(node, quorum.Failed)
 		op.Failures = append(op.Failures, Failure{node, err})
-		l.observe(node, Acquire, quorum.Failed, err)
+		rs.observe(node, Acquire, quorum.Failed, err)
 	}
 	op.Err, op.Absent = ErrNoQuorum, quorum.Everything
 	op.advance(decided)
-	l.decided = append(l.decided, decision{op: op})
+	rs.decided = append(rs.decided, decision{op: op})
 }
 
 // expire ends what was not answered in time, and the calls with an ended context.
-func (l *rounds) expire(now clock.Instant) {
-	for i := len(l.inFlight) - 1; i >= 0; i-- {
-		b := l.inFlight[i]
-		l.checkContexts(b)
-		b.expire(now, l.queue.depth.Load())
-		if b.undecided == 0 && b.passed {
+func (rs *rounds) expire(now clock.Instant) {
+	for i := len(rs.inFlight) - 1; i >= 0; i-- {
+		b := rs.inFlight[i]
+		rs.checkContexts(b)
+		b.expire(now, rs.queue.depth.Load())
+		if b.undecided == 0 && b.left {
 			b.listed = false
-			last := len(l.inFlight) - 1
-			l.inFlight[i] = l.inFlight[last]
-			l.inFlight[last] = nil
-			l.inFlight = l.inFlight[:last]
+			last := len(rs.inFlight) - 1
+			rs.inFlight[i] = rs.inFlight[last]
+			rs.inFlight[last] = nil
+			rs.inFlight = rs.inFlight[:last]
 		}
 	}
 	nonvoters := quorum.Set(0)
-	if l.nodes.lacking.Load() { // else an acquire is to find out
-		nonvoters = l.nodes.nonvoters()
+	if rs.nodes.lacking.Load() { // else an acquire is to find out
+		nonvoters = rs.nodes.nonvoters()
 	}
-	l.checkWaiting(scanWaiting, nonvoters)
+	rs.checkWaiting(scanWaiting, nonvoters)
 }
 
 // checkContexts ends the calls of b with an ended context. A claim takes the call from its round, so no vote can end
 // it too.
-func (l *rounds) checkContexts(b *batch) {
+func (rs *rounds) checkContexts(b *batch) {
 	for i := range b.rounds {
 		r := &b.rounds[i]
 		if r.op == nil || r.ended == nil || !IsClosed(r.ended) || !r.op.claim(r.life, idle) {
@@ -114,9 +114,9 @@ func (l *rounds) checkContexts(b *batch) {
 		op := r.op
 		if op.Kind == Acquire {
 			op.Absent = r.absent
-			l.cleanups.cleanUp(op)
+			rs.cleanups.cleanUp(op)
 		}
-		l.finish(op)
+		rs.finish(op)
 	}
 }
 
@@ -126,35 +126,35 @@ const scanWaiting = 2048
 // checkWaiting does the same for n unsent operations. A release keeps its place in the queue: its caller has gone, but
 // it is sent, and before any later acquire. While too few nodes can vote it also fails the acquires, whether the window
 // is open or not. Sent, they would only have to be cleaned up after, thousands of times a second.
-func (l *rounds) checkWaiting(n int, nonvoters quorum.Set) {
+func (rs *rounds) checkWaiting(n int, nonvoters quorum.Set) {
 	var ended, vain list
-	l.queue.scan(n, func(op *Op) {
+	rs.queue.scan(n, func(op *Op) {
 		switch hasEnded := IsClosed(op.ended); {
-		case op.Kind == Acquire && l.nodes.lacking.Load() && !hasEnded:
-			l.queue.unlink(op, sending)
+		case op.Kind == Acquire && rs.nodes.lacking.Load() && !hasEnded:
+			rs.queue.unlink(op, sending)
 			vain.push(op)
 			return
 		case !hasEnded:
 			return
 		case op.Kind == Release:
-			l.queue.replace(op, &l.cleanups.of(op).Op)
+			rs.queue.replace(op, &rs.cleanups.of(op).Op)
 		default:
-			l.queue.unlink(op, idle)
+			rs.queue.unlink(op, idle)
 		}
 		ended.push(op)
 	})
 	for op := ended.pop(); op != nil; op = ended.pop() {
-		l.finish(op)
+		rs.finish(op)
 	}
 	for op := vain.pop(); op != nil; op = vain.pop() {
-		l.fail(op, nonvoters)
+		rs.fail(op, nonvoters)
 	}
 }
 
 // finish ends a call because its context has ended.
-func (l *rounds) finish(op *Op) {
+func (rs *rounds) finish(op *Op) {
 	op.Err = context.Canceled
-	l.queue.depth.Add(-1)
-	l.counters.count(op, cancelled)
+	rs.queue.depth.Add(-1)
+	rs.counters.count(op, cancelled)
 	op.Done.Complete(op)
 }

@@ -27,7 +27,7 @@ func TestBatchesOfASlabAreApart(t *testing.T) {
 		for range 2 * slabRounds {
 			b.rounds = append(b.rounds, round{life: uint64(i)})
 			b.first.spans = append(b.first.spans, span{first: i})
-			b.groups = append(b.groups, group{first: i})
+			b.runs = append(b.runs, run{first: i})
 		}
 		b.quarantined = quorum.Set(i)
 		require.Len(t, b.cause, 3)
@@ -40,7 +40,7 @@ func TestBatchesOfASlabAreApart(t *testing.T) {
 		for j := range b.rounds {
 			require.EqualValues(t, i, b.rounds[j].life)
 			require.Equal(t, i, b.first.spans[j].first)
-			require.Equal(t, i, b.groups[j].first)
+			require.Equal(t, i, b.runs[j].first)
 		}
 		require.EqualValues(t, i, b.quarantined)
 	}

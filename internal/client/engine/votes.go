@@ -28,10 +28,10 @@ type decision struct {
 }
 
 // observe counts a vote, and has it reported.
-func (l *ledger) observe(node int, kind Kind, o quorum.Outcome, err error) {
-	l.counters.votes[node][o]++
-	if l.callbacks.onVote != nil {
-		l.callbacks.vote(vote{node, kind, o, err})
+func (lg *ledger) observe(node int, kind Kind, o quorum.Outcome, err error) {
+	lg.counters.votes[node][o]++
+	if lg.callbacks.onVote != nil {
+		lg.callbacks.vote(vote{node, kind, o, err})
 	}
 }
 

@@ -28,7 +28,7 @@ type Acts struct {
 
 // Init gives the nodes of a new fleet their vote, or the nodes of groups added by a change.
 func (a Acts) Init(ctx context.Context) error {
-	views, err := a.look(ctx, "InitFencing", func(views []View) []fencing.Verdict {
+	views, err := a.views(ctx, "InitFencing", func(views []View) []fencing.Verdict {
 		looks := make([]*fencing.Look, len(views))
 		for i := range views {
 			looks[i] = &views[i].Look
@@ -54,7 +54,7 @@ func (a Acts) Recover(ctx context.Context, atLeast fencing.Token, lost []string)
 		return engine.WrongArgument("atLeast is %d, which leaves no tokens below 2^53", atLeast)
 	}
 	o := order{atLeast: atLeast}
-	views, err := a.look(ctx, "RecoverFencing", func(views []View) (all []fencing.Verdict) {
+	views, err := a.views(ctx, "RecoverFencing", func(views []View) (all []fencing.Verdict) {
 		o.stage = fencing.Begun
 		for i := range views {
 			v := &views[i]
@@ -73,8 +73,8 @@ func (a Acts) Recover(ctx context.Context, atLeast fencing.Token, lost []string)
 // patience is how many looks wait for nodes beyond a quorum, 100 ms apart.
 const patience = 10
 
-// look looks at all groups until none has to wait, and returns the views for the act to decide from.
-func (a Acts) look(ctx context.Context, name string, check func([]View) []fencing.Verdict) ([]View, error) {
+// views looks at all groups until none has to wait, and returns the views for the act to decide from.
+func (a Acts) views(ctx context.Context, name string, check func([]View) []fencing.Verdict) ([]View, error) {
 	if slices.Contains(a.Groups, nil) {
 		return nil, fmt.Errorf("%w: %s needs Config.Fenced", engine.ErrConfig, name)
 	}

@@ -23,7 +23,7 @@ func (a Acts) Change(ctx context.Context) error {
 			return fmt.Errorf("%w: ChangeFencing needs a client of both lists: NextNodes, NextGroups or NextMaxTTL", engine.ErrConfig)
 		}
 	}
-	if _, err := a.look(ctx, "ChangeFencing", func(views []View) (all []fencing.Verdict) {
+	if _, err := a.views(ctx, "ChangeFencing", func(views []View) (all []fencing.Verdict) {
 		for i := range views {
 			all = append(all, views[i].Changes())
 		}
@@ -35,7 +35,7 @@ func (a Acts) Change(ctx context.Context) error {
 	for i, c := range a.Groups {
 		changes[i] = fencing.BeginChange(c.fleet)
 	}
-	for changes.Look(); ; {
+	for changes.Begin(); ; {
 		pause := fencing.MinPause
 		if err := a.seal(changes); err != nil {
 			return err
@@ -51,7 +51,7 @@ func (a Acts) Change(ctx context.Context) error {
 				c.log(slog.LevelInfo, "redlock: clients with the old configuration alone are refused, and those with the new one alone follow",
 					"old", c.fleet.Now.Name, "new", c.fleet.Next.Name, "wait", pause)
 			}
-			changes.Look()
+			changes.Begin()
 		}
 		if err := a.pause(ctx, pause, nil); err != nil {
 			return err

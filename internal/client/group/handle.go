@@ -120,7 +120,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		c.Rollback(err)
 	}
 	result := holding.ResultOf(err)
-	g.keeper.Extended(h.hold, c.Validity(), result)
+	g.keeper.NoteExtend(h.hold, c.Validity(), result)
 	if result != renewal.Unknown {
 		g.keeper.Review(h.hold)
 	}

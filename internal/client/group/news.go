@@ -149,7 +149,7 @@ func (n *Nodes) Turn() time.Duration {
 
 // WarnUnready logs why no lock can be acquired yet, if so. It is followed by a line when one can.
 func (n *Nodes) WarnUnready() {
-	_, _, why := n.look(false)
+	_, _, why := n.readinessNow(false)
 	n.engine.DriverLock().Lock()
 	defer n.engine.DriverLock().Unlock()
 	if why != nil && !n.voting {

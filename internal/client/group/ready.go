@@ -35,7 +35,7 @@ const mostWait = time.Second
 func (n *Nodes) Ready(ctx context.Context, every bool) (waited bool, err error) {
 	ctx = orBackground(ctx)
 	for ; ; waited = true {
-		changed, soonest, why := n.look(every)
+		changed, soonest, why := n.readinessNow(every)
 		if why == nil || why == engine.ErrClosed {
 			return waited, why
 		}
@@ -55,9 +55,9 @@ func (n *Nodes) Ready(ctx context.Context, every bool) (waited bool, err error) 
 
 var errRests = fmt.Errorf("%w: its idle connection was closed, and is being replaced", conn.ErrDown)
 
-// look returns why there is no quorum, an ErrNoQuorum with the nodes without a vote, and when there may be one: once
+// readinessNow returns why there is no quorum, an ErrNoQuorum with the nodes without a vote, and when there may be one: once
 // changed is closed, or after soonest.
-func (n *Nodes) look(every bool) (changed <-chan struct{}, soonest time.Duration, why error) {
+func (n *Nodes) readinessNow(every bool) (changed <-chan struct{}, soonest time.Duration, why error) {
 	op := engine.Op{Err: engine.ErrNoQuorum}
 	op.Tally.Reset(n.cfg.members.Quorum)
 	fails := func(node int, why error) {

@@ -67,10 +67,10 @@ func (g *Group) Submit(op *Op, t *token.Token, also *Group) error {
 
 // compose makes the parts: one in g and, if also is not nil, one there.
 func (op *Op) compose(g, also *Group) {
-	if also == nil && op.group == g && !op.Part && op.parts.First() == &op.Call {
+	if also == nil && op.group == g && !op.OfSet && op.parts.First() == &op.Call {
 		return // they are those of the last Submit
 	}
-	op.group, op.Part = g, also != nil
+	op.group, op.OfSet = g, also != nil
 	first := holding.Part{Call: &op.Call, Site: g}
 	if also == nil {
 		op.parts.Take(first)
@@ -85,7 +85,7 @@ func (op *Op) compose(g, also *Group) {
 // begin submits an operation to its first group.
 func (op *Op) begin() error {
 	op.err = nil
-	counted, underway := op.Part, op.group.cfg.Underway
+	counted, underway := op.OfSet, op.group.cfg.Underway
 	if counted {
 		underway.Enter()
 	}
@@ -102,7 +102,7 @@ func (op *Op) begin() error {
 // askNext asks the second group once the first has answered, and reports whether it did.
 func (op *Op) askNext() bool {
 	switch left := len(op.parts.Parts()) - len(op.parts.Asked()); {
-	case left == 0 && op.Part: // both have answered
+	case left == 0 && op.OfSet: // both have answered
 		op.Unreserve()
 		return false
 	case left == 0, op.Kind != engine.Release && op.Err != nil, !op.Reserve():
@@ -112,7 +112,7 @@ func (op *Op) askNext() bool {
 	if s.Token != op.Token {
 		s.Absent = 0
 	}
-	s.Kind, s.Key, s.TTL, s.Token, s.Tail, s.Block, s.Part, s.Done = op.Kind, op.Key, op.TTL, op.Token, op.Tail, op.Block, true, op.Done
+	s.Kind, s.Key, s.TTL, s.Token, s.Tail, s.Block, s.OfSet, s.Done = op.Kind, op.Key, op.TTL, op.Token, op.Tail, op.Block, true, op.Done
 	err := op.parts.Submit(1)
 	if err == nil {
 		return true
@@ -127,7 +127,7 @@ func (g *Group) Cancel(op *Op) bool {
 	if op.group != g || !g.engine.Cancel(&op.Op) && !op.cancelSecond() {
 		return false
 	}
-	if op.Part {
+	if op.OfSet {
 		g.cfg.Underway.Leave()
 	}
 	g.reportAttempt(ofOp, &op.Op, op.Key, context.Canceled)
@@ -164,7 +164,7 @@ func (op *Op) Report() (ended bool) {
 	if op.err != nil {
 		c.Rollback(op.err)
 	}
-	if op.Part {
+	if op.OfSet {
 		g.cfg.Underway.Leave()
 	}
 	c.Note(op.err)

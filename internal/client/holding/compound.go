@@ -50,7 +50,7 @@ func (c *Compound) Compose(home Site, kind engine.Kind, s *State, ttl time.Durat
 			free(c.more)
 			return err
 		}
-		p.Call.Part, p.Tail = true, s.Tail(tail)
+		p.OfSet, p.Tail = true, s.Tail(tail)
 		c.more = append(c.more, p)
 	}
 	return nil
@@ -232,7 +232,7 @@ func (c *Compound) Release(how Manner, along *engine.Call) (op *engine.Op, unsen
 	case how.IsAwaited():
 		return c.Do()
 	}
-	c.First().Part = false
+	c.First().OfSet = false
 	_ = c.each(func(e *engine.Engine, ops engine.Ops) error {
 		if err = cmp.Or(e.Discard(ops, along), err); how == AtOnce {
 			e.DriveAtOnce()

@@ -10,9 +10,9 @@ import (
 // expiries counts locks by the end of their validity. So locks that end with their TTL, when nothing happens to them,
 // count no more. Counting takes no mutex as a rule, and no memory for each lock.
 //
-// An end is known to within a grain. Each grain has a cell, shared with later ones. A cell is taken over once its
-// grain is past; until then the later one is counted in the map. A grain may be in both: only the sum of all grains
-// to come is asked for.
+// An end is known to within a grain of time. Each grain has a cell, shared with later grains: a later one takes it over
+// once the cell's grain is past, and is counted in the map until then. So one grain may have counts in both. The sum of
+// all grains to come is right all the same, and only that is asked for.
 type expiries struct {
 	clock clock.Clock
 	cells [cells]atomic.Uint64 // the grain, and how many locks end in it

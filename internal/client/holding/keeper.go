@@ -47,7 +47,7 @@ type Keeper struct {
 	lost     uint64
 	closed   bool
 
-	held expiries // not under mu
+	expiries expiries // not under mu
 
 	inbox inbox
 	spare sync.Pool // of *renewing
@@ -104,7 +104,7 @@ var noCaller context.Context
 
 // NewKeeper returns a keeper without locks.
 func NewKeeper(cfg Config) *Keeper {
-	return &Keeper{cfg: cfg, engine: cfg.Home.Engine(), failing: make(map[*entry]error), held: expiries{clock: cfg.Clock}, inbox: inbox{ring: cfg.Ring}}
+	return &Keeper{cfg: cfg, engine: cfg.Home.Engine(), failing: make(map[*entry]error), expiries: expiries{clock: cfg.Clock}, inbox: inbox{ring: cfg.Ring}}
 }
 
 // add begins to keep the lock of c alive. The context of c ends with the entry.
@@ -129,7 +129,7 @@ func (k *Keeper) add(c *Kept) error {
 	}
 	e.lease, e.life, e.kept = h.lease, h.life, c
 	began := s.Until.Add(quorum.Drift(s.TTL) - s.TTL)
-	k.schedule.Set(e, e.Start(held(s, true), began))
+	k.schedule.Set(e, e.Start(stateFor(s, true), began))
 	k.ringFor(e)
 	return nil
 }
@@ -154,7 +154,7 @@ func (k *Keeper) Review(h Hold) {
 		return
 	}
 	delete(k.failing, e)
-	k.schedule.Set(e, e.Review(held(s, true), k.cfg.Clock.Now()))
+	k.schedule.Set(e, e.Review(stateFor(s, true), k.cfg.Clock.Now()))
 	k.ringFor(e)
 }
 
@@ -169,7 +169,7 @@ func (k *Keeper) Stop(h Hold) {
 // the nodes without the key. If not ok, h holds nothing to be released.
 func (k *Keeper) Releasing(h Hold) (absent quorum.Set, ok bool) {
 	until, absent, e, ok := h.releasing()
-	k.held.add(until, -1)
+	k.expiries.add(until, -1)
 	if e != nil {
 		k.stop(e, h)
 	}
@@ -180,24 +180,24 @@ func (k *Keeper) Releasing(h Hold) (absent quorum.Set, ok bool) {
 // before. It makes op the lock's release; for any other lock it notes nothing.
 func (k *Keeper) ReleasingPlain(h Hold, op *engine.Op) (ok bool) {
 	until, ok := h.releasingPlain(op)
-	k.held.add(until, -1)
+	k.expiries.add(until, -1)
 	return ok
 }
 
 // Unreleased takes back a release never sent.
-func (k *Keeper) Unreleased(h Hold) { k.held.add(h.unreleased(), 1) }
+func (k *Keeper) Unreleased(h Hold) { k.expiries.add(h.unreleased(), 1) }
 
 // Begin begins to hold a lock. The nodes of absent do not have its key.
 func (k *Keeper) Begin(s *State, absent quorum.Set, fence fencing.Token) Hold {
-	k.held.add(s.Until, 1)
+	k.expiries.add(s.Until, 1)
 	return begin(s, absent, fence)
 }
 
-// Extended notes the result of an extension of the lock of h.
-func (k *Keeper) Extended(h Hold, by renewal.Validity, r renewal.Result) {
-	if before, after := h.extended(by, r); before != after {
-		k.held.add(before, -1)
-		k.held.add(after, 1)
+// NoteExtend notes the result of an extension of the lock of h.
+func (k *Keeper) NoteExtend(h Hold, by renewal.Validity, r renewal.Result) {
+	if before, after := h.noteExtend(by, r); before != after {
+		k.expiries.add(before, -1)
+		k.expiries.add(after, 1)
 	}
 }
 
@@ -235,7 +235,7 @@ func (k *Keeper) Close() {
 func (k *Keeper) Count() (held, kept int, lost uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.held.count(), k.schedule.Len(), k.lost
+	return k.expiries.count(), k.schedule.Len(), k.lost
 }
 
 // Turn does what is due and returns the pause to the next turn.
@@ -285,7 +285,7 @@ func (k *Keeper) send(e *engine.Engine, op *engine.Op) {
 // event does what is due for an entry, and gives it its next event.
 func (k *Keeper) event(e *entry, now clock.Instant) {
 	s, ok := e.hold().State()
-	if action, next := e.Event(held(s, ok), now); action == renewal.Renew {
+	if action, next := e.Event(stateFor(s, ok), now); action == renewal.Renew {
 		k.renew(e, &s, now)
 	} else {
 		k.do(e, &s, action, next)
@@ -373,7 +373,7 @@ func (k *Keeper) renew(e *entry, s *State, now clock.Instant) {
 		return
 	}
 	h := e.hold()
-	seq, next := e.Begin(held(*s, true))
+	seq, next := e.Begin(stateFor(*s, true))
 	r.entry, r.seq, r.hold, r.began = e, seq, h, now
 	r.Accompany(h, s.Until)
 	for _, p := range r.Parts() {
@@ -387,11 +387,11 @@ func (k *Keeper) result(r *renewing, now clock.Instant) {
 	op, err := r.Result()
 	r.Note(err)
 	result := ResultOf(err)
-	k.Extended(r.hold, r.Validity(), result)
+	k.NoteExtend(r.hold, r.Validity(), result)
 	err = r.Explain(op, err)
 	if e := r.entry; e.is(r.hold) && e.Awaits(r.seq) {
 		s, ok := r.hold.State()
-		switch action, next := e.Result(result, held(s, ok), r.began, now, rand.Float64()); {
+		switch action, next := e.Result(result, stateFor(s, ok), r.began, now, rand.Float64()); {
 		case action == renewal.Wait && err == engine.ErrClosed:
 			k.endEntry(e, err)
 		default:

@@ -109,14 +109,14 @@ func (c *Kept) Err() error {
 		if c.user.Err() != nil {
 			c.userEnded()
 		} else {
-			c.look()
+			c.check()
 		}
 	}
 	return c.Context.Err()
 }
 
-// look ends the context if validity is over, and reports whether it is.
-func (c *Kept) look() (over bool) {
+// check ends the context if validity is over, and reports whether it is.
+func (c *Kept) check() (over bool) {
 	s, ok := c.hold.State()
 	if !ok {
 		return false
@@ -141,7 +141,7 @@ func (c *Kept) Stop() {
 // yet.
 func (c *Kept) Lost() error {
 	alive := c.Context.Err() == nil
-	over := alive && c.look()
+	over := alive && c.check()
 	if cause := c.lost.Load(); cause != nil {
 		return *cause
 	}

@@ -190,9 +190,9 @@ func (h Hold) State() (s State, ok bool) {
 	return s, true
 }
 
-// extended notes the result of an extension. It returns when validity ended before, and ends now, both 0 once a
+// noteExtend notes the result of an extension. It returns when validity ended before, and ends now, both 0 once a
 // release was asked for.
-func (h Hold) extended(by renewal.Validity, result renewal.Result) (before, after clock.Instant) {
+func (h Hold) noteExtend(by renewal.Validity, result renewal.Result) (before, after clock.Instant) {
 	if !h.lock() {
 		return 0, 0
 	}

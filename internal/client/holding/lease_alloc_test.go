@@ -10,7 +10,7 @@ func TestLeaseAllocatesNothing(t *testing.T) {
 	var l lease
 	got := testing.AllocsPerRun(1000, func() {
 		n := l.begin(&State{Key: "lock:orders", Token: tokenOf(1), Until: second}, 0)
-		l.of(n).extended(renewal.Validity{Until: second}, renewal.Won)
+		l.of(n).noteExtend(renewal.Validity{Until: second}, renewal.Won)
 		_, _ = l.of(n).State()
 		_, _, _, _ = l.of(n).releasing()
 		_ = l.of(n).ReportLoss()

@@ -39,8 +39,8 @@ func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 		s, ok := l.of(old).State()
 		require.False(t, ok)
 		require.Zero(t, s, "the token outlives its lock")
-		l.of(old).extended(renewal.Validity{Until: 3600 * second}, renewal.Won)
-		l.of(old).extended(renewal.Validity{Until: 3600 * second}, renewal.Lost)
+		l.of(old).noteExtend(renewal.Validity{Until: 3600 * second}, renewal.Won)
+		l.of(old).noteExtend(renewal.Validity{Until: 3600 * second}, renewal.Lost)
 		_, absent, _, _ := l.of(old).releasing()
 		require.Zero(t, absent)
 		l.of(old).unreleased()
@@ -69,7 +69,7 @@ func TestExtensions(t *testing.T) {
 		{9, renewal.Unknown, 5}, {3, renewal.Unknown, 5}, {3, renewal.Won, 5}, {9, renewal.Won, 9}, {7, renewal.Won, 9},
 		{0, renewal.Lost, 0}, {20, renewal.Won, 0},
 	} {
-		l.of(life).extended(renewal.Validity{TTL: 1, Until: s.until}, s.result)
+		l.of(life).noteExtend(renewal.Validity{TTL: 1, Until: s.until}, s.result)
 		got, ok := until(&l, life)
 		require.True(t, ok)
 		require.Equal(t, s.want, got, "step %d", i)
@@ -88,7 +88,7 @@ func TestAReleaseEndsValidity(t *testing.T) {
 		require.True(t, s.Released)
 		require.Zero(t, s.Until)
 	}
-	l.of(life).extended(renewal.Validity{Until: 9}, renewal.Won)
+	l.of(life).noteExtend(renewal.Validity{Until: 9}, renewal.Won)
 	l.of(life).unreleased()
 	got, _ := until(&l, life)
 	require.Zero(t, got, "the other release may have been sent")

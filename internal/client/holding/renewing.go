@@ -71,8 +71,8 @@ func (b *inbox) take() (last *renewing) {
 	return last
 }
 
-// held is the state of a lock as package renewal sees it; not ok, there is none.
-func held(s State, ok bool) renewal.Held {
+// stateFor is the state of a lock as package renewal sees it; not ok, there is none.
+func stateFor(s State, ok bool) renewal.Held {
 	return renewal.Held{Until: s.Until, TTL: s.TTL, Released: !ok || s.Released}
 }
 

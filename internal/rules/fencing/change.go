@@ -19,8 +19,8 @@ type Change struct {
 // BeginChange is for a fleet with a Next.
 func BeginChange(f Fleet) Change { return Change{fleet: f} }
 
-// Look begins to look: all nodes are to be sealed. The look before is over.
-func (c *Change) Look() { c.before, c.now = c.now, map[int]string{} }
+// Begin begins to look: all nodes are to be sealed. The look before is over.
+func (c *Change) Begin() { c.before, c.now = c.now, map[int]string{} }
 
 // Sealed takes the answer of a node to Seal, in this look.
 func (c *Change) Sealed(node int, a Answer) {
@@ -69,10 +69,10 @@ func (c *Change) Done() bool { return c.fleet.Next.Knows(c.Opened()) }
 // were complete, and the floor is the largest of all.
 type Changes []Change
 
-// Look begins to look, in all groups.
-func (all Changes) Look() {
+// Begin begins to look, in all groups.
+func (all Changes) Begin() {
 	for i := range all {
-		all[i].Look()
+		all[i].Begin()
 	}
 }
 

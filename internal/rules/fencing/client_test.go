@@ -251,7 +251,7 @@ func TestRejoinInAChange(t *testing.T) {
 func TestChange(t *testing.T) {
 	c := Changes{BeginChange(replaced)}
 	look := func(nonces ...string) {
-		c.Look()
+		c.Begin()
 		for node, nonce := range nonces {
 			if nonce != "" {
 				c[0].Sealed(node, Answer{Code: OK, Token: Token(10 + node), Text: "active:old+new:run:" + nonce})
@@ -280,7 +280,7 @@ func TestChange(t *testing.T) {
 	require.Equal(t, Request{Node: 3, Verb: RejoinVerb, Nonce: "z", Floor: 99, Fleet: "new"}, r)
 
 	c = append(Changes{BeginChange(Fleet{Now: Configuration{"old", 1, 1}, Next: Configuration{"new", 1, 1}})}, c...)
-	c[0].Look()
+	c[0].Begin()
 	require.False(t, c.Complete(), "the other group is not sealed")
 	c[0].Sealed(0, Answer{Code: OK, Token: 100, Text: "active:old+new:run:a"})
 	require.True(t, c.Complete())
