@@ -10,6 +10,7 @@
 //	go run ./internal/test/mutants                  # all of them, two at a time
 //	go run ./internal/test/mutants -run 'hint|queue'
 //	go run ./internal/test/mutants -list
+//	go run ./internal/test/mutants -run '^name$' -into folder   # a copy of the module with the defect, for other programs
 //
 // First every test named in the list must pass without a defect. Then there is one line for each
 // defect: caught (by which test, after how long), hang (caught too, but only by the time limit),
@@ -31,8 +32,9 @@ func main() {
 	list := flag.Bool("list", false, "print the defects, and run nothing")
 	jobs := flag.Int("jobs", 2, "how many at a time")
 	sure := flag.Bool("sure", false, "do not run the tests without a defect first")
+	into := flag.String("into", "", "leave a copy of the module with the first of the defects in a `folder`, and run nothing")
 	flag.Parse()
-	ok, err := mutate(*run, *list, *sure, *jobs)
+	ok, err := mutate(*run, *into, *list, *sure, *jobs)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 	}
@@ -42,7 +44,7 @@ func main() {
 }
 
 // mutate does the work, and reports whether all defects were caught.
-func mutate(run string, list, sure bool, jobs int) (ok bool, err error) {
+func mutate(run, into string, list, sure bool, jobs int) (ok bool, err error) {
 	pattern, err := regexp.Compile(run)
 	if err != nil {
 		return false, err
@@ -65,6 +67,13 @@ func mutate(run string, list, sure bool, jobs int) (ok bool, err error) {
 	}
 	if len(defects) == 0 {
 		return false, fmt.Errorf("no defect is called %q", run)
+	}
+	if into != "" {
+		trees, err := copies(into, 1)
+		if err == nil {
+			_, err = trees[0].put(defects[0])
+		}
+		return err == nil, err
 	}
 	temporary, err := os.MkdirTemp("", "mutants")
 	if err != nil {

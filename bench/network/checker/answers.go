@@ -1,0 +1,152 @@
+package checker
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/bench/network/history"
+	"github.com/redlock-go/redlock/bench/network/nemesis"
+)
+
+// contexts: a call ends with its context.
+func (c *check) contexts() {
+	const allowed = 100 * time.Millisecond
+	judge := func(client int, library, what string, deadline, answered history.Time) {
+		late := answered.Sub(deadline)
+		if late <= 0 || deadline == 0 {
+			return
+		}
+		from, to := deadline.Add(-20*time.Millisecond), answered.Add(5*time.Millisecond)
+		if c.excused(client, from, to, late, allowed) {
+			c.max("call beyond its context, ms", late-c.standstill(client, from, to))
+			return
+		}
+		c.max("call beyond its context, ms", late)
+		c.found(Late, library, answered, "%s ended %v after its context", what, late)
+	}
+	for _, x := range c.Calls {
+		judge(x.Client, x.Library, x.Worker+" "+x.API, x.Deadline, x.Answered)
+		if x.Released > 0 && !x.Async {
+			judge(x.Client, x.Library, x.Worker+" Release", x.Released.Add(time.Second), x.Gone)
+		}
+	}
+	for _, x := range c.Extends {
+		judge(x.Client, c.Library, x.Worker+" Extend", x.Called.Add(time.Second), x.Answered)
+	}
+}
+
+// window is a time in which a worker may have a key, or had it.
+type window struct {
+	from, to history.Time
+	worker   string
+}
+
+// presence are the times at which a key may be at the nodes, because of each call, and those at which it was granted.
+func (c *check) presence() (present, granted map[string][]window) {
+	present, granted = map[string][]window{}, map[string][]window{}
+	for _, x := range c.Calls {
+		to := x.Answered.Add(x.TTL + 100*time.Millisecond)
+		if x.Released > 0 {
+			if to = x.Gone; x.Release != history.OK || x.Async {
+				to = to.Add(x.TTL) // not known to be gone before
+			}
+		}
+		keys := x.Keys
+		if x.Result == history.OK {
+			for _, k := range x.Got {
+				granted[k] = append(granted[k], window{x.Asked, to, x.Worker})
+			}
+			keys = x.Got
+		} else if x.Result == history.Taken && waits(x) {
+			continue
+		}
+		for _, k := range keys {
+			present[k] = append(present[k], window{x.Asked, to, x.Worker})
+		}
+	}
+	return present, granted
+}
+
+// another reports whether a worker other than that of x was there during the call or in the second before: a denial speaks for a second.
+func another(x *history.Call, of map[string][]window) bool {
+	for _, k := range x.Keys {
+		for _, w := range of[k] {
+			if w.worker != x.Worker && w.from < x.Answered && w.to > x.Asked.Add(-time.Second) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// answers: what a call says is so.
+func (c *check) answers() {
+	present, granted := c.presence()
+	for _, x := range c.Calls {
+		if x.Library == history.Front || !strings.Contains(x.Result, history.Taken) {
+			continue
+		}
+		switch waited := strings.HasPrefix(x.Result, history.GaveUp); {
+		case isPrivate(x.Keys[0]):
+			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %s, its own key: %s", x.Worker, x.API, x.Keys[0], x.Text)
+		case waited && !another(x, granted):
+			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %v [%s, %s]: nobody had it, nor in the second before: %s", x.Worker, x.API, x.Keys, c.at(x.Asked), c.at(x.Answered), x.Text)
+		case waited && c.outage(x):
+			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %v [%s, %s]: no quorum has been there for long: %s", x.Worker, x.API, x.Keys, c.at(x.Asked), c.at(x.Answered), x.Text)
+		case !waited && !another(x, present):
+			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %v: nobody else asked for it: %s", x.Worker, x.API, x.Keys, x.Text)
+		}
+	}
+	for _, x := range c.Calls {
+		if x.Release != history.NotHeld || x.Left <= x.Gone.Sub(x.Released) || c.isBroken(x.Keys[0]) || x.Library == history.Front {
+			continue
+		}
+		if c.killed(x.Asked, x.Gone) < 3 {
+			c.found(FalseLoss, x.Library, x.Released, "%s Release of %v: not held, with %v of validity", x.Worker, x.Got, x.Left)
+		}
+	}
+	for _, x := range c.Extends {
+		if x.Result == history.NotHeld && x.Before > x.Answered.Sub(x.Called) && c.killed(x.Called.Add(-10*time.Second), x.Answered) < 3 {
+			c.found(FalseLoss, c.Library, x.Called, "%s Extend of %s: not held, with %v of validity", x.Worker, x.Key, x.Before)
+		}
+	}
+}
+
+// outage reports whether a quorum of nodes has been out of reach of a call for so long that no denial can be news. Only time counts
+// for which its process ran.
+func (c *check) outage(x *history.Call) bool {
+	silent := []string{"cut", "cut-client", "link", "link-client", "refuse", "lost-requests", "lost-replies", "stop-master"}
+	for _, f := range c.Faults {
+		if f.Scope == nemesis.Majority && slices.Contains(silent, f.Kind) && slices.Contains(f.Hit, x.Client) && !c.Change &&
+			x.Answered < f.To && x.Answered.Sub(f.From)-c.standstill(x.Client, f.From, x.Answered) > 1500*time.Millisecond &&
+			c.stopped(x.Client, f.From, x.Answered) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// stopped is how long a fault has stopped a client between two times.
+func (c *check) stopped(client int, from, to history.Time) (d time.Duration) {
+	for _, f := range c.Faults {
+		if f.Kind == "stop-client" && slices.Contains(f.Hit, client) {
+			d += max(0, min(f.To, to).Sub(max(f.From, from)))
+		}
+	}
+	return d
+}
+
+// losses: a lock that is kept alive lives while there is a quorum.
+func (c *check) losses() {
+	for _, x := range c.Calls {
+		if x.API != "KeepAlive" || x.Over == "" {
+			continue
+		}
+		c.Counts["kept locks lost"]++
+		from := x.Until.Add(-x.TTL - time.Second)
+		if !c.quorumGone(x.Client, from, x.Released) && c.killed(x.Asked, x.Released) < 3 && c.longest(from, x.Released, nil) < busy {
+			c.found(Lost, x.Library, x.Released, "%s of %v: %s", x.Worker, x.Got, x.Over)
+		}
+	}
+}

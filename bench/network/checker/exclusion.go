@@ -1,0 +1,121 @@
+package checker
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/redlock-go/redlock/bench/network/history"
+)
+
+// exclusion: no two claims on one key overlap, unless an operator has broken one of the locks. A rule for locks that several
+// may hold at once would be another line of excludes.
+func (c *check) exclusion() {
+	for key, list := range c.claims {
+		var held []*history.Call
+		for _, b := range list {
+			held = slices.DeleteFunc(held, func(a *history.Call) bool { return a.Until <= b.From })
+			for _, a := range held {
+				if c.excludes(key, a, b) {
+					c.found(Overlap, worse(a, b), b.From, "%s: %s %s [%s, %s] and %s %s [%s, %s], at once for %v", key,
+						a.Worker, a.API, c.at(a.From), c.at(a.Until), b.Worker, b.API, c.at(b.From), c.at(b.Until), min(a.Until, b.Until).Sub(b.From))
+				}
+			}
+			held = append(held, b)
+		}
+	}
+}
+
+// worse is the library to which an overlap is put down: where they differ, not the one under test.
+func worse(a, b *history.Call) string {
+	if a.Library == b.Library || b.Library != history.Ours {
+		return b.Library
+	}
+	return a.Library
+}
+
+// excludes reports whether a, which began before, and b may not hold a key at once.
+func (c *check) excludes(key string, a, b *history.Call) bool {
+	return a.Until > a.From && b.Until > b.From && !c.broken(key, a, b) && !c.broken(key, b, a)
+}
+
+// broken reports whether an operator has broken the lock of a, so that b may have it too. The process of a learns of it late: by
+// its next extension or release. Until then it may also pass the lock on, for the deletion of a key is not noticed. But not
+// once it was itself granted the key again: it knows then that the lock is over.
+func (c *check) broken(key string, a, b *history.Call) bool {
+	if a.Digest == "" || a.Digest == b.Digest {
+		return false
+	}
+	for _, x := range c.breaks[a.Digest] {
+		if x.Key == key && (a.From <= x.Answered || a.Client != b.Client) {
+			return true
+		}
+	}
+	return false
+}
+
+// tokens: a token is above all that were granted before its call. No two grants have the same. And the claims of a key are in the order of
+// their tokens, for else a resource would refuse a rightful holder.
+func (c *check) tokens() {
+	by := map[string][]*history.Call{}
+	for _, call := range c.Calls {
+		if call.Result == history.OK && call.Fence > 0 {
+			c.Counts["fenced grants"]++
+			for _, k := range call.Got {
+				by[k] = append(by[k], call)
+			}
+		}
+	}
+	for key, calls := range by { // by Asked
+		answered := slices.Clone(calls)
+		slices.SortFunc(answered, func(a, b *history.Call) int { return int(a.Answered - b.Answered) })
+		seen := map[uint64]*history.Call{}
+		var most *history.Call
+		for _, call := range calls {
+			for len(answered) > 0 && answered[0].Answered < call.Asked {
+				if most == nil || answered[0].Fence > most.Fence {
+					most = answered[0]
+				}
+				answered = answered[1:]
+			}
+			if most != nil && call.Fence <= most.Fence {
+				c.found(Token, call.Library, call.Answered, "%s: %s was granted token %d, and %s had %d before it asked", key, call.Worker, call.Fence, most.Worker, most.Fence)
+			}
+			if other := seen[call.Fence]; other != nil {
+				c.found(Token, call.Library, call.Answered, "%s: %s and %s were granted token %d", key, other.Worker, call.Worker, call.Fence)
+			}
+			seen[call.Fence] = call
+		}
+	}
+	for key, list := range c.claims { // by From
+		var most *history.Call
+		for _, call := range list {
+			switch {
+			case call.Fence == 0:
+			case most != nil && call.Fence < most.Fence && !c.isBroken(key):
+				c.found(Token, call.Library, call.From, "%s: %s holds with token %d, and %s held before with %d", key, call.Worker, call.Fence, most.Worker, most.Fence)
+			case most == nil || call.Fence > most.Fence:
+				most = call
+			}
+			c.writes(key, call)
+		}
+	}
+}
+
+// writes: the register takes what a holder writes within its validity. What comes too late may be refused, which is what the tokens are for.
+func (c *check) writes(key string, call *history.Call) {
+	for _, w := range call.Writes {
+		switch {
+		case w.Valid && !w.Accepted && !c.isBroken(key):
+			c.found(Refused, call.Library, w.At, "%s: the register refused token %d of %s, which held the lock", key, call.Fence, call.Worker)
+		case w.Valid:
+			c.Counts["writes of holders"]++
+		case w.Accepted:
+			c.Counts["late writes accepted, nobody was later"]++
+		default:
+			c.Counts["late writes refused"]++
+		}
+	}
+}
+
+// isBroken reports whether operators break locks on a key.
+func (c *check) isBroken(key string) bool { return strings.HasPrefix(key, "broken") }

@@ -1,0 +1,163 @@
+package history
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// event is a line of a file: one of these.
+type event struct {
+	Setup  *Setup  `json:",omitempty"`
+	Call   *Call   `json:",omitempty"`
+	Extend *Extend `json:",omitempty"`
+	Break  *Break  `json:",omitempty"`
+	Node   *Node   `json:",omitempty"`
+	Gauge  *Gauge  `json:",omitempty"`
+	Pause  *Pause  `json:",omitempty"`
+	End    *End    `json:",omitempty"`
+	Fault  *Fault  `json:",omitempty"`
+	Seen   *Seen   `json:",omitempty"`
+	Dials  *Dials  `json:",omitempty"`
+}
+
+// File is what a process writes.
+type File struct {
+	mu      sync.Mutex
+	file    *os.File
+	buffer  *bufio.Writer
+	encoder *json.Encoder
+	done    chan struct{}
+}
+
+// suffix is that of the files of a run.
+const suffix = ".history"
+
+// Create begins a file in the folder of a run.
+func Create(dir, name string) (*File, error) {
+	file, err := os.Create(filepath.Join(dir, name+suffix))
+	if err != nil {
+		return nil, err
+	}
+	f := &File{file: file, buffer: bufio.NewWriterSize(file, 1<<16), done: make(chan struct{})}
+	f.encoder = json.NewEncoder(f.buffer)
+	go f.flush()
+	return f, nil
+}
+
+// flush keeps what is not on disk short, for a process that does not end as it should.
+func (f *File) flush() {
+	for {
+		select {
+		case <-f.done:
+			return
+		case <-time.After(250 * time.Millisecond):
+			f.mu.Lock()
+			_ = f.buffer.Flush()
+			f.mu.Unlock()
+		}
+	}
+}
+
+// Add writes a record: one of the types of this package.
+func (f *File) Add(record any) {
+	var e event
+	switch r := record.(type) {
+	case Setup:
+		e.Setup = &r
+	case Call:
+		e.Call = &r
+	case Extend:
+		e.Extend = &r
+	case Break:
+		e.Break = &r
+	case Node:
+		e.Node = &r
+	case Gauge:
+		e.Gauge = &r
+	case Pause:
+		e.Pause = &r
+	case End:
+		e.End = &r
+	case Fault:
+		e.Fault = &r
+	case Seen:
+		e.Seen = &r
+	case Dials:
+		e.Dials = &r
+	default:
+		panic(fmt.Sprintf("history: %T", record))
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_ = f.encoder.Encode(e)
+}
+
+// Close ends the file.
+func (f *File) Close() error {
+	close(f.done)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return errors.Join(f.buffer.Flush(), f.file.Close())
+}
+
+// Read reads all files of a run.
+func Read(dir string) (*History, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*"+suffix))
+	if err != nil || len(names) == 0 {
+		return nil, fmt.Errorf("no history in %s", dir)
+	}
+	h := &History{}
+	for _, name := range names {
+		if err := h.read(name); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	slices.SortFunc(h.Calls, func(a, b *Call) int { return cmp.Compare(a.Asked, b.Asked) })
+	slices.SortFunc(h.Faults, func(a, b *Fault) int { return cmp.Compare(a.From, b.From) })
+	return h, nil
+}
+
+func (h *History) read(name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for d := json.NewDecoder(bufio.NewReader(file)); ; {
+		var e event
+		err := d.Decode(&e)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // a process that was killed leaves a part of a line
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if e.Setup != nil {
+			h.Setup = *e.Setup
+		}
+		add(&h.Calls, e.Call)
+		add(&h.Extends, e.Extend)
+		add(&h.Breaks, e.Break)
+		add(&h.Nodes, e.Node)
+		add(&h.Gauges, e.Gauge)
+		add(&h.Pauses, e.Pause)
+		add(&h.Ends, e.End)
+		add(&h.Faults, e.Fault)
+		add(&h.Seen, e.Seen)
+		add(&h.Dials, e.Dials)
+	}
+}
+
+func add[T any](list *[]*T, record *T) {
+	if record != nil {
+		*list = append(*list, record)
+	}
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/bench/network/checker"
+	"github.com/redlock-go/redlock/bench/network/history"
+	"github.com/redlock-go/redlock/bench/network/lab"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+)
+
+// needsLab skips a test on a machine without one.
+func needsLab(t *testing.T) {
+	if err := lab.Missing(); err != nil {
+		t.Skip("no lab on this machine: ", err)
+	}
+}
+
+// build builds the programs of a run from the module with a root.
+func build(t *testing.T, root string) lab.Tools {
+	dir := t.TempDir()
+	t.Helper()
+	for name, pkg := range map[string]string{"network": ".", "redlock": "github.com/redlock-go/redlock/internal/cmd/redlock"} {
+		cmd := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, name), pkg)
+		cmd.Dir = filepath.Join(root, "bench", "network")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	return lab.Tools{Client: filepath.Join(dir, "network"), Redlock: filepath.Join(dir, "redlock")}
+}
+
+// check runs a setup, and judges it.
+func check(t *testing.T, s history.Setup, tools lab.Tools) *checker.Verdict {
+	t.Helper()
+	dir := t.TempDir()
+	s.Name = name(s)
+	require.NoError(t, lab.Run(context.Background(), s, dir, tools))
+	h, err := history.Read(dir)
+	require.NoError(t, err)
+	return checker.Check(h)
+}
+
+// TestKilled: nothing of a lab outlives it, also where it is killed.
+func TestKilled(t *testing.T) {
+	needsLab(t)
+	tools := build(t, filepath.Join("..", ".."))
+	dir := t.TempDir()
+	cmd := exec.Command(tools.Client, "-o", dir, "-serve=false", "-mix", "calm", "-seed", "1")
+	require.NoError(t, cmd.Start())
+	defer func() { _ = cmd.Process.Kill() }()
+	require.Eventually(t, func() bool { return len(inside(t, dir)) >= 9 }, 30*time.Second, 50*time.Millisecond, "five masters and four clients")
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	require.Eventually(t, func() bool { return len(inside(t, dir)) == 0 }, 10*time.Second, 50*time.Millisecond)
+}
+
+// inside are the processes that have a folder among their arguments or as their title.
+func inside(t *testing.T, dir string) (pids []string) {
+	all, err := filepath.Glob("/proc/[0-9]*")
+	require.NoError(t, err)
+	for _, p := range all {
+		line, _ := os.ReadFile(filepath.Join(p, "cmdline"))
+		cwd, _ := os.Readlink(filepath.Join(p, "cwd"))
+		if strings.HasPrefix(cwd, dir) || bytes.Contains(line, []byte(dir)) && bytes.Contains(line, []byte("client\x00")) {
+			pids = append(pids, p)
+		}
+	}
+	return pids
+}
+
+// TestSeeds: ten runs keep every promise. One of them is a step of .ci/run.
+func TestSeeds(t *testing.T) {
+	if !testkit.Long() {
+		t.Skip("ten minutes: REDLOCK_LONG=1")
+	}
+	needsLab(t)
+	tools := build(t, filepath.Join("..", ".."))
+	for i, mix := range []string{"all", "every", "partition", "packets", "silence", "process", "restart", "reset", "all", "every"} {
+		s := history.Setup{Seed: uint64(401 + i), Mix: mix, Library: history.Ours, Faults: 42 * time.Second, Calm: 8 * time.Second, Fenced: i%2 == 1, Serve: i%3 != 2}
+		t.Run(name(s), func(t *testing.T) {
+			v := check(t, s, tools)
+			assert.Empty(t, v.Violations, "%s", v)
+		})
+	}
+}
+
+// TestBrokenClients: mistakes of a lock client are found, and the client without them has none of these.
+func TestBrokenClients(t *testing.T) {
+	if !testkit.Long() {
+		t.Skip("two minutes: REDLOCK_LONG=1")
+	}
+	needsLab(t)
+	tools := build(t, filepath.Join("..", ".."))
+	for library, broken := range map[string]bool{history.ByHand: false, history.NoToken: true, history.NoValidity: true, history.Half: true} {
+		s := history.Setup{Seed: 18, Mix: "partition", Library: library, Faults: 15 * time.Second, Calm: 4 * time.Second, Compared: true}
+		t.Run(library, func(t *testing.T) {
+			v := check(t, s, tools)
+			assert.Equal(t, broken, v.Broken()[checker.Overlap] > 0, "%s", v)
+		})
+	}
+}
+
+// TestForgottenKeys: masters that are killed, and have lost what they are declared to keep, grant a lock twice.
+func TestForgottenKeys(t *testing.T) {
+	if !testkit.Long() {
+		t.Skip("half a minute: REDLOCK_LONG=1")
+	}
+	needsLab(t)
+	s := history.Setup{Seed: 261, Mix: "kill", Library: history.Ours, Faults: 25 * time.Second, Calm: 4 * time.Second, Scale: .15, Persistent: true, Forget: true}
+	v := check(t, s, build(t, filepath.Join("..", "..")))
+	assert.NotZero(t, v.Broken()[checker.Overlap], "%s", v)
+}
+
+// TestSeededDefects: defects of the library that need a network are found. They are those of the mutants' list.
+func TestSeededDefects(t *testing.T) {
+	if !testkit.Long() {
+		t.Skip("ten minutes: REDLOCK_LONG=1")
+	}
+	needsLab(t)
+	for _, d := range defects {
+		t.Run(d.name, func(t *testing.T) {
+			dir := t.TempDir()
+			cmd := exec.Command("go", "run", "./internal/test/mutants", "-run", "^"+d.name+"$", "-into", dir)
+			cmd.Dir = filepath.Join("..", "..")
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			tools := build(t, filepath.Join(dir, "0"))
+			var found []string
+			for seed := range uint64(3) {
+				s := d.setup
+				s.Library, s.Seed, s.Faults, s.Calm = history.Ours, seed+1, 20*time.Second, 6*time.Second
+				v := check(t, s, tools)
+				found = append(found, fmt.Sprint(v.Broken()))
+				if v.Broken()[d.rule] > 0 {
+					return
+				}
+			}
+			t.Errorf("%s: not found; %v", d.rule, found)
+		})
+	}
+}
+
+// defects are names of internal/test/mutants/defects.txt, each with the rule that it breaks here, and where.
+var defects = []struct {
+	name, rule string
+	setup      history.Setup
+}{
+	{"quarantined-nodes-vote", checker.Overlap, history.Setup{Mix: "kill", Scale: .15}},
+	{"restart-not-noticed", checker.Overlap, history.Setup{Mix: "kill", Scale: .15}},
+	{"release-script-deletes-any", checker.Overlap, history.Setup{Mix: "silence"}},
+	{"end-of-validity-not-watched", checker.Overlap, history.Setup{Mix: "cut-client,link-client"}},
+	{"err-without-clock", checker.Overlap, history.Setup{Mix: "stop-client"}},
+	{"joint-won-by-one-list", checker.Overlap, history.Setup{Mix: "partition", Change: true}},
+	{"passed-on-by-validity", checker.Overlap, history.Setup{Mix: "calm"}},
+	{"failed-acquire-not-released", checker.KeyKept, history.Setup{Mix: "packets"}},
+	{"sent-counts-as-absent", checker.KeyKept, history.Setup{Mix: "silence"}},
+	{"lost-handoff-not-hinted", checker.KeyKept, history.Setup{Mix: "flap"}},
+	{"no-attempt-is-a-grant", checker.FalseTaken, history.Setup{Mix: "cut,stop-master"}},
+	{"not-held-by-a-minority", checker.FalseLoss, history.Setup{Mix: "kill", Scale: .15}},
+	{"wanted-or-not", checker.Unavailable, history.Setup{Mix: "link,cut"}},
+	{"endless-log", checker.Noise, history.Setup{Mix: "reset"}},
+	{"passed-on-token-not-counted", checker.Token, history.Setup{Mix: "delay", Fenced: true}},
+	{"amnesia-votes", checker.Token, history.Setup{Mix: "kill", Scale: .15, Fenced: true}},
+}

@@ -1,0 +1,211 @@
+// Command network runs lock clients on hosts of their own, with a network between them that loses, delays, repeats and forges
+// packets, and tells what they promised and did not keep. README.md describes it.
+//
+//	go run . -seed 11 -mix all     # a run of a minute
+//	go run . -suite                # the runs of the page, in about an hour
+//
+// It needs Linux, root, and redis-server or valkey-server.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/bench/network/checker"
+	"github.com/redlock-go/redlock/bench/network/history"
+	"github.com/redlock-go/redlock/bench/network/lab"
+	"github.com/redlock-go/redlock/bench/network/nemesis"
+	"github.com/redlock-go/redlock/bench/network/page"
+	"github.com/redlock-go/redlock/bench/network/workload"
+)
+
+// errBroken means that a promise was broken.
+var errBroken = errors.New("promises were broken")
+
+func main() {
+	redis.SetLogger(silence{})
+	var err error
+	if len(os.Args) == 3 && os.Args[1] == workload.Verb {
+		err = workload.Run(os.Args[2])
+	} else {
+		err = command()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "network:", err)
+		os.Exit(1)
+	}
+}
+
+// silence is the log of the clients that the lab uses itself.
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
+// options are what is no part of a setup.
+type options struct {
+	out, server, client string
+	suite               bool
+	runs                int
+	check, render       string
+}
+
+func command() error {
+	var s history.Setup
+	var o options
+	flag.Uint64Var(&s.Seed, "seed", 1, "of the faults and of what the workers ask for")
+	flag.StringVar(&s.Mix, "mix", "all", "of faults: "+strings.Join(nemesis.Mixes(), ", ")+", or `kinds` separated by commas")
+	flag.StringVar(&s.Library, "library", history.Ours, "`of`: "+strings.Join([]string{history.Ours, history.Redsync, history.ByHand, history.NoToken, history.NoValidity, history.Half}, ", "))
+	flag.DurationVar(&s.Faults, "d", 42*time.Second, "how long faults are injected")
+	flag.DurationVar(&s.Calm, "calm", 8*time.Second, "how long it is calm behind them")
+	flag.Float64Var(&s.Scale, "scale", 1, "the faults last so many times as long")
+	flag.BoolVar(&s.Fenced, "fenced", false, "with fencing tokens, and a register that refuses stale ones")
+	flag.BoolVar(&s.Change, "change", false, "the fifth master is replaced by a sixth meanwhile")
+	flag.BoolVar(&s.Portable, "portable", false, "Config.Portable")
+	flag.BoolVar(&s.Serve, "serve", true, "with redlock serve and bare clients of it")
+	flag.BoolVar(&s.Persistent, "persistent", false, "the masters keep their keys on disk")
+	flag.BoolVar(&s.Forget, "forget", false, "with -persistent: they do not. A control: there must be overlaps")
+	flag.BoolVar(&s.Compared, "compared", false, "only what each library can do")
+	flag.DurationVar(&s.NodeTimeout, "node-timeout", 0, "Config.NodeTimeout; delays are longer with it")
+	flag.StringVar(&o.server, "server", "", "the `command` of the masters (default: redis-server or valkey-server)")
+	flag.StringVar(&o.client, "client", "", "the `program` of the clients (default: this one)")
+	flag.StringVar(&o.out, "o", "", "a `folder` for the files of the runs (default: a new one, removed unless a promise is broken)")
+	flag.BoolVar(&o.suite, "suite", false, "the runs of the page; with -o they can be continued")
+	flag.IntVar(&o.runs, "runs", 1000, "of the suite: at most so many now")
+	flag.StringVar(&o.check, "check", "", "only judge the files of a run again, in a `folder`")
+	flag.StringVar(&o.render, "render", "", "only print the page's tables of the runs in a `folder`")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	switch {
+	case o.check != "":
+		return judge(o.check)
+	case o.render != "":
+		return page.Render(os.Stdout, o.render)
+	}
+	if err := lab.Missing(); err != nil {
+		return fmt.Errorf("no lab on this machine: %w", err)
+	}
+	tools, remove, err := o.tools(s.Serve || o.suite)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	// The lab's processes go first: what waits for a processor is neither the network nor the client.
+	_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, -5)
+	if o.suite {
+		return suite(ctx, o, tools)
+	}
+	return one(ctx, s, o.out, tools)
+}
+
+// one runs a setup and judges it.
+func one(ctx context.Context, s history.Setup, out string, tools lab.Tools) (err error) {
+	s.Name = name(s)
+	s.Serve = s.Serve && s.Library == history.Ours && !s.Change && !s.Compared
+	s.Commit, s.Version = versions()
+	dir := filepath.Join(out, s.Name)
+	if out == "" {
+		if dir, err = os.MkdirTemp("", "network-"); err != nil {
+			return err
+		}
+		defer func() {
+			if err == nil {
+				_ = os.RemoveAll(dir)
+			}
+		}()
+	} else if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	_ = os.RemoveAll(dir)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := lab.Run(ctx, s, dir, tools); err != nil {
+		return err
+	}
+	if err := judge(dir); err != nil {
+		return fmt.Errorf("%w: the files are in %s", err, dir)
+	}
+	return nil
+}
+
+// judge checks the files of a run, and leaves the verdict beside them.
+func judge(dir string) error {
+	h, err := history.Read(dir)
+	if err != nil {
+		return err
+	}
+	v := checker.Check(h)
+	if err := v.Save(dir); err != nil {
+		return err
+	}
+	fmt.Print(v)
+	if len(v.Violations) > 0 {
+		return errBroken
+	}
+	return nil
+}
+
+// name names a run.
+func name(s history.Setup) string {
+	name := fmt.Sprintf("%s-%s-%d", s.Library, strings.ReplaceAll(s.Mix, ",", "+"), s.Seed)
+	for _, x := range []struct {
+		is   bool
+		word string
+	}{{s.Fenced, "fenced"}, {s.Change, "change"}, {s.Portable, "portable"}, {s.Persistent, "persistent"}, {s.Forget, "forget"}, {s.Compared, "compared"}} {
+		if x.is {
+			name += "-" + x.word
+		}
+	}
+	return name
+}
+
+// versions are the commit of this library and the version of the other.
+func versions() (commit, other string) {
+	if out, err := exec.Command("git", "describe", "--always", "--dirty").Output(); err == nil {
+		commit = strings.TrimSpace(string(out))
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if strings.Contains(m.Path, "redsync") {
+				other = m.Version
+			}
+		}
+	}
+	return commit, other
+}
+
+// tools are the programs of a run. The command is built, from the library of this checkout.
+func (o options) tools(serve bool) (t lab.Tools, remove func(), err error) {
+	t = lab.Tools{Server: strings.Fields(o.server), Client: o.client}
+	if t.Client == "" {
+		if t.Client, err = os.Executable(); err != nil {
+			return t, nil, err
+		}
+	}
+	if !serve {
+		return t, func() {}, nil
+	}
+	dir, err := os.MkdirTemp("", "network-")
+	if err != nil {
+		return t, nil, err
+	}
+	t.Redlock = filepath.Join(dir, "redlock")
+	if out, err := exec.Command("go", "build", "-o", t.Redlock, "github.com/redlock-go/redlock/internal/cmd/redlock").CombinedOutput(); err != nil {
+		_ = os.RemoveAll(dir)
+		return t, nil, fmt.Errorf("redlock serve: %w: %s", err, out)
+	}
+	return t, func() { _ = os.RemoveAll(dir) }, nil
+}

@@ -1,0 +1,129 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/bench/network/history"
+)
+
+// keep holds a lock for several of its TTLs: by KeepAlive, or by extending it.
+func keep(w *worker) time.Duration {
+	key, ttl := fmt.Sprint("keep", w.rng.IntN(2)), w.ttl()
+	c, ctx, cancel := w.begin("Acquire", ttl, w.patience(), key)
+	defer cancel()
+	l, err := w.locks.Acquire(ctx, key, ttl)
+	if !w.granted(c, err, l) {
+		return w.upTo(40 * time.Millisecond)
+	}
+	d := 2*time.Second + w.upTo(5*time.Second)
+	if w.isCalm() {
+		d = w.upTo(30 * time.Millisecond)
+	}
+	end := history.Now().Add(d)
+	if own, ok := l.(redlock.Lock); ok && w.rng.IntN(2) == 0 {
+		c.API = "KeepAlive"
+		w.kept(c, own, end)
+	} else {
+		c.API = "Extend"
+		w.extended(c, l, end)
+	}
+	w.release(c, l)
+	return w.upTo(40 * time.Millisecond)
+}
+
+// kept holds l until a time, kept alive.
+func (w *worker) kept(c *history.Call, l redlock.Lock, end history.Time) {
+	ctx, stop := l.KeepAlive(context.Background())
+	defer stop()
+	for look(c, l) {
+		if ctx.Err() != nil {
+			c.Over = result(context.Cause(ctx))
+			return
+		}
+		w.write(c, l, false)
+		if history.Now() >= end {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	c.Over = "validity"
+}
+
+// extended holds l until a time, and extends it at each third of its TTL.
+func (w *worker) extended(c *history.Call, l held, end history.Time) {
+	next := history.Now().Add(c.TTL / 3)
+	for look(c, l) {
+		now := history.Now()
+		if now >= end {
+			return
+		}
+		if now >= next {
+			x := history.Extend{Client: w.Client, Worker: w.name, Key: c.Keys[0], Before: l.Remaining(), Called: history.Now()}
+			ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
+			x.Result = result(l.Extend(ctx, c.TTL))
+			cancel()
+			x.Answered = history.Now()
+			w.file.Add(x)
+			switch next = now.Add(c.TTL / 3); x.Result {
+			case history.OK:
+			case history.NotHeld:
+				c.Over = history.NotHeld
+				return
+			default:
+				next = now.Add(c.TTL / 20)
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	c.Over = "validity"
+}
+
+// patient holds a key that operators break, and often for long: it hangs.
+func patient(w *worker) time.Duration {
+	key, ttl := fmt.Sprint("broken", w.rng.IntN(2)), w.ttl()
+	c, ctx, cancel := w.begin("Acquire", ttl, w.patience(), key)
+	defer cancel()
+	var l held
+	var err error
+	if w.rng.IntN(3) == 0 {
+		c.API = "TryAcquire"
+		l, err = w.locks.TryAcquire(ctx, key, ttl)
+	} else {
+		l, err = w.locks.Acquire(ctx, key, ttl)
+	}
+	if w.granted(c, err, l) {
+		d := w.section(ttl)
+		if w.rng.IntN(4) == 0 && !w.isCalm() {
+			d = ttl * 3 / 4
+		}
+		w.hold(c, l, d)
+	}
+	return w.upTo(60 * time.Millisecond)
+}
+
+// operate breaks a lock now and then, as an operator does: by Inspect, Attach and Release.
+func operate(w *worker) time.Duration {
+	const pause = 400 * time.Millisecond
+	key := fmt.Sprint("broken", w.rng.IntN(2))
+	if w.isCalm() {
+		return pause
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
+	defer cancel()
+	s, err := w.client.Inspect(ctx, key)
+	if err != nil || s.Token() == "" {
+		return pause
+	}
+	l, err := w.client.Attach(ctx, key, s.Token(), time.Now().Add(s.TTL))
+	if err != nil {
+		return pause
+	}
+	b := history.Break{Client: w.Client, Key: key, Digest: s.Digest, Called: history.Now()}
+	b.Result = result(l.Release(ctx))
+	b.Answered = history.Now()
+	w.file.Add(b)
+	return pause
+}

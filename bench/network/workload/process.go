@@ -1,0 +1,206 @@
+// Package workload is what the client processes do: their workers ask for locks, work under them, release them, and write down
+// what they were told.
+package workload
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/bench/network/history"
+)
+
+// Verb is the first argument of a client process; a Plan follows.
+const Verb = "client"
+
+// Plan is what a client process is to do.
+type Plan struct {
+	history.Setup
+	Client   int // its number, from 1
+	Nodes    []string
+	Next     []string // the nodes after a change
+	Front    string   // the address of redlock serve, if it runs
+	Register string   // the socket of the register
+	Dir      string
+	OnceTTL  time.Duration
+}
+
+// Times are read from standard input, once all processes are ready.
+type Times struct{ Start, Heal, Stop history.Time }
+
+// user is a lock client with the number of turns that use it.
+type user struct {
+	client *redlock.Client // nil of other libraries
+	locks  library
+	turns  *sync.WaitGroup
+}
+
+// process is a client process.
+type process struct {
+	Plan
+	Times
+	file     *history.File
+	register *Register
+	log      *lineCounter
+	workers  sync.WaitGroup
+	mu       sync.Mutex
+	now      user
+}
+
+func rndToken() string { return rand.Text() }
+
+func (p *process) isCalm() bool { return history.Now() > p.Times.Heal }
+func (p *process) isOver() bool { return history.Now() > p.Times.Stop }
+
+// borrow is the client of the turn that begins now.
+func (p *process) borrow() (user, func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.turns.Add(1)
+	return p.now, p.now.turns.Done
+}
+
+// use makes c the client of the turns that begin from now on, and returns the one before.
+func (p *process) use(c *redlock.Client, locks library) (before user) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before, p.now = p.now, user{c, locks, &sync.WaitGroup{}}
+	return before
+}
+
+// Run is a client process.
+func Run(argument string) (err error) {
+	p := &process{}
+	if err := json.Unmarshal([]byte(argument), &p.Plan); err != nil {
+		return err
+	}
+	name := fmt.Sprint("client", p.Client)
+	if p.file, err = history.Create(p.Dir, name); err != nil {
+		return err
+	}
+	defer p.file.Close()
+	if p.log, err = newLineCounter(filepath.Join(p.Dir, name+".log")); err != nil {
+		return err
+	}
+	p.register = &Register{Path: p.Register}
+	before := runtime.NumGoroutine()
+	if err := p.connect(); err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	if err := json.NewDecoder(bufio.NewReader(os.Stdin)).Decode(&p.Times); err != nil {
+		return err
+	}
+	history.Sleep(p.Times.Start)
+	over, watch := make(chan struct{}), sync.WaitGroup{}
+	watch.Go(func() { p.gauge(over) })
+	watch.Go(func() { p.pauses(over) })
+	if p.Change {
+		p.workers.Go(p.change)
+	}
+	p.start()
+	p.workers.Wait()
+	close(over)
+	watch.Wait()
+	p.end(before)
+	return nil
+}
+
+// connect makes the client of the library.
+func (p *process) connect() error {
+	var addresses []string
+	for _, n := range p.Nodes {
+		n, _, _ = strings.Cut(strings.TrimPrefix(n, "redis://"), "?")
+		addresses = append(addresses, n)
+	}
+	switch p.Library {
+	case history.Redsync:
+		p.use(nil, newRedsync(addresses))
+		return nil
+	case history.Ours:
+	default:
+		p.use(nil, newByHand(addresses, p.Library))
+		return nil
+	}
+	c, err := p.open(p.Nodes, nil)
+	if err != nil {
+		return err
+	}
+	p.use(c, ours{c})
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if p.Fenced {
+		if err := c.InitFencing(ctx); err != nil {
+			return err
+		}
+	}
+	return c.ReadyAll(ctx)
+}
+
+// open makes a client of this library.
+func (p *process) open(nodes, next []string) (*redlock.Client, error) {
+	node := func(n redlock.Node, quarantined bool) {
+		r := history.Node{Client: p.Client, At: history.Now(), Up: n.Up, Addr: n.Addr, Text: text(n.Err), Quarantined: quarantined}
+		p.file.Add(r)
+	}
+	return redlock.New(redlock.Config{
+		Nodes: nodes, NextNodes: next, Name: fmt.Sprint("client", p.Client), MaxTTL: p.MaxTTL, Fenced: p.Fenced, NodeTimeout: p.NodeTimeout,
+		Portable: p.Portable, Logger: slog.New(slog.NewTextHandler(p.log, nil)),
+		Hooks: redlock.Hooks{
+			NodeUp: func(n redlock.Node) { node(n, false) }, NodeDown: func(n redlock.Node) { node(n, false) },
+			NodeQuarantined: func(n redlock.Node) { node(n, true) },
+		},
+	})
+}
+
+// change replaces the nodes, in the two steps of Config.NextNodes, one client a second. The second begins when all clients of the
+// first list have ended (a turn takes 8 s at most, a stopped process 5 s more), and the longest TTL has passed.
+func (p *process) change() {
+	for i, step := range [][2][]string{{p.Nodes, p.Next}, {p.Next, nil}} {
+		at := p.Times.Start.Add(time.Duration(p.Client) * time.Second)
+		history.Sleep(at.Add([]time.Duration{4 * time.Second, 26 * time.Second}[i]))
+		c, err := p.open(step[0], step[1])
+		if err != nil {
+			panic(err)
+		}
+		before := p.use(c, ours{c})
+		before.turns.Wait()
+		p.file.Add(p.shutdown(before.client))
+	}
+}
+
+// shutdown ends a client, and notes how.
+func (p *process) shutdown(c *redlock.Client) history.End {
+	began := history.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	err := c.Shutdown(ctx)
+	return history.End{Client: p.Client, Shutdown: result(err), Took: history.Now().Sub(began)}
+}
+
+// end ends the process's client, and waits for its goroutines.
+func (p *process) end(before int) {
+	e := history.End{Client: p.Client, Shutdown: history.OK}
+	if p.now.client != nil {
+		e = p.shutdown(p.now.client)
+	}
+	e.Before = before
+	for range 40 {
+		if e.After = runtime.NumGoroutine(); e.After <= before {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	e.Log = p.log.count()
+	p.file.Add(e)
+}
