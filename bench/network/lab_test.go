@@ -157,9 +157,7 @@ var defects = []struct {
 	setup      history.Setup
 }{
 	{"quarantined-nodes-vote", checker.Overlap, history.Setup{Mix: "kill", Scale: .15}},
-	{"restart-not-noticed", checker.Overlap, history.Setup{Mix: "kill", Scale: .15}},
 	{"release-script-deletes-any", checker.Overlap, history.Setup{Mix: "silence"}},
-	{"end-of-validity-not-watched", checker.Overlap, history.Setup{Mix: "cut-client,link-client"}},
 	{"err-without-clock", checker.Overlap, history.Setup{Mix: "stop-client"}},
 	{"joint-won-by-one-list", checker.Overlap, history.Setup{Mix: "partition", Change: true}},
 	{"passed-on-by-validity", checker.Overlap, history.Setup{Mix: "calm"}},

@@ -31,8 +31,14 @@ import (
 	"github.com/redlock-go/redlock/bench/network/workload"
 )
 
-// errBroken means that a promise was broken.
-var errBroken = errors.New("promises were broken")
+// errBroken means that a promise was broken, errNoLab that the machine cannot run a lab.
+var (
+	errBroken = errors.New("promises were broken")
+	errNoLab  = errors.New("no lab on this machine")
+)
+
+// exitNoLab is the exit status of errNoLab, after sysexits.h.
+const exitNoLab = 69
 
 func main() {
 	redis.SetLogger(silence{})
@@ -44,6 +50,9 @@ func main() {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "network:", err)
+		if errors.Is(err, errNoLab) {
+			os.Exit(exitNoLab)
+		}
 		os.Exit(1)
 	}
 }
@@ -95,7 +104,7 @@ func command() error {
 		return page.Render(os.Stdout, o.render)
 	}
 	if err := lab.Missing(); err != nil {
-		return fmt.Errorf("no lab on this machine: %w", err)
+		return fmt.Errorf("%w: %w", errNoLab, err)
 	}
 	tools, remove, err := o.tools(s.Serve || o.suite)
 	if err != nil {

@@ -1,6 +1,174 @@
+// Package page makes the tables of the README from the verdicts of its runs.
 package page
 
-import "io"
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
 
-// Render is
-func Render(w io.Writer, dir string) error { return nil }
+	"github.com/redlock-go/redlock/bench/network/checker"
+	"github.com/redlock-go/redlock/bench/network/history"
+)
+
+// Render writes the tables of the runs in a folder.
+func Render(out io.Writer, dir string) error {
+	all, err := checker.Load(dir)
+	if err != nil {
+		return err
+	} else if len(all) == 0 {
+		return fmt.Errorf("no runs in %s", dir)
+	}
+	slices.SortFunc(all, func(a, b *checker.Verdict) int { return cmp.Compare(a.Setup.Name, b.Setup.Name) })
+	var own, compared, peer []*checker.Verdict
+	for _, v := range all {
+		switch {
+		case v.Setup.Library == history.Redsync:
+			peer = append(peer, v)
+		case v.Setup.Library != history.Ours || v.Setup.Forget: // controls
+		case v.Setup.Compared:
+			compared = append(compared, v)
+		default:
+			own = append(own, v)
+		}
+	}
+	w := &writer{out: out}
+	w.versions(slices.Concat(compared, peer, own))
+	w.sums([]group{{"redlock, every workload", own}, {"redlock, compared", compared}, {"redsync, compared", peer}})
+	w.faults(compared, peer)
+	w.attempts(slices.Concat(own, compared))
+	w.runs(all)
+	return w.err
+}
+
+// group is a row of runs.
+type group struct {
+	name string
+	runs []*checker.Verdict
+}
+
+// writer writes until the first error.
+type writer struct {
+	out io.Writer
+	err error
+}
+
+func (w *writer) line(format string, args ...any) {
+	if w.err == nil {
+		_, w.err = fmt.Fprintf(w.out, format+"\n", args...)
+	}
+}
+
+// row writes the cells of a table.
+func (w *writer) row(cells ...any) {
+	text := make([]string, len(cells))
+	for i, c := range cells {
+		text[i] = fmt.Sprint(c)
+	}
+	w.line("| %s |", strings.Join(text, " | "))
+}
+
+// head writes the head of a table.
+func (w *writer) head(names ...string) {
+	w.line("\n| %s |\n|%s", strings.Join(names, " | "), strings.Repeat("---|", len(names)))
+}
+
+func (w *writer) versions(all []*checker.Verdict) {
+	servers, commits, peers, seeds := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, v := range all {
+		servers[v.Setup.Server], commits[v.Setup.Commit], peers[v.Setup.Version] = true, true, true
+		seeds[fmt.Sprint(v.Setup.Seed)] = true
+	}
+	names := func(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), ", ") }
+	w.line("%d runs of %s with redsync %s, beside %s. Seeds: %s.", len(all), names(commits), names(peers), names(servers), names(seeds))
+}
+
+// sums are what each group of runs has broken.
+func (w *writer) sums(groups []group) {
+	w.head("", "runs", "faults", "grants", "overlaps", "tokens out of order", "holders refused", "calls late", "false taken", "false not held", "keys kept", "kept locks lost", "unavailable", "noise", "unclean ends")
+	for _, g := range groups {
+		counts, broken := map[string]int{}, map[string]int{}
+		for _, v := range g.runs {
+			for k, n := range v.Counts {
+				counts[k] += n
+			}
+			for k, n := range v.Broken() {
+				broken[k] += n
+			}
+		}
+		w.row(g.name, len(g.runs), counts["faults"], counts["grants"], broken[checker.Overlap], broken[checker.Token], broken[checker.Refused], broken[checker.Late],
+			broken[checker.FalseTaken], broken[checker.FalseLoss], broken[checker.KeyKept]+broken[checker.NoExpiry], broken[checker.Lost], broken[checker.Unavailable], broken[checker.Noise], broken[checker.Unclean])
+	}
+}
+
+// faults are the figures of each kind of fault, ours beside the peer's.
+func (w *writer) faults(ours, peer []*checker.Verdict) {
+	w.head("fault", "n", "overlaps", "ms without a grant from its begin", "ms to the first grant after its end", "ms a contended key was free and wanted", "false errors", "connections a fault")
+	a, b := sum(ours), sum(peer)
+	for _, kind := range slices.Sorted(maps.Keys(a)) {
+		if x, y := a[kind], b[kind]; y != nil {
+			w.row(kind, both(x.n, y.n), both(x.Overlaps, y.Overlaps), both(three(x.Without), three(y.Without)), both(three(x.After), three(y.After)),
+				both(three(x.Wanted), three(y.Wanted)), both(x.False, y.False), both(x.Dials/int64(x.n), y.Dials/int64(y.n)))
+		}
+	}
+}
+
+// total is of all faults of a kind.
+type total struct {
+	checker.Figures
+	n int
+}
+
+func sum(runs []*checker.Verdict) map[string]*total {
+	kinds := map[string]*total{}
+	for _, v := range runs {
+		for _, f := range v.Faulty {
+			t := kinds[f.Fault]
+			if t == nil {
+				t = &total{}
+				kinds[f.Fault] = t
+			}
+			t.n++
+			t.Without, t.After, t.Wanted = append(t.Without, f.Without...), append(t.After, f.After...), append(t.Wanted, f.Wanted...)
+			t.Overlaps, t.False, t.Dials = t.Overlaps+f.Overlaps, t.False+f.False, t.Dials+f.Dials
+		}
+	}
+	return kinds
+}
+
+func both(ours, peer any) string { return fmt.Sprintf("%v · %v", ours, peer) }
+
+// three are p50, p99 and the largest.
+func three(list []float64) string {
+	if len(list) == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f/%.0f/%.0f", checker.Quantile(list, .5), checker.Quantile(list, .99), slices.Max(list))
+}
+
+// attempts compare attempts on free keys while a minority is at fault with those without a fault, in each run that has enough of both.
+func (w *writer) attempts(runs []*checker.Verdict) {
+	const name = "attempt on a free key, %s, %s ms"
+	w.head("run", "p50 ms, no fault", "p50, a minority faulty", "p99 ms, no fault", "p99, a minority faulty", "ratio of p99")
+	for _, v := range runs {
+		f := func(when, q string) float64 { return v.Figures[fmt.Sprintf(name, when, q)] }
+		if healthy, faulty := f("no fault", "p99"), f("minority faulty", "p99"); healthy > 0 && faulty > 0 {
+			w.row(v.Setup.Name, fmt.Sprintf("%.1f", f("no fault", "p50")), fmt.Sprintf("%.1f", f("minority faulty", "p50")), fmt.Sprintf("%.1f", healthy), fmt.Sprintf("%.1f", faulty), fmt.Sprintf("%.2f", faulty/healthy))
+		}
+	}
+}
+
+// runs are all runs, one a line.
+func (w *writer) runs(all []*checker.Verdict) {
+	w.head("run", "faults", "grants", "violations", "beyond a context, ms at most", "after the heal: first grant, ms", "a key free and wanted, ms", "connections", "log lines of a client")
+	for _, v := range all {
+		var broken []string
+		for _, rule := range slices.Sorted(maps.Keys(v.Broken())) {
+			broken = append(broken, fmt.Sprintf("%s %d", rule, v.Broken()[rule]))
+		}
+		w.row(v.Setup.Name, v.Counts["faults"], v.Counts["grants"], cmp.Or(strings.Join(broken, ", "), "–"), fmt.Sprintf("%.0f", v.Figures["call beyond its context, ms"]),
+			fmt.Sprintf("%.0f", v.Figures["first grant after the heal, ms"]), fmt.Sprintf("%.0f", v.Figures["free and wanted after the heal, ms"]), v.Counts["dials"], v.Figures["log lines of a client"])
+	}
+}

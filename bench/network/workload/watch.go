@@ -61,7 +61,7 @@ func (p *process) gauge(over <-chan struct{}) {
 // The least pause that is noted, and how often it is looked for.
 const (
 	leastPause = 20 * time.Millisecond
-	heartbeat  = 10 * time.Millisecond
+	beat       = 10 * time.Millisecond
 )
 
 // pauses notes when this process did not run: the machine has few processors, and faults stop processes.
@@ -78,10 +78,10 @@ func Pauses(over <-chan struct{}, note func(from, to history.Time), more func())
 		select {
 		case <-over:
 			return
-		case <-time.After(heartbeat):
+		case <-time.After(beat):
 		}
 		now := history.Now()
-		if from := last.Add(heartbeat); now.Sub(from) > leastPause {
+		if from := last.Add(beat); now.Sub(from) > leastPause {
 			note(from, now)
 		}
 		if now.Sub(looked) > 100*time.Millisecond && more != nil {
