@@ -158,7 +158,6 @@ var defects = []struct {
 }{
 	{"quarantined-nodes-vote", checker.Overlap, history.Setup{Mix: "kill", Scale: .15}},
 	{"release-script-deletes-any", checker.Overlap, history.Setup{Mix: "silence"}},
-	{"err-without-clock", checker.Overlap, history.Setup{Mix: "stop-client"}},
 	{"joint-won-by-one-list", checker.Overlap, history.Setup{Mix: "partition", Change: true}},
 	{"passed-on-by-validity", checker.Overlap, history.Setup{Mix: "calm"}},
 	{"failed-acquire-not-released", checker.KeyKept, history.Setup{Mix: "packets"}},

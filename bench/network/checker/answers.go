@@ -91,11 +91,11 @@ func (c *check) answers() {
 		case isPrivate(x.Keys[0]):
 			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %s, its own key: %s", x.Worker, x.API, x.Keys[0], x.Text)
 		case waited && !another(x, granted):
-			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %v [%s, %s]: nobody had it, nor in the second before: %s", x.Worker, x.API, x.Keys, c.at(x.Asked), c.at(x.Answered), x.Text)
+			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %v [%s, %s]: no worker had it, nor in the second before: %s", x.Worker, x.API, x.Keys, c.at(x.Asked), c.at(x.Answered), x.Text)
 		case waited && c.outage(x):
 			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %v [%s, %s]: no quorum has been there for long: %s", x.Worker, x.API, x.Keys, c.at(x.Asked), c.at(x.Answered), x.Text)
 		case !waited && !another(x, present):
-			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %v: nobody else asked for it: %s", x.Worker, x.API, x.Keys, x.Text)
+			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %v: no other worker asked for it: %s", x.Worker, x.API, x.Keys, x.Text)
 		}
 	}
 	for _, x := range c.Calls {

@@ -22,8 +22,8 @@ const (
 	Token       = "token"          // a fencing token that is not above an earlier one
 	Refused     = "holder refused" // a holder within its validity was refused by the register
 	Late        = "late"           // a call outlives its context by more than 100 ms
-	FalseTaken  = "false taken"    // nobody had the lock
-	FalseLoss   = "false not held" // nobody has taken it away
+	FalseTaken  = "false taken"    // no other had the lock
+	FalseLoss   = "false not held" // it was not taken away
 	KeyKept     = "key kept"       // a key is there though its lock is over
 	NoExpiry    = "no expiry"      // a key without a TTL
 	Unavailable = "unavailable"    // a free key that is not granted, or a call that fails, once the network is healed

@@ -108,11 +108,11 @@ func TestRules(t *testing.T) {
 			h.Pauses = []*history.Pause{{Client: 1, From: at(3000), To: at(3250), Waited: 250 * forMs}}
 		}), nil},
 
-		"its own key is taken":              {calls(refused(1, "own", "own-1", 1000, 1005, history.Taken)), []string{FalseTaken}},
-		"taken, and nobody asked":           {calls(refused(1, "a", "k", 1000, 1005, history.Taken)), []string{FalseTaken}},
-		"taken":                             {calls(lock(2, "b", 900, 910, 1100, 1000), refused(1, "a", "k", 1000, 1005, history.Taken)), nil},
-		"gave up: taken":                    {calls(lock(2, "b", 900, 910, 1100, 1000), refused(1, "a", "k", 1000, 3000, gaveUpTaken)), nil},
-		"gave up: taken, and nobody had it": {calls(lock(2, "b", 900, 910, 1100, 1000), refused(1, "a", "k", 2200, 3000, gaveUpTaken)), []string{FalseTaken}},
+		"its own key is taken":            {calls(refused(1, "own", "own-1", 1000, 1005, history.Taken)), []string{FalseTaken}},
+		"taken, and no other asked":       {calls(refused(1, "a", "k", 1000, 1005, history.Taken)), []string{FalseTaken}},
+		"taken":                           {calls(lock(2, "b", 900, 910, 1100, 1000), refused(1, "a", "k", 1000, 1005, history.Taken)), nil},
+		"gave up: taken":                  {calls(lock(2, "b", 900, 910, 1100, 1000), refused(1, "a", "k", 1000, 3000, gaveUpTaken)), nil},
+		"gave up: taken, and none had it": {calls(lock(2, "b", 900, 910, 1100, 1000), refused(1, "a", "k", 2200, 3000, gaveUpTaken)), []string{FalseTaken}},
 		"gave up: taken, in an outage": {many(calls(lock(2, "b", 900, 910, 1100, 1000), refused(1, "a", "k", 1000, 3000, gaveUpTaken)), func(h *history.History) {
 			h.Faults = []*history.Fault{fault("cut", nemesis.Majority, 1200, 4000, 1, 2)}
 		}), []string{FalseTaken}},

@@ -110,7 +110,7 @@ func (c *check) writes(key string, call *history.Call) {
 		case w.Valid:
 			c.Counts["writes of holders"]++
 		case w.Accepted:
-			c.Counts["late writes accepted, nobody was later"]++
+			c.Counts["late writes accepted, before any later holder"]++
 		default:
 			c.Counts["late writes refused"]++
 		}

@@ -18,7 +18,7 @@ func (c *check) keys() {
 	}
 	c.Counts["keys used once"] = len(once)
 	told := map[string]bool{}
-	tell := func(rule, library, key string, at history.Time, format string, args ...any) {
+	report := func(rule, library, key string, at history.Time, format string, args ...any) {
 		if !told[key] {
 			told[key] = true
 			c.found(rule, library, at, "%s: "+format, append([]any{key}, args...)...)
@@ -29,18 +29,18 @@ func (c *check) keys() {
 		switch {
 		case s.Key == "redlock:fence":
 		case s.TTL < 0:
-			tell(NoExpiry, c.Library, s.Key, s.At, "at master %d", s.Master)
+			report(NoExpiry, c.Library, s.Key, s.At, "at master %d", s.Master)
 		case strings.Contains(s.Key, ":redlock:"): // a queue
 			if s.Last {
 				c.Counts["queues left at the end"]++
 			}
 		case s.Last:
-			tell(KeyKept, c.Library, s.Key, s.At, "at master %d after all clients have ended, for %v more", s.Master, s.TTL)
+			report(KeyKept, c.Library, s.Key, s.At, "at master %d after all clients have ended, for %v more", s.Master, s.TTL)
 		case x == nil:
 		case s.At.Sub(c.arrived(x)) > x.TTL+300*time.Millisecond:
-			tell(KeyKept, x.Library, s.Key, x.Asked, "at master %d %v after its TTL", s.Master, s.At.Sub(c.arrived(x))-x.TTL)
+			report(KeyKept, x.Library, s.Key, x.Asked, "at master %d %v after its TTL", s.Master, s.At.Sub(c.arrived(x))-x.TTL)
 		case over(x) < c.Heal && s.At > c.Heal.Add(2*time.Second):
-			tell(KeyKept, x.Library, s.Key, x.Asked, "at master %d, %v after its call (%s) was over and 2 s after the network was healed", s.Master, s.At.Sub(over(x)).Round(time.Millisecond), x.Result)
+			report(KeyKept, x.Library, s.Key, x.Asked, "at master %d, %v after its call (%s) was over and 2 s after the network was healed", s.Master, s.At.Sub(over(x)).Round(time.Millisecond), x.Result)
 		}
 	}
 }

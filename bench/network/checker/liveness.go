@@ -100,7 +100,7 @@ func (c *check) uses() map[string][]use {
 	return c.usage
 }
 
-// freeAndWanted is the longest time between two others for which nobody had a key and somebody waited for it, and when it ended.
+// freeAndWanted is the longest time between two others for which a key was wanted and held by none, and when it ended.
 func (c *check) freeAndWanted(key string, from, to history.Time) (longest time.Duration, until history.Time) {
 	holds, wants, since := 0, 0, history.Time(0)
 	for _, u := range c.uses()[key] {

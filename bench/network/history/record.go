@@ -10,7 +10,7 @@ const (
 	Redsync    = "redsync"
 	Front      = "front" // a bare client of redlock serve
 	ByHand     = "by-hand"
-	NoToken    = "by-hand-no-token"    // releases whatever is at the key
+	NoToken    = "by-hand-no-token"    // releases any value at the key
 	NoValidity = "by-hand-no-validity" // holds for as long as it likes
 	Half       = "by-hand-half"        // is content with half of the nodes
 )
@@ -74,7 +74,7 @@ type Call struct {
 	Released    Time   // the call of its release
 	Gone        Time   // the answer
 	Release     string // the result
-	Async       bool   // nobody waited for it
+	Async       bool   // it was not waited for
 	Left        time.Duration
 	Writes      []Write
 }

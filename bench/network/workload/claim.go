@@ -80,7 +80,7 @@ func (w *worker) write(c *history.Call, l held, late bool) {
 	}
 }
 
-// release releases a lock and completes the record. A fifth of the releases is awaited by nobody.
+// release releases a lock and completes the record. A fifth of the releases is not waited for.
 func (w *worker) release(c *history.Call, l held) {
 	c.Left = l.Remaining()
 	c.Released = history.Now()

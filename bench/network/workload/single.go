@@ -51,7 +51,7 @@ func probe(w *worker) time.Duration {
 	return 15 * time.Millisecond
 }
 
-// own asks once for a key that nobody else ever wants, a third of the time with hardly any.
+// own asks once for a key that no other worker ever wants, a third of the time with hardly any.
 func own(w *worker) time.Duration {
 	key, d := fmt.Sprint("own-", w.Client), 2*time.Second
 	if w.rng.IntN(3) == 0 {
