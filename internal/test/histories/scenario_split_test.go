@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -24,20 +25,22 @@ type zones struct {
 	near, far        time.Duration // round trips: inside a zone, and to the others
 	late             time.Duration // how much later answers from inside a zone are
 	change           func(w *virtual.World, c *redlock.Config)
-	keys             int // of a lock; more than one are tried by TryAcquireAll
+	keys             int           // of a lock; more than one are tried by TryAcquireAll
+	job              time.Duration // how long a lock is held; 0: for some round trips
 }
 
 // fired is the results of the fires: in how many no process had the lock, in how many two had it at
 // once, and how long the first took to have it, in order.
 type fired struct {
 	fires, none, two int
+	again            int // how often a second one had it after the first
 	attempts         uint64
 	until            []time.Duration
 }
 
 func (f fired) String() string {
-	return fmt.Sprintf("%d fires: without a holder %d, with two at once %d, %.2f attempts a call, p50 %v, p99 %v",
-		f.fires, f.none, f.two, float64(f.attempts)/float64(f.fires), f.at(50), f.at(99))
+	return fmt.Sprintf("%d fires: without a holder %d, with two at once %d, with one after another %d, %.2f attempts a call, p50 %v, p99 %v",
+		f.fires, f.none, f.two, f.again, float64(f.attempts)/float64(f.fires), f.at(50), f.at(99))
 }
 
 // at is a percentile.
@@ -48,8 +51,7 @@ func (f fired) at(percent int) time.Duration {
 	return f.until[(len(f.until)-1)*percent/100]
 }
 
-// fire has all processes try a lock at once, so many times, each time another. A process holds its
-// lock for some round trips.
+// fire has all processes try a lock at once, so many times, each time another.
 func (z zones) fire(w *virtual.World, random *rand.Rand, fires int) (f fired) {
 	var clients []*redlock.Client
 	for p := range z.processes {
@@ -98,7 +100,7 @@ func (z zones) fire(w *virtual.World, random *rand.Rand, fires int) (f fired) {
 				first.CompareAndSwap(0, int64(time.Since(began)))
 				ran.Add(1)
 				most.Store(max(most.Load(), holders.Add(1)))
-				time.Sleep(20 * z.far)
+				time.Sleep(cmp.Or(z.job, 20*z.far))
 				holders.Add(-1)
 				if err := l.Release(context.Background()); err != nil {
 					w.T.Errorf("%v", err)
@@ -108,6 +110,9 @@ func (z zones) fire(w *virtual.World, random *rand.Rand, fires int) (f fired) {
 		all.Wait()
 		if ran.Load() == 0 {
 			f.none++
+		}
+		if ran.Load() > 1 {
+			f.again++
 		}
 		if most.Load() > 1 {
 			f.two++
@@ -135,28 +140,36 @@ func TestSplits(t *testing.T) {
 	}
 	fenced := func(_ *virtual.World, c *redlock.Config) { c.Fenced, c.MaxTTL = true, time.Minute }
 	joint := func(w *virtual.World, c *redlock.Config) { c.Nodes, c.NextNodes = w.Nodes[:3], w.Nodes[3:] }
+	patient := func(_ *virtual.World, c *redlock.Config) { c.NodeTimeout = time.Second }
 	const ms = time.Millisecond
 	for name, z := range map[string]zones{
-		"3 processes":           {processes: 3, nodes: 3, near: ms / 5, far: 2 * ms},
-		"3 processes, far":      {processes: 3, nodes: 3, near: ms / 5, far: 10 * ms},
-		"8 processes":           {processes: 8, nodes: 3, near: ms / 5, far: 2 * ms},
-		"8 processes, far":      {processes: 8, nodes: 3, near: ms / 5, far: 10 * ms},
-		"16 processes":          {processes: 16, nodes: 3, near: ms / 5, far: 2 * ms},
-		"16 processes, far":     {processes: 16, nodes: 3, near: ms / 5, far: 10 * ms},
-		"5 nodes":               {processes: 8, nodes: 5, near: ms / 5, far: 2 * ms},
-		"all nodes as far":      {processes: 3, nodes: 3, near: ms / 2, far: ms / 2},
-		"16 processes, as far":  {processes: 16, nodes: 5, near: ms / 2, far: ms / 2},
-		"a joint quorum":        {processes: 8, nodes: 6, near: ms / 5, far: 2 * ms, change: joint},
-		"fenced":                {processes: 8, nodes: 3, near: ms / 5, far: 2 * ms, change: fenced},
-		"grants come last":      {processes: 3, nodes: 3, near: ms / 5, far: 2 * ms, late: 4 * ms},
-		"a set of keys":         {processes: 3, nodes: 3, near: ms / 5, far: 2 * ms, keys: 3},
-		"a set of keys, 8 of 5": {processes: 8, nodes: 5, near: ms / 5, far: 10 * ms, keys: 3},
+		"3 processes":                   {processes: 3, nodes: 3, near: ms / 5, far: 2 * ms},
+		"3 processes, far":              {processes: 3, nodes: 3, near: ms / 5, far: 10 * ms},
+		"8 processes":                   {processes: 8, nodes: 3, near: ms / 5, far: 2 * ms},
+		"8 processes, far":              {processes: 8, nodes: 3, near: ms / 5, far: 10 * ms},
+		"16 processes":                  {processes: 16, nodes: 3, near: ms / 5, far: 2 * ms},
+		"16 processes, far":             {processes: 16, nodes: 3, near: ms / 5, far: 10 * ms},
+		"5 nodes":                       {processes: 8, nodes: 5, near: ms / 5, far: 2 * ms},
+		"all nodes as far":              {processes: 3, nodes: 3, near: ms / 2, far: ms / 2},
+		"16 processes, as far":          {processes: 16, nodes: 5, near: ms / 2, far: ms / 2},
+		"a joint quorum":                {processes: 8, nodes: 6, near: ms / 5, far: 2 * ms, change: joint},
+		"fenced":                        {processes: 8, nodes: 3, near: ms / 5, far: 2 * ms, change: fenced},
+		"grants come last":              {processes: 3, nodes: 3, near: ms / 5, far: 2 * ms, late: 4 * ms},
+		"a short job, 10 ms apart":      {processes: 3, nodes: 3, near: ms / 5, far: 10 * ms, job: 20 * ms},
+		"a short job, 20 ms apart":      {processes: 3, nodes: 3, near: ms / 5, far: 20 * ms, job: 20 * ms},
+		"a short job, 50 ms apart":      {processes: 3, nodes: 3, near: ms / 5, far: 50 * ms, job: 20 * ms, change: patient},
+		"a short job, 8 of 5":           {processes: 8, nodes: 5, near: ms / 5, far: 50 * ms, job: 20 * ms, change: patient},
+		"a short job of a set":          {processes: 3, nodes: 3, near: ms / 5, far: 50 * ms, job: 20 * ms, keys: 3, change: patient},
+		"a short job, two, 20 ms apart": {processes: 2, nodes: 3, near: ms / 5, far: 20 * ms, job: 20 * ms},
+		"a short job, two, 50 ms apart": {processes: 2, nodes: 3, near: ms / 5, far: 50 * ms, job: 20 * ms, change: patient},
+		"a set of keys":                 {processes: 3, nodes: 3, near: ms / 5, far: 2 * ms, keys: 3},
+		"a set of keys, 8 of 5":         {processes: 8, nodes: 5, near: ms / 5, far: 10 * ms, keys: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			virtual.Run(t, z.nodes, func(w *virtual.World) {
 				f := z.fire(w, rand.New(rand.NewPCG(1, 2)), fires)
-				w.T.Log(f)
+				w.T.Log(name, f)
 				require.Zero(w.T, f.none, "fires without a holder")
 				require.Zero(w.T, f.two, "fires with two at once")
 				require.LessOrEqual(w.T, f.at(99), 10*z.far)
