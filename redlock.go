@@ -230,7 +230,8 @@ func (c *Client) Close() error { c.client.Close(); return nil }
 // most for NodeTimeout once they are asked, or until ctx ends. What a failed attempt left is released later.
 //
 // If callers split the votes, so that none would get the lock, it tries again after a random pause of some round
-// trips, four times at most: of all callers of TryAcquire on a free lock at once, one gets it.
+// trips, unless a majority shows the lock of another then, four times at most: of all callers of TryAcquire on a free lock
+// at once, one gets it. A later one gets it again if the first has released it meanwhile (see [Client.TryDo]).
 //
 // The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded down to milliseconds. A
 // nil ctx has no end. The end of ctx is noticed within 5 ms, or later if more than 2048 operations wait to be sent.
@@ -338,9 +339,10 @@ func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f 
 }
 
 // TryDo is Do with one attempt: for work that one process does while the others skip it. If the error is
-// ErrTaken f was not called, unless f returns ErrTaken. It excludes work at the same time alone. Of callers at once a
-// second may run f after the first: if f is shorter than the difference of their clocks or of their ways to the nodes, or
-// than the pause before a caller with split votes tries again, some 10 ms with near nodes and 75 ms with far ones.
+// ErrTaken f was not called, unless f returns ErrTaken. It excludes work at the same time alone, and the work of callers
+// at once: a lock won against others, of whom a node has shown one before f returned, stays for 50 ms after its grant, or
+// some round trips to far nodes if that is longer, so that they see it. A lock won against no other ends with f. A caller that
+// comes after that runs f after the first. So may one whose clock, or way to the nodes, differs by more than the work takes.
 func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.client.Do(ctx, key, ttl, true, f)
 }

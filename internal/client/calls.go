@@ -30,26 +30,30 @@ func (c *Client) of(key string) (first, second *group.Group) {
 // Acquire acquires the lock on a key. With once it makes one attempt. A moving key is a set of two: it is locked in
 // both groups or in none.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration, once bool) (group.Handle, error) {
+	return c.acquire(ctx, key, ttl, once, nil)
+}
+
+func (c *Client) acquire(ctx context.Context, key string, ttl time.Duration, once bool, met *group.Contest) (group.Handle, error) {
 	first, second := c.of(key)
 	if second != nil {
-		return acquireBoth(ctx, key, ttl, first, second, once)
+		return acquireBoth(ctx, key, ttl, first, second, once, met)
 	}
-	return first.Acquire(ctx, key, ttl, once)
+	return first.Acquire(ctx, key, ttl, once, met)
 }
 
 // acquireBoth is apart from Acquire for the stacks of its callers: they would hold its variables while they wait.
-func acquireBoth(ctx context.Context, key string, ttl time.Duration, first, second *group.Group, once bool) (group.Handle, error) {
+func acquireBoth(ctx context.Context, key string, ttl time.Duration, first, second *group.Group, once bool, met *group.Contest) (group.Handle, error) {
 	keys := []string{key}
-	return group.AcquireAll(ctx, ttl, []group.Part{{Group: first, Keys: keys}, {Group: second, Keys: keys}}, once)
+	return group.AcquireAll(ctx, ttl, []group.Part{{Group: first, Keys: keys}, {Group: second, Keys: keys}}, once, met)
 }
 
 // Do calls f while the lock on a key is held.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, once bool, f func(context.Context) error) error {
 	d := group.Doing{Name: "Do", Keys: []string{key}, TTL: ttl}
 	if once {
-		d.Name = "TryDo"
+		d.Name, d.Met = "TryDo", new(group.Contest)
 	}
-	d.Acquire = func(ctx context.Context) (group.Handle, error) { return c.Acquire(ctx, key, ttl, once) }
+	d.Acquire = func(ctx context.Context) (group.Handle, error) { return c.acquire(ctx, key, ttl, once, d.Met) }
 	return c.do(ctx, d, f)
 }
 

@@ -16,7 +16,7 @@ func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys []strin
 		return group.Handle{}, err
 	}
 	if len(c.groups) == 1 {
-		return group.AcquireAll(ctx, ttl, []group.Part{{Group: c.groups[0], Keys: keys}}, once)
+		return group.AcquireAll(ctx, ttl, []group.Part{{Group: c.groups[0], Keys: keys}}, once, nil)
 	}
 	of := make(map[*group.Group][]string)
 	for _, key := range keys {
@@ -32,5 +32,5 @@ func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys []strin
 			parts = append(parts, group.Part{Group: g, Keys: keys})
 		}
 	}
-	return group.AcquireAll(ctx, ttl, parts, once)
+	return group.AcquireAll(ctx, ttl, parts, once, nil)
 }

@@ -118,6 +118,7 @@ type wire struct {
 // span is the rounds answered by one reply, and the command's place in Buf.
 type span struct {
 	kind         Kind
+	form         command.Form
 	first, count int
 	from, to     int
 }
@@ -143,7 +144,7 @@ func (w *wire) write(runs []run, operands []command.Operand, f fleet.Form) {
 	w.Usual = w.Usual[:0]
 	for _, s := range w.spans {
 		var has bool
-		w.Usual, has = command.AppendUsual(w.Usual, s.kind, w.form(), s.count)
+		w.Usual, has = command.AppendUsual(w.Usual, s.kind, s.form, s.count)
 		if !has {
 			w.Usual = w.Usual[:0]
 			return
@@ -154,13 +155,14 @@ func (w *wire) write(runs []run, operands []command.Operand, f fleet.Form) {
 // append writes commands for the rounds from first on. A script call takes at most merge of them.
 func (w *wire) append(kind Kind, first int, operands []command.Operand, merge int) {
 	for len(operands) > 0 {
-		n := command.Merge(kind, w.form(), operands, merge)
+		form := w.form().For(kind, &operands[0])
+		n := command.Merge(kind, form, operands, merge)
 		from := len(w.Buf)
-		w.Buf = command.Append(w.Buf, kind, w.form(), operands[:n], w.batch.batches.fence)
+		w.Buf = command.Append(w.Buf, kind, form, operands[:n], w.batch.batches.fence)
 		if w.byText {
 			w.Buf = command.ByText(w.Buf, from)
 		}
-		w.spans = append(w.spans, span{kind: kind, first: first, count: n, from: from, to: len(w.Buf)})
+		w.spans = append(w.spans, span{kind: kind, form: form, first: first, count: n, from: from, to: len(w.Buf)})
 		first, operands = first+n, operands[n:]
 	}
 }

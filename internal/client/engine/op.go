@@ -86,6 +86,12 @@ type Op struct {
 	// sets it for an acquire. A release with it leaves no hints for these nodes. Zero is always correct.
 	Absent quorum.Set
 
+	// Stay is for how long a released key stays at the nodes, and then ends there by itself; 0: it is deleted.
+	Stay time.Duration
+
+	// Denied, if not nil, is set once a node has denied an acquire: perhaps long after its result.
+	Denied *atomic.Bool
+
 	// Before is when the validity ends that an extend is about; a later win is ErrExpired. The nodes may have been
 	// without the key since, and another client may have held the lock: a late copy of the key, and the extend after
 	// it, must not bring the lock back. Zero: its user looks after this.
@@ -192,7 +198,11 @@ func (op *Op) operand() command.Operand {
 	if op.Token == (token.Token{}) {
 		value = nil
 	}
-	return command.Operand{Key: op.Key, Token: value, TTL: int64(op.TTL / time.Millisecond), Tail: op.Tail, Block: op.Block}
+	ttl := op.TTL
+	if op.Kind == Release {
+		ttl = op.Stay
+	}
+	return command.Operand{Key: op.Key, Token: value, TTL: int64(ttl / time.Millisecond), Tail: op.Tail, Block: op.Block}
 }
 
 // list is a chain of operations through next.

@@ -33,6 +33,8 @@ func (s *modelNode) do(kind Kind, key, lock int, ttl int64) {
 		s.holds[key], s.ttls[key], done = lock, ttl, true
 	case kind == Extend && s.holds[key] == lock:
 		s.ttls[key], done = ttl, true
+	case kind == Release && s.holds[key] == lock && ttl > 0: // it stays
+		s.ttls[key], done = min(s.ttls[key], ttl), true
 	case kind == Release && s.holds[key] == lock:
 		delete(s.holds, key)
 		delete(s.ttls, key)
@@ -93,7 +95,8 @@ func TestEncodingChangesNothing(t *testing.T) {
 				TTL: time.Duration(ttl) * time.Millisecond}
 			ops = append(ops, op)
 			if op.Kind == Release {
-				ttl = 0
+				ttl = rng.Int64N(3)
+				op.Stay = time.Duration(ttl) * time.Millisecond
 			}
 			plain.do(op.Kind, key, lock, ttl)
 		}

@@ -70,12 +70,12 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 		return w.refused(node, s, v)
 	}
 	i, b := s.first, w.batch
-	if w.form().IsFenced(s.kind) {
+	if s.form.IsFenced(s.kind) {
 		i = w.countFenced(node, s, v)
 		if i == s.first+s.count {
 			return nil
 		}
-	} else if !w.form().IsScript(s.kind) {
+	} else if !s.form.IsScript(s.kind) {
 		if granted, fits := command.ReadOne(s.kind, v); fits {
 			b.answered(node, i, granted, s.kind)
 			return nil
@@ -125,7 +125,7 @@ func (w *wire) countFenced(node int, s *span, v *resp.Value) (i int) {
 // sent again in smaller calls.
 func (w *wire) refused(node int, s *span, v *resp.Value) error {
 	b := w.batch
-	r := command.Refused(s.kind, w.form(), s.count, v, w.byText)
+	r := command.Refused(s.kind, s.form, s.count, v, w.byText)
 	if s.kind == Acquire && r.Unapplied {
 		b.rounds[s.first].absent.Add(node)
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -67,6 +68,7 @@ type round struct {
 	ended      <-chan struct{} // of the context of a call
 	tally      quorum.Tally
 	absent     quorum.Set // nodes where no key has the token
+	denied     *atomic.Bool
 	repairer   Repairer
 	repairLife uint64     // of repairer
 	failures   int32      // the last of them in batch.failures, counted from 1
@@ -93,7 +95,7 @@ func (v *votes) add(op *Op) {
 	r := round{op: op, life: op.state.Load()&^phaseMask | inFlight, timeout: op.Timeout, ended: op.ended, absent: op.Absent, kind: op.Kind}
 	switch op.Kind {
 	case Acquire:
-		r.absent = 0 // of an earlier attempt
+		r.absent, r.denied = 0, op.Denied // absent is of an earlier attempt
 	case Extend:
 		r.absent = 0
 		r.repairer, r.repairLife = op.Repairer, op.Life
@@ -205,6 +207,9 @@ func (v *votes) answered(node, i int, granted bool, kind Kind) {
 	case granted:
 		v.vote(node, i, quorum.Granted, nil)
 	default:
+		if denied := v.rounds[i].denied; denied != nil {
+			denied.Store(true)
+		}
 		v.vote(node, i, quorum.Denied, nil)
 	}
 }

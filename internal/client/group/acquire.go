@@ -16,21 +16,21 @@ import (
 
 // Acquire makes attempts to acquire the lock on a key, in line with others for it, until one wins, one fails for a
 // lasting reason, they are used up, or ctx ends. With once it makes one attempt, and none beside waiters of this
-// process whose last one, at most a second ago, was denied.
-func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration, once bool) (Handle, error) {
+// process whose last one, at most a second ago, was denied. met, if not nil, learns whether the lock is won against others.
+func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration, once bool, met *Contest) (Handle, error) {
 	ctx = orBackground(ctx)
 	if ctx.Err() != nil || !g.isPlain() || token.TailFrom(ctx) != "" {
-		return g.acquire(ctx, key, nil, ttl, once, nil)
+		return g.acquire(ctx, key, nil, ttl, once, met, nil)
 	}
-	h, ended, err := g.plainly(ctx, key, ttl)
+	h, ended, err := g.plainly(ctx, key, ttl, met)
 	if ended == nil {
 		return h, err
 	}
-	return g.acquire(ctx, key, nil, ttl, once, ended)
+	return g.acquire(ctx, key, nil, ttl, once, met, ended)
 }
 
 // acquire is Acquire of a lock not plain. ended is the first attempt if it was made: it has ended without a lock.
-func (g *Group) acquire(ctx context.Context, key string, more *holding.More, ttl time.Duration, once bool, ended *engine.Call) (Handle, error) {
+func (g *Group) acquire(ctx context.Context, key string, more *holding.More, ttl time.Duration, once bool, met *Contest, ended *engine.Call) (Handle, error) {
 	t := g.lines.NewTries(key)
 	if ended != nil { // what it was granted too late is released before ctx is asked, which may panic
 		t.Began = t.Began.Add(-ended.Took(t.Began))
@@ -50,6 +50,7 @@ func (g *Group) acquire(ctx context.Context, key string, more *holding.More, ttl
 		return Handle{}, err
 	}
 	defer c.Free()
+	c.meet(met)
 	if once {
 		if _, taken := g.lines.Look(key); taken && ended == nil && more == nil {
 			g.reportUnsent(ctx, engine.Acquire, key, engine.ErrTaken)
@@ -184,6 +185,7 @@ func (g *Group) attempt(c *Calls, s *holding.State, sent bool) (h Handle, r *rep
 			h = g.begin(s, c.Absent(), first.Block.First)
 			h.granted()
 			c.Granted()
+			c.met.won(g, splits, c.Trip())
 		} else if !unsent {
 			c.Rollback(err)
 		}
@@ -211,24 +213,6 @@ func (g *Group) attempt(c *Calls, s *holding.State, sent bool) (h Handle, r *rep
 		}
 	}
 	return h, r, err
-}
-
-// awaitSplit waits for this caller's turn to try again after split votes. An error is what has ended the wait. It
-// holds nothing meanwhile: the release of the lost attempt is on its way, and stays ahead of the next attempt on each
-// connection.
-func (g *Group) awaitSplit(c *Calls, round int) error {
-	at, split := c.Split()
-	pause := at.lines.AfterSplit(string(split.Key), split.Tally.Nodes(quorum.Granted), round, split.Trip)
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-c.First().Watched():
-		return context.Canceled
-	case <-g.ending:
-		return engine.ErrClosed
-	}
 }
 
 // fresh is what each attempt to acquire has anew.

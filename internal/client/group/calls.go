@@ -10,7 +10,10 @@ import (
 )
 
 // Calls is one operation on a lock, with the knowledge of groups beyond that of sites.
-type Calls struct{ holding.Compound }
+type Calls struct {
+	holding.Compound
+	met *Contest // of an acquire; or nil
+}
 
 // newCalls returns an operation of a kind on a lock, to be freed; or an error if the arguments are wrong. tail
 // follows the token in the values of the client.
@@ -32,6 +35,29 @@ func (c *Calls) Split() (*Group, *engine.Call) {
 		}
 	}
 	return groupOf(at), at.Call
+}
+
+// meet has a contest learn of the nodes' denials, where the calls are those of an acquire.
+func (c *Calls) meet(met *Contest) {
+	c.met = met
+	for _, p := range c.Parts() {
+		p.Denied = met.deniedBy()
+	}
+}
+
+// Trip is the longest of the parts asked.
+func (c *Calls) Trip() (longest time.Duration) {
+	for _, p := range c.Asked() {
+		longest = max(longest, p.Trip)
+	}
+	return longest
+}
+
+// stayFor has released keys stay at the nodes.
+func (c *Calls) stayFor(stay time.Duration) {
+	for _, p := range c.Parts() {
+		p.Stay = stay.Truncate(time.Millisecond)
+	}
 }
 
 // MetIdleEnd reports whether an acquire was written to a connection that the server had closed while it was idle. It

@@ -19,6 +19,7 @@ type Doing struct {
 	Keys    []string
 	Any     bool // one of Keys is enough
 	TTL     time.Duration
+	Met     *Contest // that Acquire has learned of; or nil
 	Acquire func(context.Context) (Handle, error)
 }
 
@@ -49,7 +50,7 @@ func (g *Group) Do(ctx context.Context, d Doing, f func(context.Context) error) 
 	defer func() {
 		lost := kept.Lost()
 		kept.Stop()
-		unsent := h.release(context.Background(), holding.AtOnce)
+		unsent := h.release(context.Background(), holding.AtOnce, d.Met.stay(g.clock.Now()))
 		left = true
 		if lost == engine.ErrClosed && unsent != engine.ErrClosed { // the client shuts down, and f had the lock to its end
 			lost = nil

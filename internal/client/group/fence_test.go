@@ -52,7 +52,7 @@ func TestCollectTrustsNoClient(t *testing.T) {
 		return why == nil
 	})
 	require.NoError(t, testkit.Outcome(t, "Recover", call))
-	_, err = g.Acquire(t.Context(), "k", 20*time.Millisecond, false)
+	_, err = g.Acquire(t.Context(), "k", 20*time.Millisecond, false, nil)
 	require.NoError(t, err)
 	before, _ := s.Fence(fence.DefaultSet)
 	broken.Store(true)

@@ -162,17 +162,18 @@ func (h Handle) Release(ctx context.Context) error {
 			return err
 		}
 	}
-	return h.release(ctx, holding.Awaited)
+	return h.release(ctx, holding.Awaited, 0)
 }
 
 // ReleaseAsync is Release without waiting for the nodes. The handle is dead at once.
-func (h Handle) ReleaseAsync() { _ = h.release(context.Background(), holding.Soon) }
+func (h Handle) ReleaseAsync() { _ = h.release(context.Background(), holding.Soon, 0) }
 
 // release passes the lock on to the first caller in line. Else the nodes delete it, and the acquire of that caller goes
 // along. Validity ends before the nodes are asked: they may apply the release even if its caller gets an error. The
 // lease is free for another lock once they certainly have; at once, if the release is not awaited. Its error is then
-// ErrNotHeld, or ErrClosed: no node learns of it.
-func (h Handle) release(ctx context.Context, how holding.Manner) error {
+// ErrNotHeld, or ErrClosed: no node learns of it. Without a caller in line the key stays at the nodes for a while yet, but
+// not beyond the lock's validity.
+func (h Handle) release(ctx context.Context, how holding.Manner, stay time.Duration) error {
 	s, ok := h.hold.State()
 	if !ok {
 		return engine.ErrNotHeld
@@ -201,7 +202,8 @@ func (h Handle) release(ctx context.Context, how holding.Manner) error {
 	defer c.Free()
 	c.Watch(done)
 	var next fresh // of the first in line. It is made before the release is noted: user code may panic
-	if waits, _ := g.lines.Look(s.Key); waits && ended == nil && s.Several() == nil && !engine.IsClosed(g.ending) {
+	waits, _ := g.lines.Look(s.Key)
+	if waits && ended == nil && s.Several() == nil && !engine.IsClosed(g.ending) {
 		next, _ = g.fresh(new(fencing.Proposal))
 	}
 	absent, ok := g.keeper.Releasing(h.hold)
@@ -209,6 +211,9 @@ func (h Handle) release(ctx context.Context, how holding.Manner) error {
 		return engine.ErrNotHeld
 	}
 	c.About(s.Token, fencing.Block{}, absent)
+	if !waits {
+		c.stayFor(min(stay, g.left(s.Until)))
+	}
 	var along *engine.Call
 	if next != (fresh{}) {
 		along = g.lines.Along(&s, next.token, next.block)

@@ -37,7 +37,13 @@ func (g *Group) read(ctx context.Context, key string) ([]Sight, error) {
 	if err := cmp.Or(ctx.Err(), g.engine.CheckKey(key)); err != nil {
 		return nil, err
 	}
-	done, failed := ctx.Done(), engine.Op{Timeout: cmp.Or(g.cfg.Engine.Timeout, defaultQueryTimeout)}
+	seen, err := g.ask(ctx.Done(), key, cmp.Or(g.cfg.Engine.Timeout, defaultQueryTimeout))
+	return seen, asked(ctx, err)
+}
+
+// ask is read of a right key, for a caller whose context is known by its Done channel.
+func (g *Group) ask(done <-chan struct{}, key string, timeout time.Duration) ([]Sight, error) {
+	failed := engine.Op{Timeout: timeout}
 	questions, seen := make([]*engine.Query, g.Len()), make([]Sight, g.Len())
 	for i := range questions {
 		q := g.engine.Query(i, failed.Timeout)
@@ -51,7 +57,7 @@ func (g *Group) read(ctx context.Context, key string) ([]Sight, error) {
 		select {
 		case <-q.Answered():
 		case <-done:
-			return nil, asked(ctx, context.Canceled)
+			return nil, context.Canceled
 		}
 		if q.Err == engine.ErrClosed {
 			return nil, q.Err

@@ -18,7 +18,7 @@ func (g *Group) isPlain() bool { return g.plain && !g.lines.Known() }
 
 // plainly makes an attempt to acquire. A call without an error has not won. Rand and ctx are user code: after a panic
 // of theirs no node was asked, and the pool is short of a call.
-func (g *Group) plainly(ctx context.Context, key string, ttl time.Duration) (h Handle, ended *engine.Call, err error) {
+func (g *Group) plainly(ctx context.Context, key string, ttl time.Duration, met *Contest) (h Handle, ended *engine.Call, err error) {
 	c, err := g.engine.Call(engine.Acquire, key, ttl)
 	if err != nil {
 		return h, nil, err
@@ -27,13 +27,14 @@ func (g *Group) plainly(ctx context.Context, key string, ttl time.Duration) (h H
 		return h, nil, fmt.Errorf("redlock: %w", err)
 	}
 	c.Watch(ctx.Done())
-	c.Tail = g.cfg.tail
+	c.Tail, c.Denied = g.cfg.tail, met.deniedBy()
 	won := g.engine.Do(c) == nil && c.Err == nil && g.clock.Now() < c.Until // this goroutine may have waited long to run again
 	if !won || !g.lines.Granted(key, c.Serial) {
 		return h, c, nil
 	}
 	s := holding.State{Key: key, Serial: c.Serial, Token: c.Token, Until: c.Until, TTL: c.TTL}
 	h = Handle{group: g, hold: g.keeper.Begin(&s, c.Absent, 0), key: key}
+	met.won(g, 0, c.Trip)
 	g.engine.Free(c)
 	return h, nil, nil
 }

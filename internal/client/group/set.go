@@ -44,7 +44,7 @@ func unique(keys []string) (once []string) {
 // AcquireAll is Acquire for several keys, or a moving one, as one lock: all or none. The parts are in the order of
 // their groups, and the keys of each in their canonical order. The first group counts the lock, and keeps it alive.
 // With once there is one attempt.
-func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool) (Handle, error) {
+func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool, met *Contest) (Handle, error) {
 	g, more := parts[0].Group, new(holding.More)
 	for _, p := range parts {
 		if n, most := len(p.Keys), g.cfg.Engine.MaxWaiting; n > most {
@@ -56,9 +56,9 @@ func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool)
 		}
 	}
 	if len(more.Keys) == 1 {
-		return g.Acquire(ctx, more.Keys[0], ttl, once)
+		return g.Acquire(ctx, more.Keys[0], ttl, once, met)
 	}
-	return g.acquire(orBackground(ctx), more.Keys[0], more, ttl, once, nil)
+	return g.acquire(orBackground(ctx), more.Keys[0], more, ttl, once, met, nil)
 }
 
 // fairFor is for how long a set asks for its keys only with a turn in each of its lines. Of 20 callers for three of

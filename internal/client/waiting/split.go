@@ -20,3 +20,12 @@ func (l *Lines) AfterSplit(key string, granted quorum.Set, round int, trip time.
 	trip *= time.Duration(round + 1)
 	return trip*time.Duration(place) + rand.N(max(1, trip/2))
 }
+
+// leastStay is the least of AfterContest.
+const leastStay = 50 * time.Millisecond
+
+// AfterContest is for how long after its grant a lock stays that was won against others after so many rounds of split
+// votes: until each of them has looked, also one with a round more. Their trips are like this one's.
+func (l *Lines) AfterContest(rounds int, trip time.Duration) time.Duration {
+	return max(leastStay, trip*time.Duration((rounds+2)*len(l.names)+2))
+}

@@ -287,8 +287,8 @@ func TestWhatEndsSplits(t *testing.T) {
 			for after := time.Millisecond; ; after += 7 * time.Millisecond {
 				r := cluster.New(t, 3)
 				r.Servers.Delay(10 * time.Millisecond)
-				for _, s := range r.Servers[1:] { // the first grants it, each time
-					s.Set("k", foreign, time.Hour)
+				for i, s := range r.Servers[1:] { // the first grants it, each time, and the others show no holder
+					s.Set("k", fmt.Sprint(foreign, i), time.Hour)
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				tried := testkit.InBackground(func() (redlock.Lock, error) { return r.TryAcquire(ctx, "k", ttl) })
@@ -318,8 +318,8 @@ func TestPausesAfterSplitsAreOfTrips(t *testing.T) {
 		r := cluster.New(t, 3, cluster.NodeTimeout(time.Minute), func(c *redlock.Config) { c.StallTimeout = time.Minute })
 		const keys, wait = 10, 200 * time.Millisecond
 		for i := range keys {
-			for _, s := range r.Servers[1:] {
-				s.Set(fmt.Sprint(i), foreign, time.Hour)
+			for n, s := range r.Servers[1:] {
+				s.Set(fmt.Sprint(i), fmt.Sprint(foreign, n), time.Hour)
 			}
 		}
 		r.Servers.Hang()

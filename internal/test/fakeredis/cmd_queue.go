@@ -116,12 +116,12 @@ func (c *conn) enqueue(key []byte, ids [][]byte) {
 	t.put(e, key, value, queueKind, expires, c.now)
 }
 
-// shorten gives a ticket at most so long to live, and returns its lifetime.
-func (c *conn) shorten(ticket []byte, most int64) (left int64) {
-	e := c.table().get(ticket, c.now)
-	if e.expires-c.now > most {
+// shorten gives a key at most so long to live, and returns its lifetime.
+func (c *conn) shorten(key []byte, most int64) (left int64) {
+	e := c.table().get(key, c.now)
+	if e.expires == never || e.expires-c.now > most {
 		e.expires = c.now + most
-		c.srv.touched(ticket)
+		c.srv.touched(key)
 	}
 	return e.expires - c.now
 }

@@ -85,7 +85,7 @@ func (c *conn) cmdEvalSHA(args [][]byte) {
 func takes(which int, keys, argv int64) bool {
 	switch which {
 	case release:
-		return argv == keys
+		return argv == keys || argv == keys+1
 	case extend:
 		return argv == 2*keys
 	case queue:
@@ -122,21 +122,30 @@ func (c *conn) runScript(which int, args [][]byte) {
 	}
 	c.compare(keys, argv)
 	c.remember(keys) // MGET has read all of them
-	for _, act := range acts[which] {
+	does := acts[which]
+	stays, stay := which == release && n < int64(len(argv)), int64(0)
+	if stays {
+		does = acts[extend]
+		stay, _ = parseInt(argv[n])
+	}
+	for _, act := range does {
 		if s.denied[act] && slices.Contains(c.held, true) {
 			c.scriptError(which, s.accessError(s.dialect.noScriptAccess, act))
 			return
 		}
 	}
-	all := which == release && !slices.Contains(c.held, false)
+	all := which == release && !stays && !slices.Contains(c.held, false)
 	if !all {
 		c.array(len(keys))
 	}
 	for i, key := range keys {
 		if c.held[i] {
-			if which == release {
+			switch {
+			case stays:
+				c.shorten(key, stay)
+			case which == release:
 				c.table().del(key, c.now)
-			} else {
+			default:
 				c.lengthen(key, argv[len(keys)+i])
 			}
 		}

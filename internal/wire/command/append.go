@@ -14,7 +14,7 @@ import (
 // Tail.
 type Operand struct {
 	Key, Token []byte
-	TTL        int64 // in milliseconds, of kinds with a TTL
+	TTL        int64 // in milliseconds, of kinds with a TTL; how long a released key stays, 0: it is deleted
 	Tail       string
 	Block      fencing.Block // of a fenced acquire
 }
@@ -34,14 +34,15 @@ type Fence struct {
 const callBytes = 64 << 10
 
 // Merge returns how many of the first operands the next command takes: one, or for a script call at
-// most limit. The blocks of an acquire's call are equally long.
+// most limit. The blocks of an acquire's call are equally long, and the keys of a release's stay for as
+// long.
 func Merge(k Kind, f Form, operands []Operand, limit int) int {
 	n, bytes := 1, len(operands[0].Key)
 	if !f.IsScript(k) {
 		return n
 	}
 	for ; n < min(len(operands), limit, MaxKeys) && bytes < callBytes; n++ {
-		if k == Acquire && operands[n].Block.Spare() != operands[0].Block.Spare() {
+		if k == Acquire && operands[n].Block.Spare() != operands[0].Block.Spare() || k == Release && operands[n].TTL != operands[0].TTL {
 			break
 		}
 		bytes += len(operands[n].Key)
@@ -88,8 +89,8 @@ func AppendUsual(dst []byte, k Kind, f Form, n int) (_ []byte, has bool) {
 	return dst, false
 }
 
-// appendCall writes EVALSHA sha n key… token…, and for extends ttl…. A fenced call has the set before
-// the keys, and me before the other arguments; at its end is the marker, if it is known. Before the
+// appendCall writes EVALSHA sha n key… token…, for extends ttl…, for releases a stay, if any. A
+// fenced call has the set before the keys, and me before the other arguments; at its end is the marker, if it is known. Before the
 // tokens of a fenced acquire are its blocks and the TTL, see [fencing.AcquireScript].
 func appendCall(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte {
 	n, more := len(operands), len(operands)
@@ -107,6 +108,10 @@ func appendCall(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []
 	}
 	if ttls {
 		more += n
+	}
+	stays := k == Release && operands[0].TTL > 0
+	if stays {
+		more++
 	}
 	sha := f.script(k)
 	dst = resp.AppendArray(dst, 3+n+more)
@@ -134,6 +139,9 @@ func appendCall(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []
 		for i := range operands {
 			dst = appendInt(dst, operands[i].TTL)
 		}
+	}
+	if stays {
+		dst = appendInt(dst, operands[0].TTL)
 	}
 	if known != nil {
 		dst = resp.AppendBulk(dst, known)

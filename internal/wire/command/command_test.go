@@ -24,6 +24,27 @@ func operands(n int) (all []Operand) {
 	return all
 }
 
+// TestReleasesOfKeysThatStay are script calls in each form, apart from others, and are read back.
+func TestReleasesOfKeysThatStay(t *testing.T) {
+	var r Reader
+	all := operands(6)
+	for i, stay := range []int64{0, 0, 7, 7, 8, 0} {
+		all[i].TTL = stay
+	}
+	for _, f := range forms {
+		require.True(t, f.For(Release, &all[2]).IsScript(Release))
+		require.Equal(t, f, f.For(Release, &all[0]))
+		require.Equal(t, f, f.For(Acquire, &all[2]))
+	}
+	var merged []int
+	for left := all; len(left) > 0; {
+		n := Merge(Release, Scripts, left, MaxKeys)
+		require.Equal(t, left[:n], r.Read(Release, Append(nil, Release, Scripts, left[:n], nil)))
+		merged, left = append(merged, n), left[n:]
+	}
+	require.Equal(t, []int{2, 2, 1, 1}, merged)
+}
+
 // TestOperandsAreReadBack out of every written command, and each command is within its bounds. A call of fenced
 // acquires has blocks of one length.
 func TestOperandsAreReadBack(t *testing.T) {
@@ -36,6 +57,10 @@ func TestOperandsAreReadBack(t *testing.T) {
 			for i := range all {
 				last := fencing.Token(1_790_000_000_000_000 - i)
 				all[i].Block = fencing.Block{First: last - 63, Last: last}
+				if k == Release { // keys that do not stay
+					all[i].TTL = 0
+					continue
+				}
 				if i >= 2*MaxKeys {
 					all[i].TTL = 10
 					all[i].Block = fencing.Block{First: last - fencing.Token(i%2), Last: last}
@@ -58,9 +83,7 @@ func TestOperandsAreReadBack(t *testing.T) {
 					for i := range got {
 						require.Equal(t, want[i].Key, got[i].Key)
 						require.Equal(t, want[i].Token, got[i].Token)
-						if k.HasTTL() {
-							require.Equal(t, want[i].TTL, got[i].TTL)
-						}
+						require.Equal(t, want[i].TTL, got[i].TTL)
 						if k == Acquire && f.IsFenced(k) {
 							require.Equal(t, want[i].Block, got[i].Block)
 						}
@@ -72,7 +95,7 @@ func TestOperandsAreReadBack(t *testing.T) {
 	}
 	large := operands(MaxKeys)
 	for i := range large {
-		large[i].Key = bytes.Repeat([]byte{'k'}, 4<<10)
+		large[i].Key, large[i].TTL = bytes.Repeat([]byte{'k'}, 4<<10), 0
 	}
 	require.Equal(t, callBytes/(4<<10), Merge(Release, Scripts, large, MaxKeys))
 	require.Equal(t, 1, Merge(Release, Scripts, large, 1))

@@ -28,6 +28,14 @@ func (f Form) IsScript(k Kind) bool {
 	return k == Release && f&releases == 0 || k == Extend || f.IsFenced(k)
 }
 
+// For is f with the commands for an operand: no native command releases a key that stays.
+func (f Form) For(k Kind, op *Operand) Form {
+	if k == Release && op.TTL > 0 {
+		return f.Without(releases)
+	}
+	return f
+}
+
 // IsFenced reports whether a kind is sent as a call of a script of package fencing.
 func (f Form) IsFenced(k Kind) bool { return f&Fenced != 0 && k.HasTTL() }
 

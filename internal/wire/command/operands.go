@@ -71,6 +71,8 @@ func (r *Reader) readCall(k Kind) {
 			op.TTL = number(ttl)
 		case k.HasTTL():
 			op.TTL = number(rest[len(keys)+i])
+		case k == Release && len(rest) > len(keys): // it stays
+			op.TTL = number(rest[len(keys)])
 		}
 		r.operands = append(r.operands, op)
 	}

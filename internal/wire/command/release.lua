@@ -1,8 +1,8 @@
-local keys, tokens = KEYS, ARGV
+local keys, tokens, stay = KEYS, ARGV, ARGV[#KEYS + 1]
 local held = redis.call('MGET', unpack(keys))
 local n, i = #keys, 1
 while i <= n and held[i] == tokens[i] do i = i + 1 end
-if i > n then
+if i > n and not stay then
   redis.call('DEL', unpack(keys))
   return n
 end
@@ -15,5 +15,12 @@ for i = 1, n do
     out[i] = 0
   end
 end
-if #mine > 0 then redis.call('DEL', unpack(mine)) end
+if stay then
+  for _, key in ipairs(mine) do
+    local left = redis.call('PTTL', key)
+    if left < 0 or left > tonumber(stay) then redis.call('PEXPIRE', key, stay) end
+  end
+elseif #mine > 0 then
+  redis.call('DEL', unpack(mine))
+end
 return out

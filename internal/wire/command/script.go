@@ -11,14 +11,15 @@ import _ "embed"
 // an array. They read the keys with MGET: it answers nil for a key of another type, where GET would
 // end the script with an error.
 //
-//	EVALSHA ReleaseSHA1 n key… token…
+//	EVALSHA ReleaseSHA1 n key… token… [stay-in-ms]
 //	EVALSHA ExtendSHA1  n key… token… ttl-in-ms…
 
 // MaxKeys bounds the keys of one call: a script blocks its server while it runs, and
 // more keys save little.
 const MaxKeys = 128
 
-// ReleaseScript deletes each key that still holds its token.
+// ReleaseScript deletes each key that still holds its token or, given a stay, has it end by itself
+// when the stay is over, and no later than before.
 //
 //go:embed release.lua
 var ReleaseScript string
@@ -31,6 +32,6 @@ var ExtendScript string
 
 // The digests of the scripts; a test recomputes them.
 const (
-	ReleaseSHA1 = "7a58622f486f085f822ce9a29ee8435b9b1448ff"
+	ReleaseSHA1 = "07d3d8b41d70286ad506fcc0cfe0a7c99a43ce52"
 	ExtendSHA1  = "2c3a17f9ef1bfb84ec137f2a1b3fc61221d31833"
 )
