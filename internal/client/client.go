@@ -94,9 +94,9 @@ func New(cfg group.Config, groups, next [][]string) (*Client, error) {
 			return nil, err
 		}
 	}
-	c.house.give(tasks)
 	for _, g := range c.groups {
 		g.WarnUnready()
 	}
+	c.house.give(tasks)
 	return c, nil
 }

@@ -70,6 +70,7 @@ type Client struct {
 	forgotten quorum.SharedSet // nodes perhaps without a vote, until they are known to have it
 	doubted   quorum.SharedSet // some of them, perhaps changed since they were asked
 	relapsed  quorum.SharedSet // some of them, whose last answer was: forgotten
+	heard     quorum.SharedSet // nodes that have been asked once: they have answered, or failed to
 	nonces    atomic.Uint64    // how many were made
 	ahead     atomic.Int64     // µs by which the largest floor met was ahead of the client's own running time
 
@@ -157,6 +158,21 @@ func (c *Client) Up(node int, connection uint64, run string) {
 	c.mu.Unlock()
 	c.doubted.Add(node)
 	c.cfg.Ring()
+}
+
+// IsAsking reports whether a node that came up has not been heard yet: it may turn out to have its vote.
+func (c *Client) IsAsking() bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for node := range c.cfg.Nodes {
+		if c.nodes[node].connection != 0 && !c.heard.Has(node) {
+			return true
+		}
+	}
+	return false
 }
 
 // NoVote notes that a node has no vote. The driver lock is held.

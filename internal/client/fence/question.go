@@ -108,6 +108,7 @@ func (x *question) noted(err error, marker string) {
 	c, a, news := x.client, x.answer, false
 	n := &c.nodes[x.node]
 	x.err = err
+	c.heard.Add(x.node)
 	c.mu.Lock()
 	if n.connection == x.life.connection {
 		if x.shows || a.Code != fencing.Amnesia {

@@ -122,6 +122,9 @@ func (n *Nodes) turnAt(at clock.Instant) {
 
 // Turn says what was left unsaid, and looks at nodes whose quarantine has ended. It returns the pause to the next turn.
 func (n *Nodes) Turn() time.Duration {
+	if n.warns.Load() {
+		n.WarnUnready()
+	}
 	if left := clock.Instant(n.turn.Load()).Sub(n.cfg.Clock.Now()); left > 0 {
 		return left
 	}
@@ -147,8 +150,14 @@ func (n *Nodes) Turn() time.Duration {
 	return clock.Instant(n.turn.Load()).Sub(now)
 }
 
-// WarnUnready logs why no lock can be acquired yet, if so. It is followed by a line when one can.
+// WarnUnready logs why no lock can be acquired yet, if so. It is followed by a line when one can. Nodes of a fenced client are
+// heard first.
 func (n *Nodes) WarnUnready() {
+	if n.fence.IsAsking() {
+		n.warns.Store(true) // Turn is next called when one has answered
+		return
+	}
+	n.warns.Store(false)
 	_, _, why := n.readinessNow(false)
 	n.engine.DriverLock().Lock()
 	defer n.engine.DriverLock().Unlock()

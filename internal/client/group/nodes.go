@@ -30,6 +30,7 @@ type Nodes struct {
 	turn        atomic.Int64                 // a clock.Instant: when Turn has something to do
 	voting      bool                         // a quorum has its vote
 	unready     bool                         // the log says that no lock can be acquired
+	warns       atomic.Bool                  // it may have to say so, once the nodes are heard
 	regained    func()                       // called when a quorum has its vote again
 }
 

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +26,26 @@ func fenced(off time.Duration) func(*redlock.Config) {
 		c.Fenced, c.MaxTTL, knobs.Of(c).TrustRestarts = true, fenceTTL, true
 		knobs.Of(c).FenceClock = func() time.Time { return virtual.TimeOfDay().Add(off) }
 	}
+}
+
+// TestFencedStartIsSilent: where nodes have their vote in fencing New warns of nothing. It has asked them before it says that
+// they have none.
+func TestFencedStartIsSilent(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 3)
+		starts := func() (*redlock.Client, string) {
+			var log testkit.LogSink
+			c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0), func(c *redlock.Config) { c.Logger = log.Logger(slog.LevelWarn) })
+			time.Sleep(2 * time.Second)
+			cluster.AwaitHooks(t, c)
+			return c, log.String()
+		}
+		c, said := starts()
+		require.Equal(t, 1, strings.Count(said, "no lock can be acquired yet"), said)
+		require.NoError(t, c.InitFencing(t.Context()))
+		_, said = starts()
+		require.Empty(t, said)
+	})
 }
 
 // TestFence: tokens grow from lock to lock, by clocks hours apart, for each key of several, and for
