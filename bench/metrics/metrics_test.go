@@ -102,11 +102,11 @@ func TestDashboard(t *testing.T) {
 	for _, f := range families {
 		labels[f.name] = append(f.labels, "job", "le")
 	}
-	names, used := regexp.MustCompile(`redlock_\w+`), regexp.MustCompile(`(\w+)=~?"`)
+	names, used := regexp.MustCompile(`redlock_\w+\{`), regexp.MustCompile(`(\w+)=~?"`)
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {
 			for _, name := range names.FindAllString(target.Expr, -1) {
-				of, exists := labels[strings.TrimSuffix(name, "_bucket")]
+				of, exists := labels[strings.TrimSuffix(strings.TrimSuffix(name, "{"), "_bucket")]
 				require.True(t, exists, "%s: %s", panel.Title, name)
 				for _, label := range used.FindAllStringSubmatch(target.Expr, -1) {
 					require.Contains(t, of, label[1], panel.Title)

@@ -24,8 +24,8 @@ func TestPasswordFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "password")
 	require.NoError(t, os.WriteFile(file, []byte("old\n"), 0o600))
 	client := connect(t, redlock.Config{Nodes: nodes, Credentials: PasswordFile("locks", file), Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, client.Ready(within5s(t)))
+	require.NoError(t, client.Ready(bounded(t)))
 	require.False(t, client.Stats().Nodes[2].Up)
 	require.NoError(t, os.WriteFile(file, []byte("new\n"), 0o600))
-	require.NoError(t, client.ReadyAll(within5s(t)), "connections that are open stay so")
+	require.NoError(t, client.ReadyAll(bounded(t)), "connections that are open stay so")
 }

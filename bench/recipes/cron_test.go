@@ -35,7 +35,7 @@ func TestOnOneInstance(t *testing.T) {
 	}
 	<-skipped // one has found the lock taken; the other has it for an hour, or until its client ends
 	for _, client := range clients {
-		require.NoError(t, client.Shutdown(within5s(t)))
+		require.NoError(t, client.Shutdown(bounded(t)))
 	}
 	<-skipped
 	require.EqualValues(t, 1, runs.Load())

@@ -27,9 +27,9 @@ func TestLead(t *testing.T) {
 	stepDown <- struct{}{}
 	second := <-leads
 	require.NotEqual(t, first, second)
-	require.NoError(t, clients[second].Shutdown(within5s(t)))
+	require.NoError(t, clients[second].Shutdown(bounded(t)))
 	<-ended
 	require.Equal(t, first, <-leads)
-	require.NoError(t, clients[first].Shutdown(within5s(t)))
+	require.NoError(t, clients[first].Shutdown(bounded(t)))
 	<-ended
 }

@@ -29,9 +29,9 @@ func connect(t *testing.T, cfg redlock.Config) *redlock.Client {
 	return client
 }
 
-// within5s is the context of a test that would else hang.
-func within5s(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+// bounded is the context of a test that would else hang.
+func bounded(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -19,8 +19,10 @@ func TestQueries(t *testing.T) {
 	const text = `# HELP a b
 redlock_operations_total{kind="acquire",result="won"} 30
 redlock_operations_total{kind="extend",result="won"} 7
-redlock_node_may_vote{node="a:1"} 0
-redlock_node_may_vote{node="b:1"} 1
+redlock_node_may_vote{node="a:1",redlock_group="0"} 0
+redlock_node_may_vote{node="b:1",redlock_group="0"} 1
+redlock_ready{redlock_group="0"} 1
+redlock_ready{redlock_group="1"} 0
 redlock_acquire_duration_seconds_bucket{le="0.1"} 10
 redlock_acquire_duration_seconds_bucket{le="0.2"} 30
 redlock_acquire_duration_seconds_bucket{le="+Inf"} 30
@@ -40,6 +42,10 @@ redlock_acquire_duration_seconds_bucket{le="+Inf"} 30
 	require.NoError(t, err)
 	require.Equal(t, 1.0, silent["a:1"][1])
 	require.NotContains(t, silent, "b:1", "a node with a vote is not counted")
+	unready, err := query(d.Panels[11].Targets[0].Expr, all)
+	require.NoError(t, err)
+	require.Equal(t, 1.0, unready["1"][1])
+	require.NotContains(t, unready, "0")
 	_, err = query("avg(a{})", all)
 	require.ErrorContains(t, err, "not understood")
 }

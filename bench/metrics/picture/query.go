@@ -62,7 +62,9 @@ func query(expr string, all []scrape) (map[string][]float64, error) {
 	for i, now := range all {
 		for series, v := range now.values {
 			name, labels, _ := strings.Cut(series, "{")
-			isOther := func(want []string) bool { return want[1] != "job" && valueOf(labels, want[1]) != want[2] }
+			isOther := func(want []string) bool { // $job and $group are all
+				return want[2][0] != '$' && valueOf(labels, want[1]) != want[2]
+			}
 			if name != m[3] || slices.ContainsFunc(label.FindAllStringSubmatch(m[4], -1), isOther) {
 				continue
 			}

@@ -33,7 +33,7 @@ func TestSuspended(t *testing.T) {
 	for range 1000 {
 		other.Now()
 	}
-	require.Less(t, other.Now().Sub(before), time.Second, "there was no suspend")
+	require.Less(t, other.Now().Sub(before), time.Minute, "there was no suspend")
 
 	mono, slept, looks, hasBoottime := time.Hour, time.Hour, 0, true // it had been suspended before
 	source := clock.Source{

@@ -51,7 +51,7 @@ func TestPage(t *testing.T) {
 	masters.Kill(1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Eventually(t, func() bool { return client.Ready(ctx) != nil }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return client.Ready(ctx) != nil }, time.Minute, time.Millisecond)
 	for range 2 {
 		_, err = client.TryAcquire(t.Context(), "secret-customer", time.Hour)
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)

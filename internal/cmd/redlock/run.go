@@ -39,8 +39,9 @@ Signals to redlock are passed on: SIGHUP, SIGINT, SIGQUIT and SIGTERM to the pro
 program. ^C reaches the program once. Where SIGHUP or SIGINT is ignored (nohup, & in scripts) it stays ignored. ^Z stops
 the program and redlock; the lock is kept, for as long as -stopped allows. Under systemd set KillMode=mixed.
 
-On other systems than Linux processes that have left the group and lost their parent are not found; on Windows the
-program alone is ended.
+On macOS and the BSDs processes that have left the group and lost their parent are not found, SIGKILL of both processes
+leaves the program as it is, and one that was ended by another signal than SIGHUP, SIGINT and SIGTERM gives 128 and the
+signal. On Windows the program alone is ended, by force.
 
 Variables that begin with REDLOCK_ are settings, which may hold passwords: the program gets none but the four.
 

@@ -139,7 +139,7 @@ func TestRestart(t *testing.T) {
 // A hundred commands, sent one by one without waiting, are all answered about one delay later: it
 // is latency, not slowness.
 func TestDelayIsLatency(t *testing.T) {
-	const delay = 50 * time.Millisecond
+	const delay = 200 * time.Millisecond
 	s := StartN(t, 1)[0]
 	c := testkit.DialText(t, s.Addr())
 	require.Equal(t, "+PONG", c.Do("PING"))
