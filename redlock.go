@@ -99,7 +99,7 @@ type Config struct {
 	DialTimeout time.Duration
 	// StallTimeout is how long a node may owe replies, and send no whole one, before it is dialed again. Default: 1 s.
 	StallTimeout time.Duration
-	MaxWaiting   int   // bounds the operations waiting to be sent to a group; more fail with ErrBusy. Default: 65536
+	MaxWaiting   int   // bounds the operations waiting to be sent to a group; more fail with ErrBusy, but no release. Default: 65536
 	Retry        Retry // the pauses between the attempts of Acquire, and their number
 	NoHandOver   bool  // sends every release to the nodes, and passes none to the next caller: see Acquire
 	// Fenced gives each lock a fencing token: see [Lock.Fence], also for its conditions. It needs MaxTTL and, once
@@ -407,7 +407,7 @@ func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.ha
 
 // Release deletes the key on all nodes, also after its validity. It blocks as TryAcquire, until a quorum has
 // answered. If ctx has ended the release is sent, and Release does not wait. Validity ends when Release is
-// called, unless it returns ErrBusy or ErrClosed: no node was asked then, and after ErrBusy nothing has changed.
+// called, unless it returns ErrClosed: no node was asked then. MaxWaiting does not apply.
 //
 // There are three results: nil, the lock is released; ErrNotHeld, a quorum had lost it before; and any other error,
 // unknown: the lock ends with its TTL at the latest, and Release may be called again. ErrNotHeld from the second call
@@ -758,7 +758,7 @@ func (s KeyState) IsHeldBy(l Lock) bool { return s.Token() != "" && s.Token() ==
 func (s KeyState) Token() string { return s.value.Show() }
 
 // Inspect asks each node what it has at key, and waits for all of them, at most for NodeTimeout. It changes nothing.
-// Value and TTL are not read at the same moment. The error is ctx.Err(), ErrBusy, ErrClosed or ErrArgument. The
+// Value and TTL are not read at the same moment. The error is ctx.Err(), ErrClosed or ErrArgument. The
 // failure of a node, also of one without a string there, is in its KeyOnNode. Inspect and Attach need the permissions
 // for GETRANGE and PTTL.
 func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {

@@ -32,7 +32,7 @@ func (e *Engine) Free(c *Call) {
 	e.calls.Put(c)
 }
 
-// Do submits a call and waits for its result. An error is ErrBusy, but not of a release (HasRoom), ErrClosed or
+// Do submits a call and waits for its result. An error is ErrBusy, but not of a release, ErrClosed or
 // context.Canceled: the context given to Watch has ended. Then the release of an acquire is under way, an extend may or
 // may not take effect, and a release is sent. The result of the operation itself is in the Call.
 //
@@ -49,13 +49,6 @@ func urgencyOf(op *Op) urgency {
 		return unbounded
 	}
 	return bounded
-}
-
-// HasRoom reports whether n more operations may wait. The caller of Release asks before it ends anything of its lock.
-// The release is then queued in any case, so a refused one has changed nothing. Beyond Config.MaxWaiting there are at
-// most as many releases as callers ask for at once, and those of user's Ops.
-func (e *Engine) HasRoom(n int) bool {
-	return e.nodes.closing.Load() || int(e.queue.size.Load())+n <= e.queue.limit
 }
 
 // DoWith is Do for c, with another call sent along after it. The other call ends once in every case. Its caller waits

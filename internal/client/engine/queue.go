@@ -7,7 +7,8 @@ import (
 
 // queue has the submitted and unsent operations, oldest first. It is bounded for callers, but not for releases: one
 // that is refused leaves its key for the TTL. They have a bound of their own. A cleanup follows an accepted operation.
-// A lock that is held is released once. An Op is its user's memory, linked in place, and is in the queue once.
+// A lock that is held is released once, or by each of the callers that wait for its release. An Op is its user's memory,
+// linked in place, and is in the queue once.
 //
 // Renewals have a separate list, taken first: a lock kept alive must not end because many other operations wait. A
 // renewal may overtake any of them. None of these is a release of its lock: once that is asked for no renewal begins,

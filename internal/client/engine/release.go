@@ -3,7 +3,7 @@ package engine
 import "context"
 
 // Leave sends the releases of one lock after the end of its caller's context. They are queued together: all of them
-// or, with ErrClosed, none. HasRoom comes before.
+// or, with ErrClosed, none.
 func (e *Engine) Leave(releases Ops) error {
 	if err := e.queueReleases(releases, cleansUp, nil); err != nil {
 		return err

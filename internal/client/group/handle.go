@@ -184,16 +184,10 @@ func (h Handle) release(ctx context.Context, how holding.Manner, stay time.Durat
 		how = holding.Left
 	}
 	if s.Kept {
-		if how.IsAwaited() && !h.hasRoom(ctx, &s) { // before its renewals end
-			return engine.ErrBusy
-		}
 		g.keeper.Stop(h.hold)
 	}
 	if g.lines.Pass(h.hold, &s) {
 		return nil
-	}
-	if how.IsAwaited() && !s.Kept && !h.hasRoom(ctx, &s) {
-		return engine.ErrBusy
 	}
 	c, err := newCalls(g, engine.Release, &s, 0, g.cfg.tail)
 	if err != nil {
@@ -257,24 +251,6 @@ func (h Handle) released(ctx context.Context, c *Calls, op *engine.Op, unsent bo
 		f(h.key, err)
 	}
 	return err
-}
-
-// hasRoom reports whether the release of a lock may be queued. If not, this is an attempt with ErrBusy, and
-// nothing of the lock has changed.
-func (h Handle) hasRoom(ctx context.Context, s *holding.State) bool {
-	has, at, n := true, h.group, 0 // the keys at a site stand together
-	h.group.eachKey(s.Key, s.More, func(g *Group, _ string) {
-		if g != at {
-			at, n = g, 0
-		}
-		n++
-		has = has && g.engine.HasRoom(n)
-	})
-	if has {
-		return true
-	}
-	h.group.reportUnsent(ctx, engine.Release, s.Key, engine.ErrBusy)
-	return false
 }
 
 // freed notes that no holder in this process has the lock any more.

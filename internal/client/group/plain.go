@@ -42,7 +42,7 @@ func (g *Group) plainly(ctx context.Context, key string, ttl time.Duration, met 
 // releasePlainly is Release of a plain lock. For any other lock it returns false, and has changed nothing.
 func (h Handle) releasePlainly(ctx context.Context) (done bool, err error) {
 	g := h.group
-	if ctx.Err() != nil || !g.engine.HasRoom(1) {
+	if ctx.Err() != nil {
 		return false, nil
 	}
 	c, err := g.engine.Call(engine.Release, h.key, 0)

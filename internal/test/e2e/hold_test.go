@@ -294,29 +294,69 @@ func TestKeptLocksCostNoGoroutine(t *testing.T) {
 	testkit.Await(t, "no goroutine left", func() bool { return testkit.Goroutines() == "" })
 }
 
-// TestKeptWhileReleaseIsRefused: if a release finds no room, its lock is as it was, and is still
-// kept alive. So is one of several keys with room for some.
-func TestKeptWhileReleaseIsRefused(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxWaiting = 2 })
-		one := cluster.MustAcquire(t, r.Client, "k", 2*brief)
-		all, err := r.TryAcquireAll(t.Context(), 2*brief, "a", "b")
-		require.NoError(t, err)
-		require.NoError(t, cluster.Keep(one, func(err error) { t.Error("lost: ", err) }))
-		ctx, stop := all.KeepAlive(t.Context())
-		defer stop()
-		unclogged := r.Clog(t)
-		_ = r.Submit(releaseOp("fills the queue", func(*redlock.Op) {}))
-		require.Equal(t, redlock.ErrBusy, one.Release(t.Context()))
-		require.Equal(t, redlock.ErrBusy, all.Release(t.Context()))
-		r.Heal(t)
-		unclogged()
-		awaitPassed(t, 3*brief)
-		require.NoError(t, ctx.Err())
-		require.Equal(t, 2, r.Stats().KeptAlive)
-		require.NoError(t, one.Release(t.Context()))
-		require.NoError(t, all.Release(t.Context()))
-		require.Equal(t, redlock.ErrStopped, context.Cause(ctx))
-		r.AwaitEmpty(t)
-	})
+// TestReleasesInAFullQueue are sent, in the place that they have there: of locks kept alive, of several keys, with callers in
+// line, with an ended context, and without a waiting caller.
+func TestReleasesInAFullQueue(t *testing.T) {
+	kept := func(t *testing.T, l redlock.Lock) { require.NoError(t, cluster.Keep(l, func(error) {})) }
+	for name, c := range map[string]struct {
+		keys    []string
+		change  func(*redlock.Config)
+		before  func(t *testing.T, l redlock.Lock)
+		waits   bool // another caller
+		release func(ctx context.Context, l redlock.Lock) error
+		want    error
+	}{
+		"plain":          {},
+		"with hooks":     {change: func(c *redlock.Config) { c.Hooks.Attempt = func(redlock.Attempt) {} }},
+		"kept alive":     {before: kept},
+		"several keys":   {keys: []string{"a", "b", "c"}},
+		"and kept alive": {keys: []string{"a", "b", "c"}, before: kept},
+		"in line":        {change: func(c *redlock.Config) { c.NoHandOver = true }, waits: true},
+		"ended context": {release: func(ctx context.Context, l redlock.Lock) error {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			return l.Release(ctx)
+		}, want: context.Canceled},
+		"not awaited": {release: func(_ context.Context, l redlock.Lock) error { l.ReleaseAsync(); return nil }},
+	} {
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.New(t, 3, func(cfg *redlock.Config) {
+				cfg.MaxWaiting = 4
+				if c.change != nil {
+					c.change(cfg)
+				}
+			})
+			if c.keys == nil {
+				c.keys = []string{"k"}
+			}
+			l, err := r.TryAcquireAll(t.Context(), ttl, c.keys...)
+			require.NoError(t, err)
+			if c.before != nil {
+				c.before(t, l)
+			}
+			var next <-chan testkit.Result[redlock.Lock]
+			if c.waits {
+				next = inLine(t, r.Client, t.Context(), "k", 1)
+			}
+			unclogged := r.Clog(t)
+			for err := error(nil); err == nil; {
+				err = r.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte("fills the queue"), TTL: ttl, Done: func(*redlock.Op) {}})
+			}
+			if c.release == nil {
+				c.release = func(ctx context.Context, l redlock.Lock) error { return l.Release(ctx) }
+			}
+			released := testkit.Start(func() error { return c.release(t.Context(), l) })
+			testkit.Await(t, "the end of the validity", func() bool { return l.Remaining() == 0 })
+			r.Heal(t)
+			unclogged()
+			require.Equal(t, c.want, testkit.Outcome(t, "Release", released))
+			require.Zero(t, r.Stats().Release.Refused)
+			if c.waits {
+				require.NoError(t, locked(t, next).Release(t.Context()))
+			}
+			for _, key := range c.keys {
+				r.AwaitHolders(t, 0, key)
+			}
+		})
+	}
 }

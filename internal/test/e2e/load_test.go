@@ -139,7 +139,6 @@ func TestBusy(t *testing.T) {
 			_, err := r.TryAcquire(t.Context(), "k", ttl)
 			require.Equal(t, redlock.ErrBusy, err)
 			require.Equal(t, redlock.ErrBusy, held.Extend(t.Context(), 100*time.Millisecond))
-			require.Equal(t, redlock.ErrBusy, held.Release(t.Context()))
 		})
 		require.Greater(t, held.Remaining(), left-testkit.Patience, "an extension that was not sent shortens nothing")
 

@@ -108,7 +108,10 @@ func (u *caller) finish(l redlock.Lock, b *holding) {
 		began := time.Now()
 		u.owners.leaves(b)
 		err := l.Release(ctx)
-		if ends, _ := u.process.isEnding(); err != nil && ends || errors.Is(err, redlock.ErrBusy) || errors.Is(err, redlock.ErrClosed) {
+		if errors.Is(err, redlock.ErrBusy) {
+			u.fail("%s: a release of %v is refused: %v", u.who, b.keys, err)
+		}
+		if ends, _ := u.process.isEnding(); err != nil && ends || errors.Is(err, redlock.ErrClosed) {
 			u.owners.stays(b)
 		}
 		if err != nil {
