@@ -106,6 +106,7 @@ func nodesOf(servers []*fakeredis.Server) string {
 
 // TestTools: an operator's view of a lock, and how it is broken.
 func TestTools(t *testing.T) {
+	t.Parallel()
 	servers := cluster.Start(t, 3)
 	client := cluster.Connect(t, fakeredis.Addrs(servers), holder("worker-7"))
 	lock := cluster.MustAcquire(t, client, "orders", cluster.TTL)
@@ -148,6 +149,7 @@ func holders(servers []*fakeredis.Server, key string) (n int) {
 // where too few may vote, with -all where one may not, and where a new fenced fleet is not initialized, or has forgotten. A
 // refused act says so too.
 func TestNodesStatus(t *testing.T) {
+	t.Parallel()
 	servers := cluster.Start(t, 3)
 	young := " -nodes " + strings.Join(fakeredis.Addrs(servers), ",")
 	on := func(want int, args string) string { return expect(t, servers, want, args) }

@@ -137,6 +137,7 @@ func (p *procedure) flush(names string) {
 // TestProcedures: an operator types the page's commands, and sees its results. Each command of the
 // three chapters is typed.
 func TestProcedures(t *testing.T) {
+	t.Parallel()
 	t.Run("Changing nodes", func(t *testing.T) {
 		p := begin(t, "Changing nodes", "a", "b", "c", "d")
 		_, out := p.types("redis-cli -h d INFO server")

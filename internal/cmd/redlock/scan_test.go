@@ -24,10 +24,12 @@ func TestHeldPattern(t *testing.T) {
 	client, err := redlock.New(redlock.Config{Nodes: nodes, Name: "worker-7", NodeTimeout: 10 * time.Second})
 	require.NoError(t, err)
 	defer client.Close()
+	cluster.AwaitNodesUp(t, client, 3)
 	for i := range 300 {
 		cluster.MustAcquire(t, client, fmt.Sprint("orders:", i), cluster.TTL)
 	}
 	cluster.MustAcquire(t, client, "other", cluster.TTL)
+	cluster.Settle(t, client)
 	ask := func(pattern string) (int, string, string) {
 		c := command{vars: map[string]string{"REDLOCK_NODES": strings.Join(nodes, ",")}}
 		status := c.run(t.Context(), "held", "-node-timeout", "10s", pattern)

@@ -188,6 +188,7 @@ func TestCancelAgainstDone(t *testing.T) {
 // TestCutOffBehindAReply: a node that answers one command and closes before the next is noticed at
 // once, also where both are seen in one look.
 func TestCutOffBehindAReply(t *testing.T) {
+	t.Parallel() // it waits for reconnects
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := cluster.New(t, 1, cluster.Portable(portable))
 		for range 60 {
