@@ -35,9 +35,12 @@ func TestRealEndsCountWhatIsGiven(t *testing.T) {
 		rounds = 5
 	}
 	servers := realredis.StartN(t, 3)
-	givenBeforeTheEnd(t, rounds, func() *redlock.Client { return cluster.Connect(t, cluster.RealAddrs(servers), cluster.DefaultTimeouts) }, func(key string) (n int) {
-		for _, s := range servers {
-			if cluster.NewAdmin(t, s).Do("EXISTS "+key) == ":1" {
+	admins := cluster.NewAdmins(t, servers)
+	givenBeforeTheEnd(t, rounds, func() *redlock.Client {
+		return cluster.Connect(t, cluster.RealAddrs(servers), cluster.DefaultTimeouts, cluster.NodeTimeout(time.Second))
+	}, func(key string) (n int) {
+		for _, a := range admins {
+			if a.Do("EXISTS "+key) == ":1" {
 				n++
 			}
 		}
