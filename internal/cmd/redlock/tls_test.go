@@ -3,6 +3,8 @@
 package main
 
 import (
+	"bufio"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"os"
@@ -71,6 +73,25 @@ func TestTLS(t *testing.T) {
 	require.Contains(t, d.err.String(), "nothing has changed")
 	require.Contains(t, d.err.String(), "other users of this machine can read it")
 	require.True(t, answers(next.Pool()))
+
+	// The certificate for the masters is read again, too: with one of a stranger the next connection is refused.
+	require.NoError(t, os.Chmod(file("key"), 0o600))
+	asks := func() string {
+		c, err := tls.Dial("tcp", d.addr(), &tls.Config{RootCAs: next.Pool()})
+		require.NoError(t, err)
+		defer c.Close()
+		return (&peer{c, bufio.NewReader(c)}).ask("SET " + rand.Text() + " v NX PX 30000")
+	}
+	for _, signed := range []*testkit.Authority{own, authority} {
+		certificate, key = signed.Issue()
+		put("cert", certificate)
+		put("key", key)
+		d.reload()
+		require.NoError(t, node.Kill())
+		require.NoError(t, node.Restart())
+		want := map[bool]string{true: "-NOQUORUM", false: "+OK"}[signed == own]
+		testkit.Await(t, want, func() bool { return strings.HasPrefix(asks(), want) })
+	}
 	d.signal(syscall.SIGTERM)
 	require.Equal(t, exitOK, d.status())
 }
