@@ -58,12 +58,17 @@ func (u *caller) acquireIn(ctx context.Context, key string, ttl time.Duration, t
 	return l, u.ledger.lock(u.who, u.machine, u.process, l)
 }
 
-// hang holds the first key for long, as one whose lock an operator frees.
+// hang holds the first key for long. If an operator frees it, the holder finds its way back soon, and
+// gives back what others may have had since.
 func (u *caller) hang() {
-	if l, b := u.acquireIn(u.ctx, u.keys[0], maxTTL, false); b != nil {
-		u.sleep(u.N(maxTTL))
-		u.finish(l, b)
+	l, b := u.acquireIn(u.ctx, u.keys[0], maxTTL, false)
+	if b == nil {
+		return
 	}
+	for end := time.Now().Add(u.N(maxTTL)); time.Now().Before(end) && !u.owners.isFreed(u.keys[0], b) && u.sleep(10*time.Millisecond); {
+	}
+	u.sleep(u.N(200 * time.Millisecond))
+	u.finish(l, b)
 }
 
 // pass wants the first key for a moment.
