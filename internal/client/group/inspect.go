@@ -74,7 +74,7 @@ func (g *Group) ask(done <-chan struct{}, key string, timeout time.Duration) ([]
 }
 
 // read reads the answer to AppendRead.
-func (s *Sight) read(q *engine.Query) error {
+func (n *Sight) read(q *engine.Query) error {
 	if q.Err != nil {
 		return q.Err
 	}
@@ -85,7 +85,7 @@ func (s *Sight) read(q *engine.Query) error {
 	case ttl.Kind != resp.Integer || value.Kind != resp.Bulk:
 		return engine.ErrMisfit
 	case ttl.Ints[0] > 0 || ttl.Ints[0] == command.NoTTL:
-		s.There, s.TTL, s.Value = true, max(0, time.Duration(ttl.Ints[0])*time.Millisecond), value.Text
+		n.There, n.TTL, n.Value = true, max(0, time.Duration(ttl.Ints[0])*time.Millisecond), value.Text
 	}
 	return nil
 }
