@@ -152,7 +152,8 @@ type Client struct{ client *client.Client }
 // New checks cfg, connects to the nodes and returns a client. It blocks until a quorum of each group is up and the
 // other nodes have had as long again and 40 ms, or until each node has answered or failed once: for DialTimeout at most,
 // and the time of Credentials and of looking up names. A node that is down is no error: Ready, Stats and the Logger
-// report why. Without a quorum New warns, with the reason of each node.
+// report why. Without a quorum New warns, with the reason of each node; for a Fenced client right after New,
+// when the nodes have been asked.
 //
 // New returns ErrConfig for two addresses of one server, for a replica, a node of a cluster and a sentinel, and if
 // every node refuses the client for a lasting reason: a wrong password, a missing permission, no scripts, another
