@@ -39,13 +39,14 @@ type check struct {
 	claims map[string][]*history.Call // by key, then From
 	pauses map[int][]*history.Pause
 	breaks map[string][]*history.Break // by digest
+	first  map[string]history.Time     // the first grant of each digest; later ones are passed on
 	usage  map[string][]use
 }
 
 // Check judges a history.
 func Check(h *history.History) *Verdict {
 	c := &check{
-		History: h, claims: map[string][]*history.Call{}, pauses: map[int][]*history.Pause{}, breaks: map[string][]*history.Break{},
+		History: h, claims: map[string][]*history.Call{}, pauses: map[int][]*history.Pause{}, breaks: map[string][]*history.Break{}, first: map[string]history.Time{},
 		Verdict: Verdict{Setup: h.Setup, Counts: map[string]int{}, Figures: map[string]float64{}, Results: map[string]int{}},
 	}
 	for _, p := range h.Pauses {
@@ -58,6 +59,9 @@ func Check(h *history.History) *Verdict {
 		c.Results[call.Library+" "+call.API+": "+call.Result]++
 		if call.Result == history.OK {
 			c.Counts["grants"]++
+		}
+		if at := c.first[call.Digest]; call.Digest != "" && (at == 0 || call.Answered < at) {
+			c.first[call.Digest] = call.Answered
 		}
 		if call.From > 0 {
 			for _, k := range call.Got {

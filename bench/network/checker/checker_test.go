@@ -95,7 +95,9 @@ func TestRules(t *testing.T) {
 		"broken by an operator":                        {many(breaks, calls(digest(lock(1, "a", 1000, 1010, 1900, 1000), "d"), digest(lock(2, "b", 1050, 1120, 1200, 1000), "e"))), nil},
 		"another was broken":                           {many(breaks, calls(digest(lock(1, "a", 1000, 1010, 1900, 1000), "f"), digest(lock(2, "b", 1050, 1120, 1200, 1000), "e"))), []string{Overlap}},
 		"broken, and passed on beside another process": {many(breaks, calls(digest(lock(2, "b", 1050, 1120, 1900, 1000), "e"), digest(lock(1, "c", 1000, 1200, 1300, 1000), "d"))), nil},
-		"broken, and passed on beside its own":         {many(breaks, calls(digest(lock(1, "b", 1050, 1120, 1900, 1000), "e"), digest(lock(1, "c", 1000, 1200, 1300, 1000), "d"))), []string{Overlap}},
+		"broken, passed on, and granted again later":   {many(breaks, calls(digest(lock(1, "b", 1250, 1260, 1900, 1000), "e"), digest(lock(1, "c", 1000, 1200, 1300, 1000), "d"))), nil},
+		"broken, granted again, and passed on":         {many(breaks, calls(digest(lock(1, "b", 1050, 1120, 1900, 1000), "e"), digest(lock(1, "c", 1000, 1200, 1300, 1000), "d"))), []string{Overlap}},
+		"the same, where the younger grant has ended":  {many(breaks, calls(digest(lock(1, "b", 1050, 1120, 1150, 1000), "e"), digest(lock(2, "x", 1150, 1160, 1900, 1000), "f"), digest(lock(1, "c", 1000, 1200, 1300, 1000), "d"))), []string{Overlap}},
 
 		"tokens in order":                       {calls(fenced(lock(1, "a", 1000, 1010, 1100, 1000), 4), fenced(lock(2, "b", 1050, 1110, 1200, 1000), 5)), nil},
 		"a token again":                         {calls(fenced(lock(1, "a", 1000, 1010, 1100, 1000), 4), fenced(lock(2, "b", 1050, 1110, 1200, 1000), 4)), []string{Token, Token}},

@@ -40,17 +40,24 @@ func (c *check) excludes(key string, a, b *history.Call) bool {
 
 // broken reports whether an operator has broken the lock of a, so that b may have it too. The process of a learns of it late: by
 // its next extension or release. Until then it may also pass the lock on, for the deletion of a key is not noticed. But not
-// once it was itself granted the key again: it knows then that the lock is over.
+// once the nodes have granted it the key again: it knows then that the older lock is over.
 func (c *check) broken(key string, a, b *history.Call) bool {
 	if a.Digest == "" || a.Digest == b.Digest {
 		return false
 	}
 	for _, x := range c.breaks[a.Digest] {
-		if x.Key == key && (a.From <= x.Answered || a.Client != b.Client) {
+		if x.Key == key && (a.From <= x.Answered || !c.isOutdated(key, a, x.Answered)) {
 			return true
 		}
 	}
 	return false
+}
+
+// isOutdated reports whether the process of a was granted the key by the nodes after a time, and before it had a.
+func (c *check) isOutdated(key string, a *history.Call, since history.Time) bool {
+	return slices.ContainsFunc(c.claims[key], func(b *history.Call) bool {
+		return b.Client == a.Client && b.Digest != "" && b.Digest != a.Digest && b.Answered < a.Answered && c.first[b.Digest] > since
+	})
 }
 
 // tokens: a token is above all that were granted before its call. No two grants have the same. And the claims of a key are in the order of

@@ -70,9 +70,9 @@ func (e *Effect) Flip() { e.off.Store(!e.off.Load()) }
 
 // fate is what becomes of a packet.
 type fate struct {
-	at     history.Time // when it arrives; 0: now
-	copies int
-	reset  bool
+	at             history.Time // when it arrives; 0: now
+	copies         int
+	reset, corrupt bool
 }
 
 // act has the effect do to p what it does. It returns false if p does not arrive, at least not now.
@@ -106,9 +106,7 @@ func (e *Effect) act(w *Wire, from int, p packet, f *fate) bool {
 	if w.chance(e.Duplicate) {
 		f.copies++
 	}
-	if w.chance(e.Corrupt) {
-		p[w.below(len(p))] ^= 1 << w.below(8)
-	}
+	f.corrupt = f.corrupt || w.chance(e.Corrupt)
 	f.reset = f.reset || w.chance(e.Reset)
 	return true
 }

@@ -89,12 +89,19 @@ func (w *Wire) pass(from int, p packet) {
 			return
 		}
 	}
-	for range f.copies {
-		w.ports[p.to()].send(p, f.at)
+	to, isForged := w.ports[p.to()], f.reset && p.isTCP() && !p.isReset()
+	var forward, back packet
+	if isForged {
+		forward, back = p.resets()
 	}
-	if f.reset && p.isTCP() && !p.isReset() {
-		forward, back := p.resets()
-		w.ports[p.to()].send(forward, f.at)
+	if f.corrupt { // behind all that reads it
+		p[w.below(len(p))] ^= 1 << w.below(8)
+	}
+	for range f.copies {
+		to.send(p, f.at)
+	}
+	if isForged {
+		to.send(forward, f.at)
 		if w.chance(0.5) {
 			w.ports[from].send(back, f.at)
 		}

@@ -81,23 +81,32 @@ func (w *worker) extended(c *history.Call, l held, end history.Time) {
 	c.Over = "validity"
 }
 
-// patient holds a key that operators break, and often for long: it hangs.
+// breakable is a key that operators break: one of all processes, or one of this process.
+func breakable(w *worker) string {
+	if w.rng.IntN(2) == 0 {
+		return "broken"
+	}
+	return fmt.Sprint("broken-", w.Client)
+}
+
+// patient holds a breakable key for some time, of which a long TTL leaves enough to pass the lock on. A third of the time the key
+// is one of a set, which asks the nodes also where the process believes that it holds the key.
 func patient(w *worker) time.Duration {
-	key, ttl := fmt.Sprint("broken", w.rng.IntN(2)), w.ttl()
+	key, ttl := breakable(w), w.ttl()
 	c, ctx, cancel := w.begin("Acquire", ttl, w.patience(), key)
 	defer cancel()
-	var l held
+	var l redlock.Lock
 	var err error
 	if w.rng.IntN(3) == 0 {
-		c.API = "TryAcquire"
-		l, err = w.locks.TryAcquire(ctx, key, ttl)
+		c.API, c.Keys = "TryAcquireAll", []string{key, "aside-" + w.name}
+		l, err = w.client.TryAcquireAll(ctx, ttl, c.Keys...)
 	} else {
-		l, err = w.locks.Acquire(ctx, key, ttl)
+		l, err = w.client.Acquire(ctx, key, ttl)
 	}
 	if w.granted(c, err, l) {
 		d := w.section(ttl)
-		if w.rng.IntN(4) == 0 && !w.isCalm() {
-			d = ttl * 3 / 4
+		if !w.isCalm() && w.rng.IntN(2) == 0 {
+			d = ttl / 10
 		}
 		w.hold(c, l, d)
 	}
@@ -106,8 +115,8 @@ func patient(w *worker) time.Duration {
 
 // operate breaks a lock now and then, as an operator does: by Inspect, Attach and Release.
 func operate(w *worker) time.Duration {
-	const pause = 400 * time.Millisecond
-	key := fmt.Sprint("broken", w.rng.IntN(2))
+	const pause = 100 * time.Millisecond
+	key := breakable(w)
 	if w.isCalm() {
 		return pause
 	}

@@ -95,13 +95,11 @@ func (p *process) start() {
 	more := map[string]task{
 		"hot3": hot, "keep2": keep, "sets": sets, "permit1": permit("permits", 3), "permit2": permit("permits", 3),
 		"read1": permit("shared", 3), "read2": permit("shared", 3), "write": writer("shared", 3),
-		"patient1": patient, "patient2": patient, "patient3": patient,
+		"patient1": patient, "patient2": patient, "patient3": patient, "patient4": patient, "patient5": patient,
+		"operate": operate,
 	}
 	for i := range 5 {
 		more[fmt.Sprint("crowd", i)] = crowd
-	}
-	if p.Client == 1 { // one operator is enough to break locks of all
-		more["operate"] = operate
 	}
 	for name, do := range more {
 		p.work(name, do, nil)
