@@ -94,9 +94,9 @@ func (h *holder) Release(ctx context.Context) error {
 
 // take is one step for all holders, also for those that have left: others continue with whole batches.
 func (o *obliged) take(step int) error {
-	kind := command.Acquire
+	kind, ttl := command.Acquire, o.ttl
 	if step%2 == 1 {
-		kind = command.Release
+		kind, ttl = command.Release, 0 // of a release it is for how long the key stays
 	}
 	r := &o.rounds[step%len(o.rounds)]
 	r.step, r.tallies = step, r.tallies[:0]
@@ -105,7 +105,7 @@ func (o *obliged) take(step int) error {
 		var t quorum.Tally
 		t.Reset(o.config)
 		r.tallies = append(r.tallies, t)
-		o.operands = append(o.operands, command.Operand{Key: h.key, Token: h.token[:], TTL: o.ttl.Milliseconds()})
+		o.operands = append(o.operands, command.Operand{Key: h.key, Token: h.token[:], TTL: ttl.Milliseconds()})
 	}
 	for rest := o.operands; len(rest) > 0; {
 		n := command.Merge(kind, 0, rest, command.MaxKeys)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -57,13 +58,20 @@ func (c *command) environment() *environment {
 	}}
 }
 
+// environ is the environment of a process with more variables. Those that the tests themselves are given are no settings
+// of the command.
+func environ(more ...string) []string {
+	tests := func(v string) bool { return strings.HasPrefix(v, "REDLOCK_") }
+	return append(slices.DeleteFunc(os.Environ(), tests), more...)
+}
+
 // redlockOn runs the command for some nodes and returns its status and output.
 func redlockOn(t *testing.T, servers []*fakeredis.Server, args ...string) (status int, out, err string) {
 	t.Helper()
 	if args[0] == "run" { // in a process of its own: it may end by a signal
 		var o, e testkit.LogSink
 		cmd := exec.Command(self(t), args...)
-		cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers)), &o, &e
+		cmd.Env, cmd.Stdout, cmd.Stderr = environ("REDLOCK_NODES="+nodesOf(servers)), &o, &e
 		testkit.Within(t, 2*testkit.Patience, strings.Join(args, " "), func() { _ = cmd.Run() })
 		return statusOfShell(cmd), o.String(), e.String()
 	}

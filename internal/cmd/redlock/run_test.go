@@ -33,7 +33,7 @@ func process(t *testing.T, servers []*fakeredis.Server, job, text string, settin
 	assert.NoError(t, err)
 	cmd := exec.Command(binary, shell(text, settings...)...)
 	cmd.Args[len(cmd.Args)-5] = job
-	cmd.Env = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers))
+	cmd.Env = environ("REDLOCK_NODES=" + nodesOf(servers))
 	assert.NoError(t, cmd.Start())
 	return cmd
 }

@@ -46,7 +46,7 @@ func daemonOf(t *testing.T, vars string, args ...string) *daemon {
 func startDaemon(t *testing.T, cmd *exec.Cmd, vars string) *daemon {
 	t.Helper()
 	d := &daemon{Cmd: cmd, t: t, ended: make(chan struct{})}
-	d.Env = append(os.Environ(), strings.Fields(vars)...)
+	d.Env = environ(strings.Fields(vars)...)
 	d.Stdout, d.Stderr = &d.out, &d.err
 	require.NoError(t, d.Start())
 	go func() { _ = d.Wait(); close(d.ended) }()
@@ -273,7 +273,7 @@ func TestClosedLog(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	cmd := exec.Command(binary, "serve", "-listen", filepath.Join(dir, "s"), "-users", write(t, filepath.Join(dir, "u"), "a b c:\n"))
-	cmd.Env = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers))
+	cmd.Env = environ("REDLOCK_NODES=" + nodesOf(servers))
 	reader, writer, err := os.Pipe()
 	require.NoError(t, err)
 	cmd.Stdout, cmd.Stderr = writer, writer

@@ -224,7 +224,7 @@ func TestStoppedEnds(t *testing.T) {
 	var errs testkit.LogSink
 	cmd := exec.Command("bash", "-c", `set -m; "$0" "$@" & echo $! >`+file+`; wait $!`, self(t))
 	cmd.Args = append(cmd.Args, shell("kill -STOP $$; echo on", flags(5)...)...)
-	cmd.Env, cmd.Stderr = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers)), &errs
+	cmd.Env, cmd.Stderr = environ("REDLOCK_NODES="+nodesOf(servers)), &errs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	require.NoError(t, cmd.Start())
 	testkit.Await(t, "it stops", func() bool { return strings.Contains(errs.String(), "the program is stopped") })
@@ -237,7 +237,7 @@ func TestStoppedEnds(t *testing.T) {
 func wrapped(t *testing.T, servers []*fakeredis.Server, wrapper string) *pty.Terminal {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "W"), []byte("#!/bin/sh\n"+wrapper+"\n"), 0o700))
-	p := pty.Shell(t, append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers), "HOME="+dir, "PATH="+dir+":"+os.Getenv("PATH")),
+	p := pty.Shell(t, environ("REDLOCK_NODES="+nodesOf(servers), "HOME="+dir, "PATH="+dir+":"+os.Getenv("PATH")),
 		"bash", "--norc", "--noprofile", "--noediting", "-i")
 	p.Run("cd; unset PS2")
 	return p

@@ -58,7 +58,7 @@ func startWild(t testing.TB, servers []*fakeredis.Server, file string, settings 
 	assert.NoError(t, err)
 	args := append(append([]string{"run", "-node-timeout", "5s"}, settings...), filepath.Base(file), "--", "sh", "-c", wild)
 	r := &wildRun{exec.Command(binary, args...), file, file + ".own" + strconv.FormatUint(rand.Uint64(), 36), make(chan struct{})}
-	r.Env = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers), "FILE="+file, "OWN="+r.own)
+	r.Env = environ("REDLOCK_NODES="+nodesOf(servers), "FILE="+file, "OWN="+r.own)
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND, 0o600)
 	assert.NoError(t, err)
 	f.Close()
@@ -147,7 +147,7 @@ func TestTreeIsForeign(t *testing.T) {
 	// Root without its privilege to signal all.
 	cmd := exec.Command(path, "--bounding-set", "-kill", self(t), "run", "-ttl", "5s", "-node-timeout", "10s", "job", "--",
 		"sh", "-c", `setpriv --reuid 65534 --clear-groups sleep 1000 & echo $! >`+file+`; wait`)
-	cmd.Env, cmd.Stderr = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers)), &errs
+	cmd.Env, cmd.Stderr = environ("REDLOCK_NODES="+nodesOf(servers)), &errs
 	require.NoError(t, cmd.Start())
 	testkit.Await(t, "another user runs", func() bool {
 		for _, pid := range pids(file) {
@@ -182,7 +182,7 @@ func TestSignalsAreNotLost(t *testing.T) {
 		s := []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}[i%2]
 		key := "job" + strconv.Itoa(i)
 		cmd := exec.Command(self(t), "run", "-ttl", "20s", "-node-timeout", "10s", key, "--", "sleep", "1000")
-		cmd.Env = append(os.Environ(), "REDLOCK_NODES="+nodesOf(servers))
+		cmd.Env = environ("REDLOCK_NODES=" + nodesOf(servers))
 		require.NoError(t, cmd.Start())
 		time.Sleep(time.Duration(i/2%30) * time.Millisecond)
 		require.NoError(t, cmd.Process.Signal(s))

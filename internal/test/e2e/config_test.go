@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
@@ -98,11 +99,12 @@ func TestSameServerIsRefused(t *testing.T) {
 		for _, addr := range append(fakeredis.Addrs(servers), alias) {
 			nodes = append(nodes, "redis://:sesame@"+addr)
 		}
-		c, err := redlock.New(redlock.Config{Nodes: nodes, Portable: portable, DialTimeout: testkit.Patience})
+		patient := func(k *knobs.Knobs) { k.Stragglers = testkit.Patience }
+		c, err := redlock.New(knobs.With(redlock.Config{Nodes: nodes, Portable: portable, DialTimeout: testkit.Patience}, patient))
 		require.Nil(t, c)
 		require.ErrorIs(t, err, conn.ErrSameServer)
 		require.ErrorContains(t, err, "same server as another node")
-		_, err = redlock.New(redlock.Config{Groups: [][]string{nodes[:3], nodes[3:]}, Portable: portable, DialTimeout: testkit.Patience})
+		_, err = redlock.New(knobs.With(redlock.Config{Groups: [][]string{nodes[:3], nodes[3:]}, Portable: portable, DialTimeout: testkit.Patience}, patient))
 		require.ErrorIs(t, err, conn.ErrSameServer, "a server in two groups")
 		// The later of the two is refused, and names the first.
 		require.Contains(t, err.Error(), servers[1].Addr())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
@@ -169,9 +170,9 @@ func TestNextNodesNameServersOnce(t *testing.T) {
 	_, port, err := net.SplitHostPort(servers[0].Addr())
 	require.NoError(t, err)
 	nodes := fakeredis.Addrs(servers)
-	_, err = redlock.New(redlock.Config{
+	_, err = redlock.New(knobs.With(redlock.Config{
 		Nodes: nodes, NextNodes: []string{"localhost:" + port, nodes[1], nodes[2]}, DialTimeout: testkit.Patience,
-	})
+	}, func(k *knobs.Knobs) { k.Stragglers = testkit.Patience }))
 	require.ErrorIs(t, err, redlock.ErrConfig)
 	require.ErrorIs(t, err, conn.ErrSameServer)
 	require.ErrorContains(t, err, "write one name for a server in Nodes and NextNodes")

@@ -117,6 +117,7 @@ func TestNewNamesUnfencedNodes(t *testing.T) {
 	check := func(t *testing.T, want error, nodes []string, change ...func(*redlock.Config)) {
 		t.Helper()
 		cfg := redlock.Config{Nodes: nodes, Fenced: true, MaxTTL: fenceTTL, DialTimeout: testkit.Patience}
+		knobs.Of(&cfg).Stragglers = testkit.Patience
 		for _, f := range change {
 			f(&cfg)
 		}

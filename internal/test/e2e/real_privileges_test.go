@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/realredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
@@ -90,6 +91,7 @@ func requireEachIsNeeded(t *testing.T, privileges, nodes []string, admins []*clu
 	life := func(maxTTL time.Duration) (log string, err error) {
 		var sink testkit.LogSink
 		cfg := redlock.Config{Nodes: nodes, MaxTTL: maxTTL, NodeTimeout: testkit.Patience, DialTimeout: testkit.Patience, Logger: sink.Logger(slog.LevelWarn)}
+		knobs.Of(&cfg).Stragglers = testkit.Patience
 		c, err := redlock.New(cfg)
 		if err != nil {
 			return "", err
