@@ -55,7 +55,7 @@ func TestOperandsAreReadBack(t *testing.T) {
 		for _, k := range []Kind{Acquire, Extend, Release} {
 			all := operands(300)
 			for i := range all {
-				last := fencing.Token(1_790_000_000_000_000 - i)
+				last := 1_790_000_000_000_000 - fencing.Token(i)
 				all[i].Block = fencing.Block{First: last - 63, Last: last}
 				if k == Release { // keys that do not stay
 					all[i].TTL = 0
