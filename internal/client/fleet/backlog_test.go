@@ -17,7 +17,7 @@ import (
 // its other end does not read.
 func (r *testFleet) clog(node, limit int) (sent []*ledger) {
 	r.t.Helper()
-	r.wires[node].Hold(16 << 10)
+	r.wires[node].Hold(128 << 10) // above a segment of loopback: a sender waits 200 ms before it sends into a smaller window
 	for waiting := 0; waiting < limit; {
 		l := r.sendLarge(64<<10, tagsOf(3)...)
 		sent = append(sent, l)
