@@ -21,6 +21,7 @@ var ends = []scenario{
 			time.Sleep(promptly)
 			require.Equal(s.T, 3, s.Holders("k"))
 			s.end(c, graceful)
+			<-w.done
 			require.Error(s.T, w.err)
 			require.Zero(s.T, s.Holders("k"))
 			s.Servers.Each(func(n *fakeredis.Server) { require.NoError(s.T, n.Heal()) })
