@@ -164,8 +164,20 @@ func (q *Query) Done() {
 	}
 	l.unlist(q)
 	q.Buf, q.Said, q.again, q.byText = command.ByText(q.Buf, 0), q.Said[:0], false, true
-	l.backlog[q.Node] = slices.Insert(l.backlog[q.Node], 0, q)
+	l.backlog[q.Node] = slices.Insert(l.backlog[q.Node], l.returned(q.Node), q)
 	l.behind++
+}
+
+// returned is how many queries stand first in the backlog of a node, to be sent again. They keep their order: one that
+// leaves a queue is not overtaken by one that enters it later.
+func (l *queries) returned(node int) (n int) {
+	for _, q := range l.backlog[node] {
+		if !q.byText {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // unlist takes a query out of those that were sent, if it is one.

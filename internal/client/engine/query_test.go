@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -60,6 +61,39 @@ func TestQueryOfAnUnknownScript(t *testing.T) {
 	p.turn(func() { p.reply(p.sent[0], 0, noSuch, noSuch) })
 	require.Len(t, p.sent, 1)
 	q.Free()
+	p.idle()
+}
+
+// TestQueriesOfAnUnknownScript: they are sent again in their order.
+func TestQueriesOfAnUnknownScript(t *testing.T) {
+	p := newScripted(t, 1)
+	members := []string{"first", "second", "third"}
+	var all []*Query
+	for _, member := range members {
+		q := p.engine.Query(0, time.Second)
+		q.Buf, q.Replies = command.AppendMember(q.Buf, "set", []byte(member), "read"), 1
+		p.engine.Ask(q)
+		all = append(all, q)
+	}
+	sent := slices.Clone(p.sent)
+	p.turn(func() {
+		for _, s := range sent {
+			p.reply(s, 0, noSuch)
+		}
+	})
+	require.Len(t, p.sent, 2*len(members))
+	for i, member := range members {
+		require.Equal(t, byText(fencing.MemberScript, "1", "set", "read", member), p.sent[len(members)+i].bytes)
+	}
+	p.turn(func() {
+		for _, s := range p.sent[len(members):] {
+			p.reply(s, 0, "*1\r\n:7\r\n")
+		}
+	})
+	for _, q := range all {
+		require.NoError(t, q.Err)
+		q.Free()
+	}
 	p.idle()
 }
 
