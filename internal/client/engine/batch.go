@@ -250,7 +250,7 @@ func (bs *batches) makeBatches() {
 	batches := make([]batch, slab)
 	bytes := make([]byte, slab*slabBytes)
 	rounds := make([]round, slab*slabRounds)
-	groups := make([]run, slab*slabRounds)
+	runs := make([]run, slab*slabRounds)
 	spans := make([]span, slab*slabRounds)
 	causes := make([]error, slab*bs.nodes.n)
 	open := make([]uint16, slab*bs.nodes.n)
@@ -262,7 +262,7 @@ func (bs *batches) makeBatches() {
 		b.first.Buf = bytes[i*slabBytes : i*slabBytes : (i+1)*slabBytes]
 		b.first.spans = spans[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
 		b.rounds = rounds[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
-		b.runs = groups[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
+		b.runs = runs[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
 		b.cause = causes[i*bs.nodes.n : (i+1)*bs.nodes.n : (i+1)*bs.nodes.n]
 		b.open = open[i*bs.nodes.n : (i+1)*bs.nodes.n : (i+1)*bs.nodes.n]
 		b.upto = upto[i*bs.nodes.n : (i+1)*bs.nodes.n : (i+1)*bs.nodes.n]

@@ -46,8 +46,9 @@ func (lim *limits) check(op *Op) error {
 		return WrongArgument("operation has kind %d, want 1 to %d", op.Kind, Release)
 	case op.Done == nil:
 		return WrongArgument("operation has no Done")
-	case len(op.Key) == 0, len(op.Key) > MaxKey, string(op.Key) == lim.reserved:
-		return lim.CheckKey(string(op.Key))
+	}
+	if err := lim.CheckKey(op.Key); err != nil {
+		return err
 	}
 	op.Timeout = lim.timeout
 	if !op.Kind.HasTTL() {
@@ -69,13 +70,13 @@ func (lim *limits) check(op *Op) error {
 }
 
 // CheckKey refuses a wrong key.
-func (lim *limits) CheckKey(key string) error {
+func (lim *limits) CheckKey(key []byte) error {
 	switch {
 	case len(key) == 0:
 		return WrongArgument("key is empty, 1 to %d bytes are allowed", MaxKey)
 	case len(key) > MaxKey:
 		return WrongArgument("key has %d bytes, at most %d are allowed", len(key), MaxKey)
-	case key == lim.reserved:
+	case string(key) == lim.reserved:
 		return WrongArgument("key is reserved: the nodes keep the fencing tokens there")
 	}
 	return nil

@@ -34,7 +34,7 @@ func (g *Group) Inspect(ctx context.Context, key string) (seen []Sight, all Summ
 // read asks all nodes what they have at a key, and waits for all of them.
 func (g *Group) read(ctx context.Context, key string) ([]Sight, error) {
 	ctx = orBackground(ctx)
-	if err := cmp.Or(ctx.Err(), g.engine.CheckKey(key)); err != nil {
+	if err := cmp.Or(ctx.Err(), g.engine.CheckKey([]byte(key))); err != nil {
 		return nil, err
 	}
 	seen, err := g.ask(ctx.Done(), key, cmp.Or(g.cfg.Engine.Timeout, defaultQueryTimeout))

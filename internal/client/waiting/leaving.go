@@ -28,14 +28,9 @@ const leavePause = 250 * time.Millisecond
 // question of a waiter of this key, to enter, is behind it.
 func (p *tracking) pushLeave(x stay) {
 	e, q := p.lines.cfg.Engine, p.lines.cfg.Engine.Query(x.node, p.lines.cfg.QueryTimeout)
-	loads := 0
-	if x.times > 0 { // it may have lost the script
-		q.Buf, loads = command.AppendLoadQueue(q.Buf)
-	}
 	q.Buf, q.Replies = command.AppendQueue(q.Buf, x.key, p.id, command.Leave)
-	q.Replies += loads
 	q.Ring = func() { // once it is answered
-		if err := q.Err; err != engine.ErrClosed && (err != nil || q.Said[loads].Err != nil) {
+		if err := q.Err; err != engine.ErrClosed && (err != nil || q.Said[0].Err != nil) {
 			p.lines.sentry.stays(x)
 		}
 	}

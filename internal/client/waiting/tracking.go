@@ -136,33 +136,17 @@ func (p *tracking) enter(key string, step contention.Step, done <-chan struct{})
 	if step.Again {
 		way = command.Again
 	}
-	for load := false; ; load = true {
-		said, err := p.ask(key, step.Node, done, func(b []byte) ([]byte, int) {
-			loads := 0
-			if load {
-				b, loads = command.AppendLoadQueue(b)
-			}
-			b, n := command.AppendQueue(b, key, p.id, way)
-			return b, loads + n
-		})
-		if err != nil {
-			return e, err
-		}
-		answer := said[:]
-		if load {
-			answer = said[1:]
-		}
-		switch call := &answer[0]; {
-		case call.Code == "NOSCRIPT" && !load:
-			continue
-		case call.Lacks || load && said[0].Err != nil && !said[0].Later:
-			return e, p.refuse(step.Node, "node refuses the script by which processes queue up", call.Err)
-		case call.Err != nil:
-			return e, call.Err
-		}
-		ttl, err := p.isTracked(step.Node, &answer[1], &answer[2])
-		return contention.EntryOfQueue(answer[0].Ints, ttl, command.FirstTicket), err
+	said, err := p.ask(key, step.Node, done, func(b []byte) ([]byte, int) { return command.AppendQueue(b, key, p.id, way) })
+	switch call := &said[0]; {
+	case err != nil:
+		return e, err
+	case call.Lacks:
+		return e, p.refuse(step.Node, "node refuses the script by which processes queue up", call.Err)
+	case call.Err != nil:
+		return e, call.Err
 	}
+	ttl, err := p.isTracked(step.Node, &said[1], &said[2])
+	return contention.EntryOfQueue(said[0].Ints, ttl, command.FirstTicket), err
 }
 
 // claim claims a gap in a lock for this process, among those in the queue of a node, and returns how long the last

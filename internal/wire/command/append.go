@@ -90,8 +90,9 @@ func AppendUsual(dst []byte, k Kind, f Form, n int) (_ []byte, has bool) {
 }
 
 // appendCall writes EVALSHA sha n key… token…, for extends ttl…, for releases a stay, if any. A
-// fenced call has the set before the keys, and me before the other arguments; at its end is the marker, if it is known. Before the
-// tokens of a fenced acquire are its blocks and the TTL, see [fencing.AcquireScript].
+// fenced call has the set before the keys, and me before the other arguments; at its end is the
+// marker, if it is known. Before the tokens of a fenced acquire are its blocks and the TTL, see
+// [fencing.AcquireScript].
 func appendCall(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte {
 	n, more := len(operands), len(operands)
 	fenced, ttls, known := f.IsFenced(k), k == Extend, []byte(nil)

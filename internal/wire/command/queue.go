@@ -136,12 +136,6 @@ func AppendPing(dst []byte) (_ []byte, replies int) {
 	return append(dst, "*1\r\n$4\r\nPING\r\n"...), 1
 }
 
-// AppendLoadQueue writes the SCRIPT LOAD of the script of the queue.
-func AppendLoadQueue(dst []byte) (_ []byte, replies int) {
-	dst = append(dst, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"...)
-	return resp.AppendBulkString(dst, QueueScript), 1
-}
-
 // CutTicket returns the key of the lock whose ticket of id a tracked key is, or the tracked key.
 func CutTicket(name []byte, id string) (key []byte, is bool) {
 	if before, ok := bytes.CutSuffix(name, []byte(id)); ok {
