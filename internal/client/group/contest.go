@@ -71,19 +71,5 @@ const leastLook = 5 * time.Millisecond
 // for all nodes, but not for long, since it is no attempt. What it does not learn, the next attempt finds out.
 func (g *Group) isHeld(split *engine.Call) bool {
 	seen, err := g.ask(split.Watched(), split.KeyText(), max(leastLook, 4*split.Trip))
-	if err != nil {
-		return false
-	}
-	for _, first := range seen {
-		var same quorum.Set
-		for node, s := range seen {
-			if s.Value != "" && s.Value == first.Value {
-				same.Add(node)
-			}
-		}
-		if g.Members().Quorum.IsQuorum(same) {
-			return true
-		}
-	}
-	return false
+	return err == nil && summarize(seen, g.Members().Quorum).Value.Show() != ""
 }

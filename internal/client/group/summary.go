@@ -26,7 +26,7 @@ func (s Status) String() string {
 	return [...]string{"unknown", "free", "held", "split", "held without a TTL"}[s]
 }
 
-// Summary is what the nodes together have at a key. Holder and Digest are of the value on most nodes.
+// Summary is what the nodes together have at a key. Holder and Digest are of the value on a quorum, else on most nodes.
 type Summary struct {
 	Status         Status
 	Holder, Digest string
@@ -70,7 +70,7 @@ func summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
 			c.eternal |= bit
 		}
 		counts[n.Value] = c
-		if most == nil || c.nodes.Len() > counts[most.Value].nodes.Len() {
+		if most == nil || nodes.IsQuorum(c.nodes) || !nodes.IsQuorum(counts[most.Value].nodes) && c.nodes.Len() > counts[most.Value].nodes.Len() {
 			most = n
 		}
 	}
