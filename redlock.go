@@ -292,10 +292,8 @@ func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...s
 // that key is taken, one look at all others shows the free ones, and the next round trip takes one of them. It never
 // takes a key to give it back.
 //
-// Callers of one client waiting for the same keys, in any order, stand in one line, first in, first out. In the line
-// for each key, and in its queue of processes, the client has one place for all of them, so they take turns with
-// callers of a single key and with sets. A release of any key serves the first of the line. It allocates, and while
-// callers wait the client has a goroutine for each of the keys.
+// It stands in line for each key, first in, first out beside callers of one key, of others and of sets. A release of any
+// key serves the first in its line. It allocates.
 func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	h, err := c.client.AcquireAny(ctx, ttl, keys, false)
 	return Lock{h}, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/client/group"
+	"github.com/redlock-go/redlock/internal/client/holding"
 )
 
 // AcquireAny is Acquire for one of several keys, the first to be had. With once each is asked for once.
@@ -17,7 +18,10 @@ func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys []strin
 	options := make([]group.Option, len(keys))
 	for i, key := range keys {
 		first, second := c.of(key)
-		options[i] = group.Option{Key: key, Group: first, Second: second}
+		options[i] = group.Option{Key: key, Group: first}
+		if second != nil {
+			options[i].More = &holding.More{Keys: []string{key, key}, Sites: []holding.Site{first, second}}
+		}
 	}
 	return group.AcquireAny(ctx, ttl, options, once)
 }

@@ -96,15 +96,18 @@ func (l *queries) query(node int, timeout time.Duration) *Query {
 	return q
 }
 
-// begin queues a query to be sent.
-func (l *queries) begin(q *Query) {
+// begin queues a query to be sent, and reports whether it has. A closed engine takes none: the query is answered with
+// ErrClosed, and does not ring.
+func (l *queries) begin(q *Query) bool {
 	l.depth.Add(1)
-	if !l.push(q) {
-		l.depth.Add(-1)
-		q.over, q.Err = true, ErrClosed
-		q.finish()
-		q.drop()
+	if l.push(q) {
+		return true
 	}
+	l.depth.Add(-1)
+	q.over, q.Err = true, ErrClosed
+	q.answered <- struct{}{}
+	q.drop()
+	return false
 }
 
 // Answered receives once: when the query is answered, or will not be.

@@ -185,9 +185,15 @@ func (e *Engine) Query(node int, timeout time.Duration) *Query { return e.querie
 
 // Ask sends a query. It does not block.
 func (e *Engine) Ask(q *Query) {
-	e.queries.begin(q)
+	if !e.queries.begin(q) && q.Ring != nil {
+		q.Ring()
+	}
 	e.drive(nil)
 }
 
-// AskSoon queues a query behind all others to its node. Drive sends it. The driver lock is not taken.
-func (e *Engine) AskSoon(q *Query) { e.queries.begin(q) }
+// AskSoon queues a query behind all others to its node, to be sent by SendQueries. It reports whether it has: a closed
+// engine answers with ErrClosed at once, and does not ring. No lock is taken but that of queries.
+func (e *Engine) AskSoon(q *Query) bool { return e.queries.begin(q) }
+
+// SendQueries sends the queries that wait, if no other goroutine is about to. It does not block.
+func (e *Engine) SendQueries() { e.drive(nil) }

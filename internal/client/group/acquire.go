@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
@@ -14,59 +15,121 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
+// Option is a lock that would do: on one key, on a moving key in both its groups, or on several keys. Group, that of the
+// first key, counts it and keeps it alive.
+type Option struct {
+	Group *Group
+	Key   string
+	More  *holding.More // several keys, in their canonical order, or a moving one; or nil
+}
+
+// want is a call that wants any of some options, the first to be had; one is the rule. It never asks for more than one
+// at a time: no caller meets a key which another is about to give back.
+type want struct {
+	*Group  // of the first option: it counts and reports the call
+	by      caller
+	ttl     time.Duration
+	one     [1]Option // the rule, on the stack
+	several []Option
+	last    [1]waiting.Ended
+	lasts   []waiting.Ended
+	isSet   bool     // the only option has several keys
+	once    bool     // it makes one attempt, or for several options one for each
+	met     *Contest // learns whether the lock is won against others; or nil
+	t       waiting.Tries
+
+	at    int // the option of c and s
+	c     Calls
+	s     holding.State
+	ended bool // the first attempt was made already, and has ended without a lock
+}
+
+// options is the options, and found how the last attempts on them ended.
+func (w *want) options() []Option {
+	if w.several != nil {
+		return w.several
+	}
+	return w.one[:]
+}
+
+func (w *want) found(at int) *waiting.Ended {
+	if w.lasts != nil {
+		return &w.lasts[at]
+	}
+	return &w.last[at]
+}
+
 // Acquire makes attempts to acquire the lock on a key, in line with others for it, until one wins, one fails for a
 // lasting reason, they are used up, or ctx ends. With once it makes one attempt, and none beside waiters of this
 // process whose last one, at most a second ago, was denied. met, if not nil, learns whether the lock is won against others.
 func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration, once bool, met *Contest) (Handle, error) {
 	ctx = orBackground(ctx)
 	if ctx.Err() != nil || !g.isPlain() || token.TailFrom(ctx) != "" {
-		return g.acquire(ctx, key, nil, ttl, once, met, nil)
+		return g.acquire(ctx, key, ttl, once, met, nil)
 	}
 	h, ended, err := g.plainly(ctx, key, ttl, met)
 	if ended == nil {
 		return h, err
 	}
-	return g.acquire(ctx, key, nil, ttl, once, met, ended)
+	return g.acquire(ctx, key, ttl, once, met, ended)
 }
 
 // acquire is Acquire of a lock not plain. ended is the first attempt if it was made: it has ended without a lock.
-func (g *Group) acquire(ctx context.Context, key string, more *holding.More, ttl time.Duration, once bool, met *Contest, ended *engine.Call) (Handle, error) {
-	t := g.lines.NewTries(key)
+func (g *Group) acquire(ctx context.Context, key string, ttl time.Duration, once bool, met *Contest, ended *engine.Call) (Handle, error) {
+	w := want{Group: g, ttl: ttl, one: [1]Option{{Group: g, Key: key}}, once: once, met: met}
+	return w.acquire(ctx, ended)
+}
+
+// AcquireAny is Acquire for one of several options, the first to be had. With once a vote is taken on each.
+func AcquireAny(ctx context.Context, ttl time.Duration, options []Option, once bool) (Handle, error) {
+	for i, o := range options { // the first is checked by its call
+		if i > 0 {
+			c, err := o.Group.engine.Call(engine.Acquire, o.Key, ttl)
+			if err != nil {
+				return Handle{}, err
+			}
+			o.Group.engine.Free(c)
+		}
+	}
+	w := want{Group: options[0].Group, ttl: ttl, several: options, lasts: make([]waiting.Ended, len(options)), once: once}
+	return w.acquire(orBackground(ctx), nil)
+}
+
+// acquireSet is Acquire for several keys as one lock.
+func (g *Group) acquireSet(ctx context.Context, more *holding.More, ttl time.Duration, once bool, met *Contest) (Handle, error) {
+	w := want{Group: g, ttl: ttl, one: [1]Option{{g, more.Keys[0], more}}, isSet: true, once: once, met: met}
+	return w.acquire(orBackground(ctx), nil)
+}
+
+func (w *want) acquire(ctx context.Context, ended *engine.Call) (h Handle, err error) {
+	w.t = w.lines.NewTries(w.options()[0].Key)
 	if ended != nil { // what it was granted too late is released before ctx is asked, which may panic
-		t.Began = t.Began.Add(-ended.Took(t.Began))
+		w.t.Began = w.t.Began.Add(-ended.Took(w.t.Began))
+		w.by.done, w.ended = ended.Watched(), true
 	} else if err := ctx.Err(); err != nil { // it is not reported: there was no attempt
-		if once {
+		if w.once {
 			return Handle{}, err
 		}
-		return Handle{}, g.cutOff(ctx, &t)
+		return Handle{}, w.cutOff(ctx, &w.t)
+	} else {
+		w.by = callerOf(ctx)
 	}
-	s := holding.State{Key: key, More: more}
-	by := caller{}
-	if ended == nil {
-		by = callerOf(ctx)
-	}
-	c, err := g.acquisition(by, &s, ttl, ended)
+	w.c, w.s, err = w.options()[0].acquisition(w.by, w.ttl, ended)
 	if err != nil {
 		return Handle{}, err
 	}
-	defer c.Free()
-	c.meet(met)
-	if once {
-		if _, taken := g.lines.Look(key); taken && ended == nil && more == nil {
-			g.reportUnsent(ctx, engine.Acquire, key, engine.ErrTaken)
-			return Handle{}, engine.ErrTaken
-		}
-		h, r, err := g.attempt(&c, &s, ended != nil)
-		g.report(ctx, h, r)
-		return g.afterHooks(h, asked(ctx, err))
+	defer func() { w.c.Free() }()
+	w.c.meet(w.met)
+	if w.once {
+		h, err = w.ask(ctx)
+		return w.afterHooks(h, asked(ctx, err))
 	}
-	var h Handle
-	if more != nil {
-		h, err = g.inLines(ctx, &t, &c, &s)
-	} else {
-		h, err = g.inLine(ctx, &t, &c, &s, ended != nil)
+	h, err = w.inLines(ctx)
+	err = w.gaveUp(ctx, &w.t, err)
+	if err == nil {
+		w.t.Key = h.key
 	}
-	return g.acquired(ctx, &t, h, g.gaveUp(ctx, &t, err))
+	return w.acquired(ctx, &w.t, h, err)
 }
 
 // caller is what a call needs to know of its context. That is user code, and may block: it is asked before its caller
@@ -78,13 +141,14 @@ type caller struct {
 
 func callerOf(ctx context.Context) caller { return caller{ctx.Done(), token.TailFrom(ctx)} }
 
-// acquisition returns the calls for the attempts of one caller to get the lock of s. The caller frees them. The first
-// may have ended already.
-func (g *Group) acquisition(by caller, s *holding.State, ttl time.Duration, ended *engine.Call) (c Calls, err error) {
+// acquisition returns the calls for the attempts of one caller to get the lock of an option. The caller frees them.
+// The first may have ended already.
+func (o *Option) acquisition(by caller, ttl time.Duration, ended *engine.Call) (c Calls, s holding.State, err error) {
+	s = holding.State{Key: o.Key, More: o.More}
 	if ended != nil {
 		s.TTL = ended.TTL
-		c.Take(holding.Part{Call: ended, Site: g})
-		return c, nil
+		c.Take(holding.Part{Call: ended, Site: o.Group})
+		return c, s, nil
 	}
 	if by.tail != "" {
 		if s.More == nil {
@@ -92,60 +156,124 @@ func (g *Group) acquisition(by caller, s *holding.State, ttl time.Duration, ende
 		}
 		s.More.HasTail, s.More.Tail = true, by.tail
 	}
-	if c, err = newCalls(g, engine.Acquire, s, ttl, g.cfg.tail); err != nil {
-		return c, err
+	c, err = newCalls(o.Group, engine.Acquire, &s, ttl, o.Group.cfg.tail)
+	if err != nil {
+		return c, s, err
 	}
 	c.Watch(by.done)
 	s.TTL = c.First().TTL
-	return c, nil
+	return c, s, nil
 }
 
-// inLine is Acquire for one key: after the callers and the processes already waiting for it. The first attempt may
-// have ended already.
-func (g *Group) inLine(ctx context.Context, t *waiting.Tries, c *Calls, s *holding.State, ended bool) (Handle, error) {
-	var last waiting.Ended
-	if ended || !g.lines.IsContended(s.Key) {
+// inLines is Acquire after the callers and the processes already waiting for its keys.
+func (w *want) inLines(ctx context.Context) (Handle, error) {
+	t := &w.t
+	if w.ended || slices.ContainsFunc(w.options(), func(o Option) bool { return !o.isContended() }) {
 		t.Attempts++
-		h, r, err := g.attempt(c, s, ended)
-		last.At = g.clock.Now()
-		g.report(ctx, h, r)
+		h, err := w.ask(ctx)
 		if err == nil || !t.ShouldRetry(err) {
 			return h, err
 		}
-		if g.lines.CanBeWoken() || t.IsLimited() {
-			last.Denied = deniedBy(c.First())
-		} // else it asks again at once, in case of a release before it is in line
 	}
-	last.Err = t.Last
-	t.Wait(false)
-	w := g.lines.Join(s.Key, c.First(), last, nil)
-	defer w.Leave()
+	d := w.stand()
+	defer d.Leave()
 	for {
-		why, handed := w.Await(c.First().Watched(), t)
-		sent := w.AwaitSent()
-		switch {
-		case sent, why == waiting.MayAttempt: // what was sent is an attempt, also if the wait has ended since
-		case why == waiting.Handed:
-			h := Handle{group: g, hold: handed, key: s.Key}
+		t.Wait(w.isSet && (!d.Stands() || t.IsLimited()))
+		why, at, handed := d.Await(w.by.done, t)
+		switch why {
+		case waiting.MayAttempt, waiting.Sent:
+		case waiting.Handed:
+			o := &w.options()[at]
+			h := Handle{group: o.Group, hold: handed, key: o.Key}
 			if err := h.accept(t); err != engine.ErrExpired {
-				return g.unlessEnding(h, err)
+				return w.unlessEnding(h, err)
 			}
-			w.StandAgain()
+			d.StandAgain()
 			continue
 		default:
 			return Handle{}, inVain(why)
 		}
 		t.Attempts++
-		h, r, err := g.attempt(c, s, sent)
-		h, err = g.unlessEnding(h, err)
-		w.Attempted(h.hold, deniedBy(c.First()), err)
-		g.report(ctx, h, r, w)
-		if err == nil || !t.ShouldRetry(err) {
-			w.Hear(t)
+		h, r, err := w.attempt(at, why == waiting.Sent)
+		h, err = w.unlessEnding(h, err)
+		goesOn := t.ShouldRetry(err)
+		if err != nil && !goesOn {
+			d.Hear(t)
+		}
+		w.note(d, h, at, err, goesOn, r == nil)
+		w.report(ctx, h, r)
+		if !goesOn {
 			return h, err
 		}
-		t.Wait(false)
 	}
+}
+
+// note notes in the lines how an attempt on an option has ended. A caller without a hook to call rests at once.
+func (w *want) note(d *waiting.Demand, h Handle, at int, err error, goesOn, rests bool) {
+	switch {
+	case !w.isSet:
+		d.Attempted(h.hold, w.found(at).Denied, err, goesOn && rests)
+	case err != engine.ErrTaken || !goesOn: // it has won; or no holder has refused it, and it stands before others in no line
+		d.Left(h.hold)
+	case !d.Shared(w.deniedAt, rests): // it waits for no turn, and stands again where it was refused
+		for at, key := range w.s.More.Keys {
+			if denied := w.deniedAt(at); denied != 0 && !d.StandsAt(at) {
+				d.Join(at, waiting.Seat{Lines: w.Group.at(w.s.More, at).lines, Key: key, Last: waiting.Ended{At: w.clock.Now(), Err: err, Denied: denied}})
+			}
+		}
+	}
+}
+
+// stand has the caller stand in line: for each option, at its first key; for a set at each key that was refused, or, if
+// it has not asked, is contended.
+func (w *want) stand() *waiting.Demand {
+	w.t.Wait(false)
+	if !w.isSet {
+		var room [1]waiting.Seat // on the stack of the caller of one key
+		seats := room[:0]
+		for at, o := range w.options() {
+			seat := waiting.Seat{Lines: o.Group.lines, Key: o.Key, Moves: o.More != nil && o.More.Keys != nil, Last: *w.found(at)}
+			if !o.Group.lines.CanBeWoken() && !w.t.IsLimited() {
+				seat.Last.Denied = 0 // it asks again at once, in case of a release before it is in line
+			}
+			seats = append(seats, seat)
+		}
+		var call *engine.Call
+		if len(seats) == 1 {
+			call = w.c.First()
+		}
+		return w.lines.Stand(false, call, w.ttl, seats...)
+	}
+	seats := make([]waiting.Seat, len(w.s.More.Keys))
+	for at, key := range w.s.More.Keys {
+		lines, denied := w.Group.at(w.s.More, at).lines, w.deniedAt(at)
+		if denied != 0 || w.t.Attempts == 0 && lines.IsContended(key) {
+			seats[at] = waiting.Seat{Lines: lines, Key: key, Last: waiting.Ended{At: w.found(0).At, Err: w.found(0).Err, Denied: denied}}
+		}
+	}
+	return w.lines.Stand(true, nil, w.ttl, seats...)
+}
+
+// deniedAt is the nodes that have refused a key of a set in the last attempt.
+func (w *want) deniedAt(at int) quorum.Set { return deniedBy(w.c.Refused(at)) }
+
+// attempt is one attempt on an option.
+func (w *want) attempt(at int, sent bool) (h Handle, r *reports, err error) {
+	if w.at != at {
+		c, s, err := w.options()[at].acquisition(w.by, w.ttl, nil)
+		if err != nil {
+			return Handle{}, nil, err
+		}
+		w.c.Free()
+		w.c, w.s, w.at = c, s, at
+	}
+	h, r, err = w.options()[at].Group.attempt(&w.c, &w.s, sent)
+	last := w.found(at)
+	last.Err, last.Denied = err, deniedBy(w.c.First()) // also of a lock that was won
+	if err != nil {
+		last.At = w.clock.Now()
+	}
+	return h, r, err
 }
 
 // attempt is one attempt, with one new token for all keys. If one key is refused, the others are released. If it was

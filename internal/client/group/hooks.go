@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
-	"github.com/redlock-go/redlock/internal/client/waiting"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -59,16 +58,13 @@ func (r *reports) with(a report) *reports {
 	return r
 }
 
-// report calls the hook for each attempt of a caller. If the caller stands in lines, others act meanwhile: a hook may
-// block. h is the result of the last attempt: if the hook panics the caller gets no handle, and the lock is released.
-func (g *Group) report(ctx context.Context, h Handle, r *reports, all ...*waiting.Waiter) {
-	if r != nil {
-		waiting.Aside(func() { g.callHook(ctx, h, r) }, all...)
+// report calls the hook for each attempt of a caller, and takes r back. If the caller stands in lines, others have its
+// turns meanwhile: a hook may block. h is the result of the last attempt: if the hook panics the caller gets no handle,
+// and the lock is released.
+func (g *Group) report(ctx context.Context, h Handle, r *reports) {
+	if r == nil {
+		return
 	}
-}
-
-// callHook calls the hook for each attempt, and takes r back.
-func (g *Group) callHook(ctx context.Context, h Handle, r *reports) {
 	returned := false
 	defer func() {
 		if !returned {

@@ -6,11 +6,11 @@ import (
 	"github.com/redlock-go/redlock/internal/client/engine"
 )
 
-// grants has the number of the youngest grant of some keys, for lines to come: each cell is of all keys with some
-// hash. A new line reads its cell: no grant of its key before has a greater number. If the number is of another key,
+// grants has the number of the youngest grant of some keys, for desks to come: each cell is of all keys with some
+// hash. A new desk reads its cell: no grant of its key before has a greater number. If the number is of another key,
 // the present lock is not passed on.
 //
-// A grant is noted in its cell, and then in its line if there are lines. A line is counted before it reads its cell.
+// A grant is noted in its cell, and then at its desk if there are desks. A desk is counted before it reads its cell.
 // So one of the two sees the other.
 type grants [1024]atomic.Uint64
 
@@ -25,7 +25,7 @@ func (g *grants) note(hash, serial uint64) {
 }
 
 // Granted notes that the nodes have granted key, by the number of the acquire, and reports whether that stands: else
-// its caller gives it back. See line.stands.
+// its caller gives it back. See desk.stands.
 func (l *Lines) Granted(key string, serial uint64) (stands bool) {
 	hash := l.hash(key)
 	l.grants.note(hash, serial)
@@ -34,8 +34,8 @@ func (l *Lines) Granted(key string, serial uint64) (stands bool) {
 	}
 	s := l.lockOf(hash)
 	defer s.mu.Unlock()
-	line := s.lines[key]
-	return line == nil || line.stands(serial, l.cfg.Clock.Now())
+	d := s.desks[key]
+	return d == nil || d.stands(serial, l.cfg.Clock.Now())
 }
 
 // Doubt notes that a lock on key may end without its handle: it is attached, or an Op is about to release it. No
@@ -49,8 +49,8 @@ func (l *Lines) Doubt(key string) (serial uint64) {
 	}
 	s := l.lockOf(hash)
 	defer s.mu.Unlock()
-	if line := s.lines[key]; line != nil {
-		line.unknown = serial
+	if d := s.desks[key]; d != nil {
+		d.unknown = serial
 	}
 	return serial
 }

@@ -24,8 +24,8 @@ type stay struct {
 // leavePause is the pause before the first repeat. Each other pause is twice as long as the one before.
 const leavePause = 250 * time.Millisecond
 
-// pushLeave queues the question to a node to take a place back. Drive sends it. A shard may be locked: so a later
-// question of a waiter of this key, to enter, is behind it.
+// pushLeave queues the question to a node to take a place back. unlock sends it. A shard may be locked: so a later
+// question of its desk, to enter, is behind it.
 func (p *tracking) pushLeave(x stay) {
 	e, q := p.lines.cfg.Engine, p.lines.cfg.Engine.Query(x.node, p.lines.cfg.QueryTimeout)
 	q.Buf, q.Replies = command.AppendQueue(q.Buf, x.key, p.id, command.Leave)
@@ -50,7 +50,7 @@ func (s *sentry) stays(x stay) {
 		return // its ticket has ended
 	}
 	s.mu.Lock()
-	if len(s.owed) < maxVacant { // the tickets of others end
+	if len(s.owed) < maxOwed { // the tickets of others end
 		s.owed = append(s.owed, x)
 	}
 	s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *sentry) stays(x stay) {
 }
 
 // leaveAgain asks again for the places to be taken back that are due, and returns when the next is. A place that is in
-// use again, or is just being entered, is none: it is left with its line.
+// use again, or is just being entered, is none: it is left with its desk.
 func (s *sentry) leaveAgain(now clock.Instant) (next clock.Instant) {
 	next = clock.Never
 	s.mu.Lock()
@@ -72,7 +72,7 @@ func (s *sentry) leaveAgain(now clock.Instant) (next clock.Instant) {
 			continue
 		}
 		sh := s.lines.lock(x.key)
-		if l := sh.lines[x.key]; l == nil || !l.busy && !l.contender.Nodes().Has(x.node) {
+		if d := sh.desks[x.key]; d == nil || d.asked.query == nil && !d.Nodes().Has(x.node) {
 			s.lines.tracking.pushLeave(x)
 		}
 		sh.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *sentry) leaveAgain(now clock.Instant) (next clock.Instant) {
 	s.owed = append(s.owed, later...)
 	s.mu.Unlock()
 	if len(owed) > len(later) {
-		s.lines.cfg.Engine.Drive()
+		s.lines.cfg.Engine.SendQueries()
 	}
 	return next
 }

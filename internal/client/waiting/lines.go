@@ -7,10 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
 	"github.com/redlock-go/redlock/internal/rules/contention"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/rules/renewal"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/internal/wire/token"
 	"github.com/redlock-go/redlock/quorum"
@@ -28,22 +30,23 @@ type Config struct {
 	Release func(holding.Hold)
 }
 
-// Lines is the waiting callers of this process, a line for each key.
+// Lines is the waiting callers of this process: a desk for each key.
 type Lines struct {
 	cfg      Config
-	known    atomic.Int64 // lines
-	waiting  atomic.Int64 // callers in all lines
+	known    atomic.Int64 // desks
+	waiting  atomic.Int64 // callers
+	places   atomic.Int64 // of callers, in all lines
 	passed   atomic.Uint64
 	names    []uint64 // of the nodes, hashed
 	seed     maphash.Seed
 	shards   [shards]shard
-	pool     sync.Pool     // of *Waiter
-	left     chan struct{} // holds one: a waiter has left since the client began to close
+	next     atomic.Int64  // when Turn is called again, at the latest
+	pool     sync.Pool     // of *Demand
+	left     chan struct{} // holds one: a caller has left since the client began to close
 	tracking tracking
 	sentry   sentry
 	survey   survey // the sentry's
 	counts   counts
-	choices  choices
 	grants   grants
 }
 
@@ -55,11 +58,13 @@ const (
 	maxJitter = 5 * time.Millisecond
 )
 
-// shard is some of the lines. Its lock is taken before a lease's, and after the driver lock.
+// shard is some of the desks. Its lock is taken after the driver lock, and before a demand's.
 type shard struct {
 	mu    sync.Mutex
-	lines map[string]*line
-	_     [48]byte // keeps two locks off one cache line
+	desks map[string]*desk
+	due   renewal.Schedule[*desk]
+	asks  bool     // a question was queued, and is to be sent
+	_     [16]byte // keeps two locks off one cache line
 }
 
 // New returns lines without waiters.
@@ -69,15 +74,16 @@ func New(cfg Config) *Lines {
 		l.names = append(l.names, contention.Hash(name))
 	}
 	for i := range l.shards {
-		l.shards[i].lines = make(map[string]*line)
+		l.shards[i].desks = make(map[string]*desk)
 	}
+	l.next.Store(int64(clock.Never))
 	l.tracking.init(l)
 	l.sentry.lines, l.sentry.late, l.survey.lines = l, quorum.Everything, l
 	return l
 }
 
-// Close waits until all waiters have left, once Config.Ending is closed, or until a hook has kept one for
-// CloseTimeout. No waiter enters a queue any more.
+// Close waits until all callers have left, once Config.Ending is closed, or until a hook has kept one for
+// CloseTimeout. No process enters a queue any more.
 func (l *Lines) Close() {
 	timer := time.NewTimer(l.cfg.CloseTimeout)
 	defer timer.Stop()
@@ -90,7 +96,7 @@ func (l *Lines) Close() {
 	}
 }
 
-// hasLeft shows Close that a waiter has left.
+// hasLeft shows Close that a caller has left.
 func (l *Lines) hasLeft() {
 	if engine.IsClosed(l.cfg.Ending) {
 		select {
@@ -102,7 +108,7 @@ func (l *Lines) hasLeft() {
 
 // LeaveQueues gives up all places in queues: other processes would wait for this one. Turn is not called any more.
 func (l *Lines) LeaveQueues() {
-	l.each(func(_ *shard, line *line) departure { return departureOf(line) })
+	l.each(func(d *desk) { d.leave(d.Depart()) })
 }
 
 // lock locks the shard of key and returns it.
@@ -116,22 +122,70 @@ func (l *Lines) lockOf(hash uint64) *shard {
 
 func (l *Lines) hash(key string) uint64 { return maphash.String(l.seed, key) }
 
-// each calls f for each line, under its shard's lock, and leaves the queues returned by f.
-func (l *Lines) each(f func(*shard, *line) departure) {
+// unlock gives up the lock of a shard. What its desks ask of nodes is sent, and they are called in time.
+func (l *Lines) unlock(s *shard) {
+	asks := s.asks
+	l.unlockDriven(s)
+	if asks {
+		l.cfg.Engine.SendQueries()
+	}
+}
+
+// unlockDriven is unlock for the holder of the driver lock, who sends what was queued before it rests.
+func (l *Lines) unlockDriven(s *shard) {
+	next := s.next()
+	s.asks = false
+	s.mu.Unlock()
+	if int64(next) < l.next.Load() {
+		l.cfg.Ring()
+	}
+}
+
+// next is when the next desk of the shard is due.
+func (s *shard) next() clock.Instant {
+	if s.due.Len() == 0 {
+		return clock.Never
+	}
+	_, at := s.due.First()
+	return at
+}
+
+// each calls f for each desk, under its shard's lock.
+func (l *Lines) each(f func(*desk)) {
 	for i := range l.shards {
-		var all []departure
 		s := &l.shards[i]
 		s.mu.Lock()
-		for _, line := range s.lines {
-			if d := f(s, line); d.nodes != 0 {
-				all = append(all, d)
-			}
+		for _, d := range s.desks {
+			f(d)
 		}
-		s.mu.Unlock()
-		for _, d := range all {
-			l.tracking.leave(d)
-		}
+		l.unlock(s)
 	}
+}
+
+// at calls f for the desk of key, if it has one, under its shard's lock.
+func (l *Lines) at(key string, f func(*desk)) {
+	s := l.lock(key)
+	defer l.unlock(s)
+	if d := s.desks[key]; d != nil {
+		f(d)
+	}
+}
+
+// advance has the desks go on that are due, and returns when the next one is.
+func (l *Lines) advance(now clock.Instant) (next clock.Instant) {
+	l.next.Store(0) // what changes meanwhile is seen below
+	next = clock.Never
+	for i := range l.shards {
+		s := &l.shards[i]
+		s.mu.Lock()
+		for s.next() <= now {
+			d, _ := s.due.First()
+			d.advance()
+		}
+		next = min(next, s.next())
+		l.unlock(s)
+	}
+	return next
 }
 
 // CanBeWoken reports whether some node can push the release of a lock.
@@ -142,162 +196,86 @@ func (l *Lines) Known() bool { return l.known.Load() > 0 }
 
 // Look reports whether callers wait for key, and whether the lock was seen to have a holder then.
 func (l *Lines) Look(key string) (awaited, taken bool) {
-	if l.waiting.Load() == 0 {
+	if l.places.Load() == 0 {
 		return false, false
 	}
-	s := l.lock(key)
-	defer s.mu.Unlock()
-	line := s.lines[key]
-	awaited = line != nil && line.len > 0
-	return awaited, awaited && line.isTaken(l.cfg.Clock.Now())
+	l.at(key, func(d *desk) {
+		awaited = d.first != nil
+		taken = awaited && d.isTaken(l.cfg.Clock.Now())
+	})
+	return awaited, taken
 }
 
 // IsContended reports whether others want the lock for key, as far as is known.
-func (l *Lines) IsContended(key string) bool {
-	if l.known.Load() == 0 {
-		return false
+func (l *Lines) IsContended(key string) (is bool) {
+	if l.known.Load() > 0 {
+		l.at(key, func(d *desk) { is = d.first != nil || l.cfg.Clock.Now() < d.known })
 	}
-	s := l.lock(key)
-	defer s.mu.Unlock()
-	line := s.lines[key]
-	return line != nil && (line.len > 0 || l.cfg.Clock.Now() < line.known)
+	return is
 }
 
-// Join puts a new waiter at the end of the line for key, after an attempt of its caller. A caller for several keys as one
-// lock has one bell for all its places.
-func (l *Lines) Join(key string, c *engine.Call, last Ended, b *Bell) *Waiter {
-	w := l.waiter(key, b)
-	w.call = c
-	l.waiting.Add(1) // until it leaves: also a lock passed on to it is waited for at the end
-	w.stand(last)
-	return w
+// over reports whether the client closes, or a caller gives up. Its context is not asked: others wait for its caller.
+func (l *Lines) over(done <-chan struct{}) Reason {
+	switch {
+	case engine.IsClosed(l.cfg.Ending):
+		return Closed
+	case engine.IsClosed(done):
+		return GivesUp
+	}
+	return none
 }
 
-// waiter returns a waiter in no line.
-func (l *Lines) waiter(key string, b *Bell) *Waiter {
-	if b != nil {
-		return &Waiter{lines: l, key: key, bell: b, whole: true}
-	}
-	w, _ := l.pool.Get().(*Waiter)
-	if w == nil {
-		w = &Waiter{lines: l, bell: NewBell()}
-	}
-	w.key = key
-	return w
-}
-
-// lineFor returns the line for key, and whether it is new.
-func (l *Lines) lineFor(s *shard, key string) (_ *line, isNew bool) {
-	if line := s.lines[key]; line != nil {
-		return line, false
+// deskFor returns the desk for key, and whether it is new.
+func (l *Lines) deskFor(s *shard, key string) (_ *desk, isNew bool) {
+	if d := s.desks[key]; d != nil {
+		return d, false
 	}
 	l.known.Add(1)
-	made := &line{key: key, passes: maxPasses - 1, unknown: l.grants.of(l.hash(key)).Load()}
-	made.contender.Init(key, l.names)
-	s.lines[key] = made
-	return made, true
-}
-
-// settle drops a line without waiters, or remembers for a while that its key is contended. The caller leaves the
-// returned queue once the shard is unlocked.
-func (l *Lines) settle(s *shard, line *line) (d departure) {
-	if line.first != nil || line.busy {
-		return d
-	}
-	now := l.cfg.Clock.Now()
-	if line.known == 0 && len(s.lines) <= maxKnown {
-		line.known = now.Add(knownFor)
-	}
-	drop := now >= line.known
-	if drop || line.contender.BlocksOthers() {
-		d = departureOf(line)
-	}
-	if drop {
-		delete(s.lines, line.key)
-		l.known.Add(-1)
-	}
-	return d
-}
-
-// Pass passes the lock of h on to the first waiter, and reports whether it did. Then h holds nothing. Once the client
-// begins to close nothing passes: the waiters are about to leave, and cannot give a lock back.
-func (l *Lines) Pass(h holding.Hold, held *holding.State) bool {
-	if l.waiting.Load() == 0 || l.cfg.NoHandOver || engine.IsClosed(l.cfg.Ending) {
-		return false
-	}
-	s := l.lock(held.Key)
-	d, ok := l.pass(s, h, held)
-	s.mu.Unlock()
-	l.tracking.leave(d)
-	return ok
-}
-
-func (l *Lines) pass(s *shard, h holding.Hold, held *holding.State) (d departure, ok bool) {
-	line, now := s.lines[held.Key], l.cfg.Clock.Now()
-	if line == nil {
-		return d, false
-	}
-	w := line.mayPass(held.Serial, now)
-	if w == nil {
-		return d, false
-	}
-	if p := w.place; p != nil {
-		until, ok := p.pass(h, now)
-		if ok {
-			l.passed.Add(1)
-			line.passed(w, now, until)
-		}
-		return d, ok
-	}
-	next, until, ok := h.Pass(now, w.call.TTL)
-	if !ok {
-		return d, false
-	}
-	l.passed.Add(1)
-	w.handed = next
-	line.passed(w, now, until)
-	d = l.settle(s, line)
-	w.bell.ring()
+	d := &desk{lines: l, shard: s, key: key, passes: maxPasses - 1, unknown: l.grants.of(l.hash(key)).Load(), slot: renewal.Nowhere}
+	d.Init(key, l.names)
+	s.desks[key] = d
 	return d, true
 }
 
-// Along returns the acquire of the first waiter for a lock, if it may ask for it at the moment of its release: with a
-// new token and block, to be sent along with the release. It is nil without such a waiter.
-func (l *Lines) Along(held *holding.State, t token.Token, b fencing.Block) *engine.Call {
+// Pass passes the lock of h on to the first caller, and reports whether it did. Then h holds nothing. Once the client
+// begins to close nothing passes: the callers are about to leave, and cannot give a lock back.
+func (l *Lines) Pass(h holding.Hold, held *holding.State) (ok bool) {
+	if l.places.Load() == 0 || l.cfg.NoHandOver || engine.IsClosed(l.cfg.Ending) {
+		return false
+	}
+	l.at(held.Key, func(d *desk) { ok = d.pass(h, held.Serial) })
+	if ok {
+		l.passed.Add(1)
+	}
+	return ok
+}
+
+// Along returns the acquire of the first caller for a lock, if it may ask for it at the moment of its release: with a
+// new token and block, to be sent along with the release. It is nil without such a caller.
+func (l *Lines) Along(held *holding.State, t token.Token, b fencing.Block) (c *engine.Call) {
 	if engine.IsClosed(l.cfg.Ending) || !l.CanBeWoken() {
 		return nil
 	}
-	s := l.lock(held.Key)
-	defer s.mu.Unlock()
-	line := s.lines[held.Key]
-	if line == nil {
-		return nil
-	}
-	w := line.along(held.Serial, l.cfg.Clock.Now())
-	if w == nil {
-		return nil
-	}
-	w.call.Token, w.call.Block = t, b
-	w.call.Proposal.Exceed(b)
-	w.bell.ring()
-	return w.call
+	l.at(held.Key, func(d *desk) {
+		c = d.along(held.Serial, l.cfg.Clock.Now())
+		if c != nil {
+			c.Token, c.Block = t, b
+			c.Proposal.Exceed(b)
+		}
+	})
+	return c
 }
 
 // Freed notes that the lock of a grant of key, or of an unknown one (0), was given back or lost.
 func (l *Lines) Freed(key string, serial uint64) {
-	if l.known.Load() == 0 {
-		return
-	}
-	s := l.lock(key)
-	defer s.mu.Unlock()
-	if line := s.lines[key]; line != nil {
-		line.freed(serial, l.cfg.Clock.Now())
+	if l.known.Load() > 0 {
+		l.at(key, func(d *desk) { d.freed(serial, l.cfg.Clock.Now()) })
 	}
 }
 
 // KeyChanged notes that nodes may have another value at a key than before, or at all keys if key is nil. If own, this
 // process has deleted the key there: nodes push the changes of others alone (NOLOOP), and so no push shows it. The
-// driver lock is held. A push is a hint: a forged one has a waiter look in vain.
+// driver lock is held. A push is a hint: a forged one has a caller ask in vain.
 func (l *Lines) KeyChanged(nodes quorum.Set, key []byte, own bool) {
 	if own && l.known.Load() == 0 {
 		return
@@ -323,9 +301,9 @@ func (l *Lines) KeyChanged(nodes quorum.Set, key []byte, own bool) {
 func (l *Lines) changed(node int, key []byte, ofLock bool) {
 	s := &l.shards[maphash.Bytes(l.seed, key)%shards]
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if line := s.lines[string(key)]; line != nil && line.pushed(node, ofLock) {
-		l.sentry.vacate(line.key)
+	defer l.unlockDriven(s)
+	if d := s.desks[string(key)]; d != nil {
+		d.changed(node, ofLock)
 	}
 }
 
@@ -340,9 +318,9 @@ const (
 	manyAsks = 32
 )
 
-// around is the surroundings of the contender of a line.
-func (l *Lines) around(line *line) contention.Surroundings {
-	now, n := l.cfg.Clock.Now(), l.known.Load()
+// around is the surroundings of the contender of a desk.
+func (l *Lines) around(d *desk, now clock.Instant) contention.Surroundings {
+	n := l.known.Load()
 	ask := leastAsk + rand.N(mostAsk-leastAsk) // random: processes refused together do not ask together
 	if n > maxAsks {
 		ask = ask * time.Duration(n) / maxAsks
@@ -351,7 +329,7 @@ func (l *Lines) around(line *line) contention.Surroundings {
 		ask = now.Add(ask).Truncate(askTick).Sub(now)
 	}
 	return contention.Surroundings{
-		Now: now, Held: line.held, Usable: l.tracking.usable.Load(), Slow: l.tracking.slow.Load(),
-		Pause: l.cfg.Retry.pause(line.contender.Attempts()+1, rand.N), Jitter: rand.N(maxJitter), Ask: ask,
+		Now: now, Held: d.held, Usable: l.tracking.usable.Load(), Slow: l.tracking.slow.Load(),
+		Pause: l.cfg.Retry.pause(d.Attempts()+1, rand.N), Jitter: rand.N(maxJitter), Ask: ask,
 	}
 }

@@ -11,11 +11,8 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// sentry looks after the lines while there are any.
-//
-// It asks the nodes for a sign of life: nothing else shows a dead node, or one slower than the others. It wakes a
-// first that has to act and does not know it, having become the first in its sleep. It gives up unneeded places, and
-// forgets keys no longer contended.
+// sentry looks after the nodes while there are desks: it asks them for a sign of life. Nothing else shows a dead node,
+// or one slower than the others.
 type sentry struct {
 	lines    *Lines
 	lost     quorum.SharedSet // nodes that may have pushed in vain
@@ -23,12 +20,11 @@ type sentry struct {
 	calm     clock.Instant    // when they are
 	regained atomic.Bool      // a quorum of nodes has its vote again: those who wait ask at once
 	mu       sync.Mutex       // taken last
-	vacant   []string         // keys of lines with a place in a queue, perhaps unneeded
 	owed     []stay           // places that nodes have not taken back
 	listens  bool             // pushes are waited for
-	looked   clock.Instant    // when it looked last at all lines
+	looked   clock.Instant    // when it looked last at all desks
 	due      clock.Instant    // when it asks next
-	nodes    quorum.Set       // from which lines await pushes
+	nodes    quorum.Set       // from which desks await pushes
 	asked    [quorum.MaxNodes]*engine.Query
 	trips    trips
 	late     quorum.Set // nodes perhaps slow, all at first: they are asked again soon
@@ -41,27 +37,15 @@ const (
 	// leastPing is between the later questions to a node at least, however short the timeout: by default it is as long.
 	leastPing = 100 * time.Millisecond
 
-	// lookEvery is how often the sentry looks at all lines, and asks silent nodes.
+	// lookEvery is how often the sentry looks at all desks, and asks silent nodes.
 	lookEvery = 500 * time.Millisecond
 
-	// flushCost is the time for each line until flushes count again: a flush costs its waiter five commands of a
-	// node.
+	// flushCost is the time for each desk until flushes count again: a flush costs it five commands of a node.
 	flushCost = 10 * time.Millisecond
 
-	// maxVacant bounds the sentry's memory, since nodes can fill it.
-	maxVacant = 4096
+	// maxOwed bounds the sentry's memory, since nodes can fill it.
+	maxOwed = 4096
 )
-
-// vacate has the place of a line in a queue given up now, unless a waiter has come: another
-// process waits for it.
-func (s *sentry) vacate(key string) {
-	s.mu.Lock()
-	if len(s.vacant) < maxVacant { // the others are given up once they are forgotten
-		s.vacant = append(s.vacant, key)
-	}
-	s.mu.Unlock()
-	s.lines.cfg.Ring()
-}
 
 // lose notes that pushes of a node may be lost.
 func (s *sentry) lose(node int) {
@@ -72,31 +56,43 @@ func (s *sentry) lose(node int) {
 }
 
 // flush notes that a node has forgotten what it tracks, since others have deleted all keys of some database. If they
-// do so all the time, the lines are not at once where they were: the questions of each second find the free locks.
+// do so all the time, the desks are not at once where they were: the questions of each second find the free locks.
 func (s *sentry) flush(node int) {
 	if s.flushed.Add(node) && s.lines.Known() {
 		s.lines.cfg.Ring()
 	}
 }
 
-// Turn looks after the lines, and returns the pause to the next turn. It does not wait for
-// nodes: their answers ring.
+// Turn has the desks go on that are due, looks after the nodes, and returns the pause to the next turn. It does not
+// wait for nodes: their answers ring.
 func (l *Lines) Turn() time.Duration {
+	now := l.cfg.Clock.Now()
+	next := min(l.advance(now), l.look(now))
+	l.next.Store(int64(next))
+	for i := range l.shards { // what has changed since, before others could see it
+		s := &l.shards[i]
+		s.mu.Lock()
+		next = min(next, s.next())
+		s.mu.Unlock()
+	}
+	return next.Sub(now)
+}
+
+// look looks after the nodes, and returns when it is to be called again.
+func (l *Lines) look(now clock.Instant) clock.Instant {
 	s, e := &l.sentry, l.cfg.Engine
 	if some := l.Known(); some != s.listens {
 		s.listens = some
 		e.Listen(map[bool]int64{true: 1, false: -1}[some])
 	}
-	s.vacateAll()
 	s.collect()
 	l.survey.collect()
-	now := l.cfg.Clock.Now()
 	leave := s.leaveAgain(now)
 	if s.regained.Swap(false) {
 		s.askAgain()
 	}
 	if !s.listens {
-		return leave.Sub(now)
+		return leave
 	}
 	lost := s.lost.Swap(0)
 	if s.flushed.Load() != 0 && now >= s.calm {
@@ -122,7 +118,7 @@ func (l *Lines) Turn() time.Duration {
 	if s.flushed.Load() != 0 {
 		leave = min(leave, s.calm)
 	}
-	return min(s.due, leave).Sub(now)
+	return min(s.due, leave)
 }
 
 // Regained notes that a quorum of nodes has its vote again. It is called under the driver lock.
@@ -135,46 +131,21 @@ func (l *Lines) Regained() {
 
 // askAgain has the first of each line ask the nodes: in its pause it would learn of the quorum too late.
 func (s *sentry) askAgain() {
-	s.lines.each(func(_ *shard, l *line) departure {
-		l.contender.Freed()
-		l.wake()
-		return departure{}
+	s.lines.each(func(d *desk) {
+		d.Freed()
+		d.advance()
 	})
 }
 
-// vacateAll gives up the places of lines without a waiter.
-func (s *sentry) vacateAll() {
-	s.mu.Lock()
-	keys := s.vacant
-	s.vacant = nil
-	s.mu.Unlock()
-	for _, key := range keys {
-		var d departure
-		sh := s.lines.lock(key)
-		if line := sh.lines[key]; line != nil {
-			d = s.lines.settle(sh, line)
-		}
-		sh.mu.Unlock()
-		s.lines.tracking.leave(d)
-	}
-}
-
-// look looks at all lines, and returns the nodes from which they await pushes. Pushes from the nodes of lost may be
+// look looks at all desks, and returns the nodes from which they await pushes. Pushes from the nodes of lost may be
 // lost.
 func (s *sentry) look(lost quorum.Set) (nodes quorum.Set) {
-	now := s.lines.cfg.Clock.Now()
-	s.lines.each(func(sh *shard, l *line) (d departure) {
-		c := &l.contender
-		affected := c.Nodes()&lost != 0
-		c.Lost(lost)
-		switch w := l.actor(); {
-		case w == nil:
-			d = s.lines.settle(sh, l)
-		case affected, !l.busy && c.Renew() < min(w.look, now.Add(lookEvery)):
-			w.bell.ring()
+	s.lines.each(func(d *desk) {
+		if d.Nodes()&lost != 0 {
+			d.Lost(lost)
+			d.advance()
 		}
-		nodes |= c.Nodes()
-		return d
+		nodes |= d.Nodes()
 	})
 	return nodes
 }

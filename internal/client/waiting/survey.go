@@ -9,18 +9,18 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// survey asks nodes whether the keys of all lines are still there. For each key it asks a node that wakes none of the
-// key's waiters, with many keys in one question, at little cost to the node. A missing key may be free: its waiters
+// survey asks nodes whether the keys of all desks are still there. For each key it asks a node that wakes none of the
+// key's callers, with many keys in one question, at little cost to the node. A missing key may be free: its callers
 // ask the quorum. A question with a missing key is divided, until the key is known.
 //
-// It is for clients with more lines than may ask the quorum each second.
+// It is for clients with more desks than may ask the quorum each second.
 type survey struct {
 	lines *Lines
 	turn  int // the nodes take turns
 	asked []question
 }
 
-// question is one for a node, about the keys of lines.
+// question is one for a node, about the keys of desks.
 type question struct {
 	*engine.Query
 	keys []string
@@ -29,7 +29,7 @@ type question struct {
 // surveyKeys bounds the keys of a question.
 const surveyKeys = 256
 
-// begin asks about all lines, unless the last questions have no answer yet.
+// begin asks about all desks, unless the last questions have no answer yet.
 func (s *survey) begin(now clock.Instant) {
 	l, usable := s.lines, s.lines.tracking.usable.Load()
 	if len(s.asked) > 0 || usable == 0 || l.known.Load() <= maxAsks {
@@ -37,9 +37,9 @@ func (s *survey) begin(now clock.Instant) {
 	}
 	s.turn++
 	var keys [quorum.MaxNodes][]string
-	l.each(func(_ *shard, line *line) (none departure) {
-		if line.first != nil && !line.busy && line.held <= now {
-			among := usable &^ line.contender.Nodes()
+	l.each(func(d *desk) {
+		if d.first != nil && d.isIdle() && d.held <= now {
+			among := usable &^ d.Nodes()
 			if among == 0 {
 				among = usable
 			}
@@ -47,9 +47,8 @@ func (s *survey) begin(now clock.Instant) {
 				among &= among - 1
 			}
 			node := among.Least()
-			keys[node] = append(keys[node], line.key)
+			keys[node] = append(keys[node], d.key)
 		}
-		return none
 	})
 	for node := range keys {
 		for some := range slices.Chunk(keys[node], surveyKeys) {
@@ -90,7 +89,7 @@ func (s *survey) answered(node int, keys []string, there int) {
 	case there >= len(keys):
 	case there <= 0 || half == 0:
 		for _, key := range keys {
-			s.lines.wakeToAsk(key)
+			s.lines.ask(key)
 		}
 	default:
 		s.ask(node, keys[:half])
@@ -98,12 +97,12 @@ func (s *survey) answered(node int, keys []string, there int) {
 	}
 }
 
-// wakeToAsk has the waiters for a key ask the quorum now.
-func (l *Lines) wakeToAsk(key string) {
-	s := l.lock(key)
-	defer s.mu.Unlock()
-	line, now := s.lines[key], l.cfg.Clock.Now()
-	if line != nil && !line.busy && line.held <= now && line.contender.Ask(now) {
-		line.wake()
-	}
+// ask has the callers for a key ask the quorum now.
+func (l *Lines) ask(key string) {
+	now := l.cfg.Clock.Now()
+	l.at(key, func(d *desk) {
+		if d.isIdle() && d.held <= now && d.Ask(now) {
+			d.advance()
+		}
+	})
 }

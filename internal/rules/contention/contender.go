@@ -411,8 +411,13 @@ func (c *Contender) LeavesFree(now clock.Instant) bool {
 	return c.gap.isOpen(now) || c.gap.isDue(now)
 }
 
-// IsFree reports whether the lock is left free now for clients outside the queue.
-func (c *Contender) IsFree(now clock.Instant) bool { return c.gap.isOpen(now) }
+// FreeUntil is until when the lock is left free for clients outside the queue, or 0: it is not.
+func (c *Contender) FreeUntil(now clock.Instant) clock.Instant {
+	if c.gap.isOpen(now) {
+		return c.gap.open
+	}
+	return 0
+}
 
 // Pushed reports that a node has pushed the key, and returns whether this matters.
 func (c *Contender) Pushed(node int) bool {
@@ -468,17 +473,6 @@ func (c *Contender) Depart() (placed quorum.Set) {
 // of its own.
 func (c *Contender) MayAttempt() bool {
 	return c.seat != none && c.first && !c.rung && !c.again
-}
-
-// Renew is when the process has to act at the latest: to keep its place, or to ask the nodes.
-func (c *Contender) Renew() clock.Instant {
-	switch {
-	case c.seat == none || c.again || c.rung:
-		return 0
-	case !c.first:
-		return min(c.change, c.renew, c.ask)
-	}
-	return min(c.renew, c.ask)
 }
 
 // Nodes is the nodes whose pushes it awaits.

@@ -75,25 +75,23 @@ var choices = []scenario{
 		s.release(l)
 		s.release(m)
 	}},
-	// After each grant the choice stands behind those who wait for that key alone.
+	// Each caller stands in a line as itself: one for a single key comes after all that were there before.
 	{"any of several, beside one of them", 3, func(s *stage) {
 		c, other, keys := s.Client(), s.Client(), redlock.Permits("s", 2)
 		a, b := s.take(other, keys[0], longTTL), s.take(other, keys[1], longTTL)
-		var any []*waiting
-		for range 4 {
-			any = append(any, s.choose(c, keys...))
+		var all []*waiting
+		for range 2 {
+			all = append(all, s.choose(c, keys...), s.choose(c, keys...), s.wait(c, keys[0], longTTL))
 		}
-		one := s.wait(c, keys[0], longTTL)
 		s.release(a)
-		for _, w := range any[:2] { // to the first by a vote, then passed on each time
+		for i, w := range all { // to the first by a vote, then passed on each time
 			l := s.granted(w)
-			s.release(l)
-			l = s.granted(one)
-			one = s.wait(c, keys[0], longTTL)
+			require.Equal(s.T, keys[0], l.Key())
+			for _, later := range all[i+1:] {
+				require.True(s.T, later.waits(), "the caller %d was overtaken", i)
+			}
 			s.release(l)
 		}
-		s.release(s.granted(any[2]))
-		s.release(s.granted(one))
 		s.release(b)
 	}},
 	// While each caller acts, or its hook blocks, the next in line does.

@@ -1,0 +1,419 @@
+package waiting
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Demand is what one caller waits for: a lock on any of some keys, or on all of them; one key is both. It has a place
+// in the line of each. Its methods are for the caller's goroutine.
+type Demand struct {
+	lines  *Lines // of its first key: it counts there
+	all    bool   // a set: all of several keys, as one lock
+	ttl    time.Duration
+	call   *engine.Call // of a caller of one key: a release may take it along; or nil
+	places []place
+	only   [1]place // of a caller of one key
+	rung   chan struct{}
+	timer  *time.Timer // of a caller with an instant of its own
+	won    bool        // the nodes have granted it a lock
+
+	mu    sync.Mutex // taken after a shard's, before a lease's
+	state state
+	gift  *place       // where it was given its turn, or a lock
+	hold  holding.Hold // passed on to it, until Await returns it
+}
+
+// state is what a caller does. A desk gives it something only while it rests.
+type state uint8
+
+const (
+	rests  state = iota // it waits in Await, or is about to, and takes what comes first
+	called              // a desk has given it the turn
+	sent                // a release has taken its call along
+	served              // a lock was passed on to it
+	acts                // it asks the nodes
+	away                // it is in user code, or about to leave
+)
+
+// place is the place of a demand in the line of a desk. The shard's lock protects it.
+type place struct {
+	of         *Demand
+	desk       *desk // nil: it has stood in no line yet, or is out of it for good
+	at         int   // of the key
+	weight     int   // a part of full
+	stands     bool  // it is in the line. It leaves with a lock, or when it has kept a turn for long enough
+	moves      bool  // the key moves to other nodes: its lock is not passed on
+	prev, next *place
+	stood      clock.Instant // since when it waits
+	free       clock.Instant // the end of the last gap that its caller has seen
+	isNew      bool          // its caller has just seen a new turn here
+}
+
+// full is the weight of a caller in one line.
+const full = 64
+
+// Seat is one key of a demand: where it is waited for, and how the attempt before has ended.
+type Seat struct {
+	Lines *Lines // nil: it is not waited for yet
+	Key   string
+	Moves bool
+	Last  Ended
+}
+
+// Ended is how an attempt has ended: without the lock, with Err, refused by the nodes of Denied. Err is nil where there
+// was none.
+type Ended struct {
+	At     clock.Instant // a hook may have kept its caller since
+	Err    error
+	Denied quorum.Set
+}
+
+// Reason is why a caller waits no longer.
+type Reason uint8
+
+const (
+	none       Reason = iota // none: it waits
+	MayAttempt               // it is to ask the nodes for the lock
+	Sent                     // its call has asked them, along with a release, and has ended
+	Handed                   // the lock was passed on to it
+	GivesUp                  // its context has ended
+	UsedUp                   // its attempts are used up
+	Closed                   // the client closes
+)
+
+// Stand puts a demand at the end of the line of each seat.
+func (l *Lines) Stand(all bool, c *engine.Call, ttl time.Duration, seats ...Seat) *Demand {
+	d, _ := l.pool.Get().(*Demand)
+	if d == nil {
+		d = &Demand{lines: l, rung: make(chan struct{}, 1)}
+	}
+	d.all, d.call, d.ttl, d.state, d.places = all, c, ttl, rests, d.only[:]
+	if len(seats) > 1 {
+		d.places = make([]place, len(seats))
+	}
+	l.waiting.Add(1) // until it leaves: also a lock passed on to it is waited for at the end
+	for at, s := range seats {
+		d.places[at] = place{of: d, at: at, weight: max(1, full/len(seats))}
+		if s.Lines != nil {
+			d.Join(at, s)
+		}
+	}
+	return d
+}
+
+// Join puts the demand at the end of one line more.
+func (d *Demand) Join(at int, s Seat) {
+	p, l := &d.places[at], s.Lines
+	sh := l.lock(s.Key)
+	defer l.unlock(sh)
+	k, isNew := l.deskFor(sh, s.Key)
+	p.desk, p.moves, p.free, p.stood = k, s.Moves, 0, l.cfg.Clock.Now()
+	k.push(p)
+	k.failed(s.Last.At, s.Last.Err)
+	if !d.all && len(d.places) > 1 {
+		k.Apart(at, len(d.places))
+	}
+	if last := s.Last; isNew && (last.Denied != 0 || last.Err != nil && last.Err != engine.ErrTaken) { // else it may be old news to the first, watching the key since
+		around := l.around(k, p.stood)
+		k.Refused(&around, last.Denied)
+	}
+	if k.first == p || k.offers {
+		k.advance()
+	}
+	if isNew {
+		l.cfg.Ring() // pushes are to be read at once
+	}
+}
+
+// StandAgain has it wait at the end of its lines, after a lock was passed on to it in vain.
+func (d *Demand) StandAgain() {
+	for i := range d.places {
+		p := &d.places[i]
+		k := p.desk
+		if p.stands {
+			s := k.lines.lock(k.key)
+			k.out(p)
+			k.lines.unlock(s)
+		}
+		d.Join(i, Seat{Lines: k.lines, Key: k.key, Moves: p.moves})
+	}
+}
+
+// each calls f for each place that has a desk, with its shard locked.
+func (d *Demand) each(f func(p *place, k *desk)) {
+	for i := range d.places {
+		p := &d.places[i]
+		if k := p.desk; k != nil {
+			s := k.lines.lock(k.key)
+			f(p, k)
+			k.lines.unlock(s)
+		}
+	}
+}
+
+// Await waits until the caller may ask for the key at a place, or has its lock. A caller that has waited in vain learns
+// how the last attempt of a line, by others, ended.
+func (d *Demand) Await(done <-chan struct{}, t *Tries) (why Reason, at int, handed holding.Hold) {
+	d.rest()
+	for {
+		why = d.lines.over(done)
+		if why == none {
+			why = d.due(t)
+		}
+		if why == none && d.all {
+			why = d.turns(t)
+		}
+		why, at, handed = d.take(why)
+		switch why {
+		case none:
+			d.sleep(t.next, done)
+			continue
+		case Sent:
+			d.call.Wait()
+			if d.call.Err == engine.ErrBusy { // the release had no room for it
+				why = cmp.Or(d.lines.over(done), MayAttempt)
+			}
+		case MayAttempt:
+			d.resume()
+		}
+		if why > Handed {
+			d.Hear(t)
+		}
+		return why, at, handed
+	}
+}
+
+// rest has it take what comes. A turn that a desk offers is given now.
+func (d *Demand) rest() {
+	d.mu.Lock()
+	was := d.state
+	if was >= acts {
+		d.state = rests
+	}
+	d.mu.Unlock()
+	if was >= acts {
+		d.each(func(_ *place, k *desk) {
+			if k.offers {
+				k.advance()
+			}
+		})
+	}
+}
+
+// take takes what it was given, unless its wait is over for another reason. Then it rests no longer.
+func (d *Demand) take(over Reason) (why Reason, at int, handed holding.Hold) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.gift != nil {
+		at = d.gift.at
+	}
+	why = over
+	switch {
+	case d.state == sent: // an attempt, also if the wait has ended since
+		why = Sent
+	case over != none:
+	case d.state == served:
+		why, handed, d.hold = Handed, d.hold, holding.Hold{}
+	case d.state == called:
+		why = MayAttempt
+	default:
+		return none, 0, handed
+	}
+	d.state = away
+	if why == Sent || why == MayAttempt {
+		d.state = acts
+	}
+	return why, at, handed
+}
+
+// due is what follows at the instant of a caller with a limit of attempts, or of one that polls.
+func (d *Demand) due(t *Tries) Reason {
+	switch {
+	case d.lines.cfg.Clock.Now() < t.next:
+	case t.polls:
+		return MayAttempt
+	case d.asks():
+		t.next = clock.Never
+	case !t.skipped():
+		return UsedUp
+	}
+	return none
+}
+
+// asks has it ask the nodes where it comes first, and reports whether it will.
+func (d *Demand) asks() (will bool) {
+	d.each(func(p *place, k *desk) {
+		if !will && k.first == p && k.isIdle() && k.Ask(k.lines.cfg.Clock.Now()) {
+			will = true
+			k.advance()
+		}
+	})
+	return will
+}
+
+// Hear gives a caller, in vain so far, the end of the last attempt of its lines.
+func (d *Demand) Hear(t *Tries) {
+	d.each(func(p *place, k *desk) {
+		if p.stands {
+			t.Last = cmp.Or(k.news(d.lines.cfg.Clock.Now(), t.Began), t.Last)
+		}
+	})
+}
+
+// Attempted reports the end of the attempt of its turn: h is its result, and denied the nodes with the key. It rests
+// from now on, or is away.
+func (d *Demand) Attempted(h holding.Hold, denied quorum.Set, err error, rests bool) {
+	held, won := h.State()
+	d.won = d.won || won
+	turn := d.end(rests)
+	d.each(func(p *place, k *desk) {
+		switch {
+		case p == turn && k.turn == p:
+			k.attempted(p, won, held.Until, denied, err)
+		case rests && k.offers:
+			k.advance()
+		}
+	})
+}
+
+// end ends what it does.
+func (d *Demand) end(resting bool) (turn *place) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	turn, d.gift, d.state = d.gift, nil, away
+	if resting {
+		d.state = rests
+	}
+	return turn
+}
+
+// Leave takes it out of its lines, for another caller to use. A lock passed on to it, and not taken, is released, and
+// so passes on.
+func (d *Demand) Leave() {
+	l := d.lines
+	gift := d.end(false)
+	if d.all {
+		d.Left(holding.Hold{})
+	} else {
+		for i := range d.places {
+			if p := &d.places[i]; p.stands { // only its desk takes it out, before it is served
+				s := p.desk.lines.lock(p.desk.key)
+				p.desk.out(p)
+				p.desk.lines.unlock(s)
+			}
+		}
+	}
+	if !d.hold.IsZero() {
+		if d.won { // both: the nodes have lost keys. The passed lock goes to no other caller
+			d.hold.ShowToken()
+		}
+		gift.desk.lines.cfg.Release(d.hold)
+	}
+	l.waiting.Add(-1) // only now: Close leaves the queues, and ends the connections, when none waits
+	l.hasLeft()
+	if len(d.places) > 1 {
+		return
+	}
+	d.call, d.hold, d.only[0], d.won = nil, holding.Hold{}, place{}, false
+	select {
+	case <-d.rung:
+	default:
+	}
+	l.pool.Put(d)
+}
+
+// answer is a demand's to a desk with something to give.
+type answer uint8
+
+const (
+	takes answer = iota
+	skips        // it is in user code, or has another key: the next in line may have it
+	stops        // it comes first, and cannot have it now: nor can the others
+)
+
+// gives has f give it something at p, if it rests, and tell what it does then. The shard of p is locked.
+func (d *Demand) gives(p *place, f func() (state, bool)) answer {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.state == acts && d.all: // it asks for this key too
+		return stops
+	case d.state != rests:
+		return skips
+	}
+	s, ok := f()
+	if !ok {
+		return stops
+	}
+	d.state = s
+	if s != rests {
+		d.gift = p
+	}
+	d.ring()
+	return takes
+}
+
+// takeTurn gives it the turn at p. A set rests on: it takes several.
+func (d *Demand) takeTurn(p *place) answer {
+	return d.gives(p, func() (state, bool) {
+		if d.all {
+			return rests, true
+		}
+		return called, true
+	})
+}
+
+// takeLock passes the lock of h on to it, at p, and returns when its validity ends.
+func (d *Demand) takeLock(p *place, h holding.Hold, now clock.Instant) (until clock.Instant, a answer) {
+	a = d.gives(p, func() (s state, ok bool) {
+		if d.all || p.moves {
+			return rests, false
+		}
+		var next holding.Hold
+		next, until, ok = h.Pass(now, d.ttl)
+		if ok {
+			d.hold = next
+			p.desk.remove(p) // before its caller knows: p may be used again then
+		}
+		return served, ok
+	})
+	return until, a
+}
+
+// takeAlong has its call go along with a release.
+func (d *Demand) takeAlong(p *place) answer {
+	return d.gives(p, func() (state, bool) { return sent, d.call != nil })
+}
+
+// ring wakes its caller.
+func (d *Demand) ring() {
+	select {
+	case d.rung <- struct{}{}:
+	default: // it will look
+	}
+}
+
+// sleep waits until it is rung, until an instant, or until the caller gives up.
+func (d *Demand) sleep(until clock.Instant, done <-chan struct{}) {
+	var due <-chan time.Time
+	if until != clock.Never {
+		if d.timer == nil {
+			d.timer = time.NewTimer(time.Hour)
+		}
+		d.timer.Reset(until.Sub(d.lines.cfg.Clock.Now()))
+		due = d.timer.C
+	}
+	select {
+	case <-d.rung:
+	case <-due:
+	case <-done:
+	case <-d.lines.cfg.Ending:
+	}
+}

@@ -1,0 +1,375 @@
+package waiting
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/internal/rules/contention"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+const (
+	// knownFor is how long a key counts as contended after its last caller, and maxKnown for how many keys of a
+	// shard.
+	knownFor = 3 * time.Second
+	maxKnown = 1024
+
+	// denialLasts is how long a grant or a denial speaks for calls that have not waited for it.
+	denialLasts = time.Second
+)
+
+// desk is the business of this process with one key: its line of callers, first come, first served; what is known of
+// its lock; and where the process stands among others (its Contender). It moves in one place, advance, after each
+// event. No goroutine belongs to it. The lock of its shard protects it.
+//
+// Between two events a desk is in one of four states. DESIGN.md draws them.
+//
+//	turn    a caller asks the nodes, for all of the line (turn != nil)
+//	asks    a node has a question of the desk (asked.query != nil)
+//	offers  a turn is due, and no caller rests: the first to come back has it
+//	waits   for an instant, in the schedule of its shard, or for news
+type desk struct {
+	contention.Contender
+	lines *Lines
+	shard *shard
+	key   string
+
+	first, last *place
+	weight      int           // of the places
+	turn        *place        // its caller asks the nodes
+	asked       inquiry       // the question to a node
+	offers      bool          // a turn is due
+	keeper      *place        // of a set, which keeps its turn; the line is its own
+	keeps       clock.Instant // until then
+
+	youngest uint64        // the number of the youngest grant seen here; 0: none
+	unknown  uint64        // grants up to this number may have been followed by others, unseen
+	passedAt uint64        // the greatest number of all operations when the lock was passed on last
+	held     clock.Instant // until when a holder in this process is known to have the lock
+	passes   int           // how often the lock may still pass on before other processes have their turn
+	known    clock.Instant // until when the key is known to be contended, without callers
+	outcome  error         // of the last attempt, for the other callers; nil: there was none
+	ended    clock.Instant // when that attempt ended
+	denied   clock.Instant // until when the last attempt counts as a denial
+	kept     clock.Instant // until when sets may keep turns; 0: the lock has had a holder since
+
+	slot int // in the schedule of the shard
+}
+
+// SetPlace and Place implement renewal.Entry.
+func (d *desk) SetPlace(slot int) { d.slot = slot }
+func (d *desk) Place() int        { return d.slot }
+
+// advance does what can be done now: it gives the turn, or asks a node; and it notes when it is to be called again.
+func (d *desk) advance() {
+	d.offers = false
+	for d.isIdle() {
+		now := d.lines.cfg.Clock.Now()
+		switch {
+		case d.keeper != nil && now >= d.keeps:
+			late := d.keeper
+			d.remove(late)
+			late.of.ring()
+			continue
+		case d.first == nil:
+			d.settle(now)
+			return
+		case engine.IsClosed(d.lines.cfg.Ending): // its callers are about to leave
+			d.shard.due.Remove(d)
+			return
+		}
+		around := d.lines.around(d, now)
+		switch step := d.Next(&around); step.Action {
+		case contention.Attempt:
+			d.give()
+			if d.offers {
+				d.shard.due.Remove(d)
+				return
+			}
+		case contention.Pause:
+			d.wakeSets(now)
+			until := step.Until
+			if d.keeper != nil {
+				until = min(until, d.keeps)
+			}
+			d.shard.due.Set(d, max(until, now+1))
+			return
+		case contention.Leave:
+			d.leave(step.Leave)
+		default:
+			d.ask(step)
+		}
+	}
+	d.shard.due.Remove(d) // the caller's report goes on here, or the node's answer
+}
+
+// give gives the turn to the first caller that may have it. While none rests, the turn is offered.
+func (d *desk) give() {
+	for p := d.first; p != nil; p = p.next {
+		switch p.of.takeTurn(p) {
+		case takes:
+			d.turn = p
+			return
+		case stops:
+			d.offers = true
+			return
+		}
+	}
+	d.offers = true
+}
+
+// wakeSets wakes the sets that do not know yet that the key is left free: gaps are for them too.
+func (d *desk) wakeSets(now clock.Instant) {
+	free := d.FreeUntil(now)
+	for p := d.first; free != 0 && p != nil; p = p.next {
+		if p.of.all && p.free != free {
+			p.of.ring()
+		}
+	}
+}
+
+// settle forgets a key without callers, or remembers for a while that it is contended.
+func (d *desk) settle(now clock.Instant) {
+	if d.known == 0 && len(d.shard.desks) <= maxKnown {
+		d.known = now.Add(knownFor)
+	}
+	drop := now >= d.known
+	if drop || d.BlocksOthers() {
+		d.leave(d.Depart())
+	}
+	if !drop {
+		d.shard.due.Set(d, d.known)
+		return
+	}
+	d.shard.due.Remove(d)
+	delete(d.shard.desks, d.key)
+	d.lines.known.Add(-1)
+}
+
+// leave leaves the queues of nodes.
+func (d *desk) leave(queues quorum.Set) {
+	for node := range queues.All() {
+		d.lines.tracking.pushLeave(stay{key: d.key, node: node})
+		d.shard.asks = true
+	}
+}
+
+// isIdle reports whether no caller of it asks the nodes, and it asks no node.
+func (d *desk) isIdle() bool { return d.turn == nil && d.asked.query == nil }
+
+// push puts p at the end of the line.
+func (d *desk) push(p *place) {
+	p.stands, p.prev, p.next = true, d.last, nil
+	if d.last == nil {
+		d.first = p
+	} else {
+		d.last.next = p
+	}
+	d.last = p
+	d.weight += p.weight
+	d.lines.places.Add(1)
+	d.known = 0
+}
+
+// out takes p out of the line for good, and has the desk go on where it was up to p.
+func (d *desk) out(p *place) {
+	had := d.turn == p || d.keeper == p
+	d.remove(p)
+	if had || d.first == nil || d.offers {
+		d.advance()
+	}
+}
+
+// remove takes p out of the line. A turn of it ends.
+func (d *desk) remove(p *place) {
+	if d.turn == p || d.keeper == p {
+		d.Freed()
+		d.endTurn(p)
+	}
+	if p.prev == nil {
+		d.first = p.next
+	} else {
+		p.prev.next = p.next
+	}
+	if p.next == nil {
+		d.last = p.prev
+	} else {
+		p.next.prev = p.prev
+	}
+	p.stands, p.prev, p.next = false, nil, nil
+	d.weight -= p.weight
+	d.lines.places.Add(-1)
+}
+
+// endTurn ends the turn of p, kept or not.
+func (d *desk) endTurn(p *place) {
+	if d.turn == p {
+		d.turn = nil
+	}
+	if d.keeper == p {
+		d.keeper = nil
+	}
+}
+
+// callers is how many callers wait here. One for any of n keys counts as a part of one.
+func (d *desk) callers() int { return (d.weight + full - 1) / full }
+
+// failed notes the end of an attempt of one of its callers without the lock. How a caller itself has ended it says
+// nothing to the others, and neither does one that ended before the last known.
+func (d *desk) failed(at clock.Instant, err error) {
+	if !IsRetryable(err) || at < d.ended {
+		return
+	}
+	d.outcome, d.ended, d.denied = err, at, 0
+	if err == engine.ErrTaken {
+		d.denied, d.kept = at.Add(denialLasts), 0
+	}
+}
+
+// granted notes that one of its callers has the lock, until then. For the others it is taken.
+func (d *desk) granted(now, until clock.Instant) {
+	d.held, d.outcome, d.ended, d.denied, d.kept = until, engine.ErrTaken, now, 0, 0
+}
+
+// news is what is known to a caller who began then: how the last attempt ended, nil: nothing. It is news only if it
+// ended while the caller waited, or in the second before.
+func (d *desk) news(now, began clock.Instant) error {
+	switch {
+	case now < d.held:
+		return engine.ErrTaken
+	case d.ended < began.Add(-denialLasts):
+		return nil
+	}
+	return d.outcome
+}
+
+// isTaken reports whether the lock was seen to have a holder: one of this process, or one for which the nodes denied
+// the last attempt.
+func (d *desk) isTaken(now clock.Instant) bool { return now < d.held || now < d.denied }
+
+// attempted ends the turn of p, whose attempt has ended with err: the nodes of denied have the key. A lock that was
+// won is valid until then. Before other processes have their turn it may pass on to the present callers, or further
+// if no other process is known.
+func (d *desk) attempted(p *place, won bool, until clock.Instant, denied quorum.Set, err error) {
+	around := d.lines.around(d, d.lines.cfg.Clock.Now())
+	d.endTurn(p)
+	d.failed(around.Now, err)
+	switch {
+	case won:
+		d.remove(p)
+		d.Won(&around, denied)
+		d.granted(around.Now, until)
+		d.passes = maxPasses - 1
+		if d.Others() > 0 {
+			d.passes = min(d.passes, d.callers())
+		}
+	case err == engine.ErrTaken:
+		d.Refused(&around, denied)
+	case IsRetryable(err): // no holder has refused it: it must not stand before callers that can win
+		d.Refused(&around, 0)
+		d.remove(p)
+		d.push(p)
+	default: // it leaves: the next asks at once
+		d.Freed()
+	}
+	d.advance()
+}
+
+// stands notes a grant by its number, and reports whether it does stand. It does not if a younger one is known: the key
+// was lost before that. It does not either if the lock was passed on while the grant was on its way: an operator has
+// deleted the key of that lock, and the caller who has got it may be using it.
+func (d *desk) stands(serial uint64, now clock.Instant) bool {
+	if d.isPast(serial) || serial <= d.passedAt && now < d.held {
+		return false
+	}
+	d.youngest = serial
+	return true
+}
+
+// isPast reports whether a younger grant is known.
+func (d *desk) isPast(serial uint64) bool { return serial < d.youngest }
+
+// mayPass reports whether the lock of a grant may be passed on. Only that of the youngest grant is: the holder of
+// another one has lost its lock, though its validity may last longer.
+func (d *desk) mayPass(serial uint64, now clock.Instant) bool {
+	return serial == max(d.youngest, d.unknown) && d.passes > 0 && d.turn == nil && !d.LeavesFree(now)
+}
+
+// pass passes the lock of h on to the first caller, and reports whether it did. The desk sleeps on: it has noted when
+// the process has to act.
+func (d *desk) pass(h holding.Hold, serial uint64) bool {
+	now := d.lines.cfg.Clock.Now()
+	if !d.mayPass(serial, now) {
+		return false
+	}
+	for p := d.first; p != nil; p = p.next {
+		until, got := p.of.takeLock(p, h, now)
+		switch got {
+		case takes:
+			d.passed(now, until)
+			return true
+		case stops:
+			return false
+		}
+	}
+	return false
+}
+
+// passed notes that the lock was passed on.
+func (d *desk) passed(now, until clock.Instant) {
+	d.granted(now, until)
+	d.passedAt = engine.Serials()
+	d.passes--
+	d.Passed(now)
+	if d.first == nil && d.asked.query == nil {
+		d.settle(now)
+	}
+}
+
+// along has the first caller ask for the lock of a grant at the moment of its release, if it may, and returns its call.
+func (d *desk) along(serial uint64, now clock.Instant) *engine.Call {
+	if d.isPast(serial) || !d.isIdle() || !d.MayAttempt() || d.LeavesFree(now) {
+		return nil
+	}
+	for p := d.first; p != nil; p = p.next {
+		switch p.of.takeAlong(p) {
+		case takes:
+			d.turn, d.held, d.offers = p, 0, false
+			d.Freed()
+			d.shard.due.Remove(d)
+			return p.of.call
+		case stops:
+			return nil
+		}
+	}
+	return nil
+}
+
+// freed notes that the lock of a grant, or of an unknown one (0), was given back or lost: no holder in this process
+// has the lock any more, unless a younger grant is known.
+func (d *desk) freed(serial uint64, now clock.Instant) {
+	if serial != 0 && d.isPast(serial) {
+		return
+	}
+	d.held, d.denied = 0, 0
+	d.Freed()
+	if d.first == nil {
+		d.Unwanted(now)
+	}
+	d.advance()
+}
+
+// changed notes a node's push, of the key or of the process's ticket for it.
+func (d *desk) changed(node int, ofLock bool) {
+	matters := false
+	if ofLock {
+		matters = d.Pushed(node)
+	} else if matters = d.Rung(node); matters {
+		d.passes = min(d.passes, d.callers())
+	}
+	if matters {
+		d.advance()
+	}
+}

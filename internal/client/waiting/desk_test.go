@@ -1,0 +1,155 @@
+package waiting
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/holding"
+)
+
+// testLines returns lines without a node that can push: a turn comes at once, unless the lock has a holder.
+func testLines() *Lines {
+	retry, _ := Retry{}.Check()
+	return New(Config{Env: engine.Env{Clock: clock.New(), Nodes: []string{"a", "b", "c"}, Ring: func() {}}, Retry: retry})
+}
+
+// stand has a caller stand in the line for a key.
+func (l *Lines) stand(key string) *Demand {
+	return l.Stand(false, new(engine.Call), time.Second, Seat{Lines: l, Key: key})
+}
+
+// TestLine is compared with a list, over random changes.
+func TestLine(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	l := testLines()
+	k := &desk{lines: l}
+	var want, outside []*place
+	for range 20 {
+		outside = append(outside, &place{weight: full})
+	}
+	for range 20_000 {
+		if random.IntN(2) == 0 && len(want) > 0 {
+			i := random.IntN(len(want))
+			p := want[i]
+			want = slices.Delete(want, i, i+1)
+			k.remove(p)
+			outside = append(outside, p)
+		} else if len(outside) > 0 {
+			k.push(outside[0])
+			want, outside = append(want, outside[0]), outside[1:]
+		}
+		var have []*place
+		for p := k.first; p != nil; p = p.next {
+			require.True(t, p.stands)
+			have = append(have, p)
+		}
+		require.Equal(t, len(want), k.callers())
+		require.EqualValues(t, len(want), l.places.Load())
+		require.True(t, slices.Equal(want, have))
+	}
+}
+
+// TestDeskIsKept while it asks or is known, also without callers.
+func TestDeskIsKept(t *testing.T) {
+	l := testLines()
+	d := l.stand("a")
+	kept, s := d.places[0].desk, d.places[0].desk.shard
+	d.Leave()
+	require.Same(t, kept, s.desks["a"], "known")
+	require.True(t, l.IsContended("a"))
+	require.Less(t, kept.known, s.next()+1, "it is called then")
+	kept.asked.query, kept.known = new(engine.Query), 1
+	kept.advance()
+	require.Same(t, kept, s.desks["a"], "it asks a node")
+	kept.asked.query = nil
+	kept.advance()
+	require.Empty(t, s.desks)
+	require.False(t, l.Known())
+}
+
+// TestYoungestGrant: it alone is passed on. A grant that was on its way at that moment does not stand while the lock
+// that was passed on is in use; an older one than that never does.
+func TestYoungestGrant(t *testing.T) {
+	l := testLines()
+	older, old := engine.Serial(), engine.Serial()
+	require.True(t, l.Granted("a", old))
+	s := l.lock("a")
+	k, _ := l.deskFor(s, "a")
+	s.mu.Unlock()
+	now := l.cfg.Clock.Now()
+	require.False(t, k.mayPass(older, now))
+	require.True(t, k.mayPass(old, now))
+	onItsWay := engine.Serial()
+	k.passed(now, now.Add(time.Minute))
+	require.False(t, l.Granted("a", onItsWay))
+	sent := engine.Serial()
+	require.True(t, l.Granted("a", sent))
+	require.False(t, k.mayPass(old, now))
+	k.freed(old, now)
+	require.NotZero(t, k.held, "a younger one may be held")
+	k.freed(sent, now)
+	require.Zero(t, k.held)
+	require.False(t, l.Granted("a", onItsWay), "past")
+	require.False(t, k.mayPass(old, now))
+	l.Doubt("a")
+	require.False(t, k.mayPass(sent, now))
+	require.True(t, l.Granted("a", engine.Serial()))
+	require.True(t, k.mayPass(k.youngest, now))
+}
+
+// TestTurnOfOneThatLeaves: a caller that leaves while it is given the turn gives it on. Else no caller of the process
+// would ask for the key any more.
+func TestTurnOfOneThatLeaves(t *testing.T) {
+	l := testLines()
+	for range 20_000 {
+		first, second, third := l.stand("k"), l.stand("k"), l.stand("k")
+		tries := l.NewTries("k")
+		tries.Wait(false)
+		why, _, _ := first.Await(nil, &tries)
+		require.Equal(t, MayAttempt, why)
+		var ended sync.WaitGroup
+		ended.Go(func() { first.Attempted(holding.Hold{}, 0, context.Canceled, false) })
+		runtime.Gosched()
+		second.Leave()
+		ended.Wait()
+		why, _, _ = third.Await(nil, &tries)
+		require.Equal(t, MayAttempt, why)
+		third.Attempted(holding.Hold{}, 0, context.Canceled, false)
+		first.Leave()
+		third.Leave()
+		require.Zero(t, l.waiting.Load()+l.places.Load())
+	}
+}
+
+// TestGivenWhileItRests: a caller that asks the nodes or is in user code is given nothing, and comes first again where
+// it rests: a turn that was offered meanwhile is its own.
+func TestGivenWhileItRests(t *testing.T) {
+	l := testLines()
+	first := l.stand("k")
+	tries := l.NewTries("k")
+	tries.Wait(false)
+	_, _, _ = first.Await(nil, &tries)
+	k := first.places[0].desk
+	first.Attempted(holding.Hold{}, 0, engine.ErrExpired, false)
+	require.False(t, k.offers, "it pauses")
+	l.Freed("k", 0)
+	require.True(t, k.offers, "its only caller is in user code")
+	second := l.stand("k")
+	why, _, _ := second.Await(nil, &tries)
+	require.Equal(t, MayAttempt, why)
+	second.Attempted(holding.Hold{}, 0, context.Canceled, false)
+	second.Leave()
+	require.True(t, k.offers)
+	why, _, _ = first.Await(nil, &tries)
+	require.Equal(t, MayAttempt, why)
+	first.Leave()
+}

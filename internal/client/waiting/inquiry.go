@@ -1,0 +1,137 @@
+package waiting
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/rules/contention"
+	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// inquiry is a question to a node, for a step of a desk.
+type inquiry struct {
+	query  *engine.Query // nil: there is none
+	step   contention.Step
+	begins int    // replies of switching tracking on, which come first
+	heard  uint64 // pushes of the node before
+}
+
+var errRefused = errors.New("the node refuses what waiting needs")
+
+// ask asks a node what a step needs. answered goes on.
+func (d *desk) ask(step contention.Step) {
+	x, p, cfg := &d.asked, &d.lines.tracking, &d.lines.cfg
+	q := cfg.Engine.Query(step.Node, cfg.QueryTimeout)
+	x.query, x.step, x.heard = q, step, p.heard[step.Node].Load()
+	if !p.tracks.Has(step.Node) {
+		q.Buf, x.begins = command.AppendTracking(q.Buf, d.key, p.id)
+	}
+	replies := 0
+	switch step.Action {
+	case contention.Enter:
+		way := command.Enter
+		if step.Again {
+			way = command.Again
+		}
+		q.Buf, replies = command.AppendQueue(q.Buf, d.key, p.id, way)
+	case contention.Watch:
+		q.Buf, replies = command.AppendWatch(q.Buf, d.key)
+	case contention.Claim:
+		q.Buf, replies = command.AppendClaim(q.Buf, d.key, p.id, step.Claim)
+	}
+	q.Replies, q.Ring = x.begins+replies, d.answered
+	if !cfg.Engine.AskSoon(q) { // the engine is closed, and the process has left its queues
+		d.endInquiry()
+		d.Failed(&contention.Surroundings{Now: cfg.Clock.Now()}, step.Node)
+		return
+	}
+	d.shard.asks = true
+}
+
+// endInquiry ends the present question.
+func (d *desk) endInquiry() {
+	d.asked.query.Free()
+	d.asked = inquiry{}
+}
+
+// answered takes the answer to the present question. The driver lock is held.
+func (d *desk) answered() {
+	l := d.lines
+	d.shard.mu.Lock()
+	defer l.unlockDriven(d.shard)
+	x := d.asked
+	around := l.around(d, l.cfg.Clock.Now())
+	err := d.read(&x, &around)
+	d.endInquiry()
+	if err != nil {
+		d.Failed(&around, x.step.Node)
+		if x.step.Action == contention.Enter { // the process may have entered all the same
+			d.leave(quorum.Only(x.step.Node))
+		}
+	}
+	d.advance()
+}
+
+// read reports an answer to the contender.
+func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
+	p, node := &d.lines.tracking, x.step.Node
+	if err := p.begun(x); err != nil {
+		return err
+	}
+	var said [4]command.Said
+	copy(said[:], x.query.Said[x.begins:])
+	switch x.step.Action {
+	case contention.Watch:
+		ttl, err := p.isTracked(node, &said[0], &said[1])
+		if err == nil {
+			d.Watched(around, node, ttl)
+		}
+		return err
+	case contention.Claim: // where the node refuses claims, each process leaves gaps of its own
+		d.Claimed(around, said[0].OK || said[0].Err != nil, contention.Millis(said[1].Ints[0]))
+		return nil
+	}
+	switch err := said[0].Err; {
+	case said[0].Lacks:
+		return p.refuse(node, "node refuses the script by which processes queue up", err)
+	case err != nil:
+		return err
+	}
+	ttl, err := p.isTracked(node, &said[1], &said[2])
+	if err != nil {
+		return err
+	}
+	d.Entered(around, node, contention.EntryOfQueue(said[0].Ints, ttl, command.FirstTicket))
+	if d.Others() > 0 {
+		d.passes = min(d.passes, d.callers())
+	}
+	return nil
+}
+
+// begun reports whether a question was answered, and has switched tracking on where it had to.
+func (p *tracking) begun(x *inquiry) error {
+	node, q := x.step.Node, x.query
+	if q.Err != nil {
+		if engine.IsTimeout(q.Err) {
+			p.silence(node)
+		}
+		return q.Err
+	}
+	if x.begins == 0 {
+		return nil
+	}
+	var refused command.Said // the first error reply
+	if i := slices.IndexFunc(q.Said[:x.begins], func(s command.Said) bool { return s.Err != nil }); i >= 0 {
+		refused = q.Said[i]
+	}
+	switch {
+	case refused.Later, refused.OfKey: // for now, or for this lock alone
+		return refused.Err
+	case refused.Err != nil || p.heard[node].Load() == x.heard:
+		return p.refuse(node, "node does not report when a lock is freed, waiters poll", refused.Err)
+	}
+	p.tracks.Add(node)
+	return nil
+}

@@ -1,0 +1,156 @@
+package waiting
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// A turn of a set is kept for keepMost at most, and for keepLeast at least: for some round trips, and sections no
+// longer than these.
+const (
+	keepMost  = 1200 * time.Millisecond
+	keepLeast = 10 * time.Millisecond
+
+	// fairFor is for how long a set asks for its keys only with a turn in each of its lines. Of 20 callers for three
+	// of ten keys one waited for 1.6 s at most, and for 4.7 s where each asked at any turn.
+	fairFor = 100 * time.Millisecond
+)
+
+// turns looks at the lines of a set, and decides whether it is to ask for its keys: something is new, and it has a turn
+// in each line, or has waited for a while; or it has kept its last turn for long enough. Else it keeps its new turns.
+func (d *Demand) turns(t *Tries) Reason {
+	now := d.lines.cfg.Clock.Now()
+	var news, some, lacks, stands, left bool
+	d.each(func(p *place, k *desk) {
+		p.isNew = k.turn == p
+		if !p.stands {
+			t.Last = cmp.Or(k.news(now, t.Began), t.Last)
+			p.desk, left = nil, true
+			return
+		}
+		free := k.FreeUntil(now)
+		news = news || p.isNew || free != 0 && free != p.free
+		p.free, stands = free, true
+		if p.isNew || k.keeper == p || free != 0 {
+			some = true
+		} else {
+			lacks = true
+		}
+	})
+	switch {
+	case left && !stands:
+		return MayAttempt
+	case !news:
+		return none
+	case !some || !lacks || now >= t.Began.Add(fairFor):
+		return MayAttempt
+	}
+	d.each(func(p *place, k *desk) {
+		if p.isNew && k.turn == p { // a turn that has come since is new in the next round
+			k.keepTurn(p)
+			k.advance()
+		}
+	})
+	return none
+}
+
+// resume has a set that asks use the turns that it keeps: others have them only after its attempt.
+func (d *Demand) resume() {
+	if d.all {
+		d.each(func(p *place, k *desk) {
+			if k.keeper == p && k.turn == nil {
+				k.turn = p
+			}
+		})
+	}
+}
+
+// Shared reports the end of an attempt of a set that has not won: the nodes of denied have refused a key. The turn for
+// a key that was not refused is kept. It reports whether the set waits for some turn.
+func (d *Demand) Shared(denied func(at int) quorum.Set, rests bool) (waits bool) {
+	d.end(rests)
+	d.each(func(p *place, k *desk) {
+		if !p.stands {
+			p.desk = nil
+			return
+		}
+		k.shared(p, denied(p.at))
+		waits = waits || p.stands && k.keeper != p
+	})
+	return waits
+}
+
+// Left takes a set out of its lines: it has the lock of h; or no holder has refused it, and it must not stand before
+// others. How a vain attempt ended says nothing to the lines: the caller wants other keys too.
+func (d *Demand) Left(h holding.Hold) {
+	held, won := h.State()
+	d.won = d.won || won
+	d.end(false)
+	d.each(func(p *place, k *desk) {
+		switch {
+		case won && k.turn == p && k.keeper != p: // where it has kept its turn the process stays first in its queue
+			k.attempted(p, true, held.Until, 0, nil)
+		case p.stands:
+			k.out(p)
+		}
+		p.desk = nil
+	})
+}
+
+// Stands reports whether it stands in some line, or had a turn there until now.
+func (d *Demand) Stands() bool {
+	for i := range d.places {
+		if d.places[i].desk != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// StandsAt reports whether it stands in one line, or had a turn there until now.
+func (d *Demand) StandsAt(at int) bool { return d.places[at].desk != nil }
+
+// keep is until when a set keeps a turn for which it has waited. All sets together keep the lock free for keepMost, and
+// again only once it had a holder, or was left to others for as long.
+func (d *desk) keep(now clock.Instant, waited time.Duration) (until clock.Instant) {
+	if d.kept == 0 || now >= d.kept.Add(keepMost) {
+		d.kept = now.Add(keepMost)
+	}
+	return min(now.Add(max(keepLeast, waited)), d.kept)
+}
+
+// keepTurn has a set keep its turn, unless the process has asked before its own.
+func (d *desk) keepTurn(p *place) {
+	around := d.lines.around(d, d.lines.cfg.Clock.Now())
+	until := d.keeps
+	if d.keeper != p {
+		until = d.keep(around.Now, around.Now.Sub(p.stood))
+	}
+	d.endTurn(p)
+	if d.Keep(&around, until) {
+		d.keeper, d.keeps = p, until
+	}
+}
+
+// shared notes an attempt of a set that has not won: the nodes of denied have refused the key.
+func (d *desk) shared(p *place, denied quorum.Set) {
+	switch around := d.lines.around(d, d.lines.cfg.Clock.Now()); {
+	case denied != 0 && (d.turn == p || d.keeper == p):
+		d.endTurn(p)
+		d.failed(around.Now, engine.ErrTaken)
+		d.Refused(&around, denied)
+	case d.turn == p && d.keeper == p && !p.isNew: // it has used a turn that it keeps
+		d.turn = nil
+		d.Asked(&around)
+	case d.turn == p:
+		d.keepTurn(p)
+	case d.first == p && d.isIdle():
+		d.Asked(&around)
+	}
+	d.advance()
+}
