@@ -242,7 +242,7 @@ func (w *want) stand() *waiting.Demand {
 		if len(seats) == 1 {
 			call = w.c.First()
 		}
-		return w.lines.Stand(false, call, w.ttl, seats...)
+		return w.lines.Stand(false, call, w.s.TTL, seats...)
 	}
 	seats := make([]waiting.Seat, len(w.s.More.Keys))
 	for at, key := range w.s.More.Keys {
@@ -251,7 +251,7 @@ func (w *want) stand() *waiting.Demand {
 			seats[at] = waiting.Seat{Lines: lines, Key: key, Last: waiting.Ended{At: w.found(0).At, Err: w.found(0).Err, Denied: denied}}
 		}
 	}
-	return w.lines.Stand(true, nil, w.ttl, seats...)
+	return w.lines.Stand(true, nil, w.s.TTL, seats...)
 }
 
 // deniedAt is the nodes that have refused a key of a set in the last attempt.

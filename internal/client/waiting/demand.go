@@ -22,7 +22,6 @@ type Demand struct {
 	only   [1]place // of a caller of one key
 	rung   chan struct{}
 	timer  *time.Timer // of a caller with an instant of its own
-	won    bool        // the nodes have granted it a lock
 
 	mu    sync.Mutex // taken after a shard's, before a lease's
 	state state
@@ -163,14 +162,14 @@ func (d *Demand) each(f func(p *place, k *desk)) {
 func (d *Demand) Await(done <-chan struct{}, t *Tries) (why Reason, at int, handed holding.Hold) {
 	d.rest()
 	for {
-		why = d.lines.over(done)
-		if why == none {
-			why = d.due(t)
+		why, at, handed = d.take(d.lines.over(done))
+		if why == none { // what it was given comes before the end of its attempts
+			over := d.due(t)
+			if over == none && d.all {
+				over = d.turns(t)
+			}
+			why, at, handed = d.take(over)
 		}
-		if why == none && d.all {
-			why = d.turns(t)
-		}
-		why, at, handed = d.take(why)
 		switch why {
 		case none:
 			d.sleep(t.next, done)
@@ -271,7 +270,6 @@ func (d *Demand) Hear(t *Tries) {
 // from now on, or is away.
 func (d *Demand) Attempted(h holding.Hold, denied quorum.Set, err error, rests bool) {
 	held, won := h.State()
-	d.won = d.won || won
 	turn := d.end(rests)
 	d.each(func(p *place, k *desk) {
 		switch {
@@ -311,9 +309,6 @@ func (d *Demand) Leave() {
 		}
 	}
 	if !d.hold.IsZero() {
-		if d.won { // both: the nodes have lost keys. The passed lock goes to no other caller
-			d.hold.ShowToken()
-		}
 		gift.desk.lines.cfg.Release(d.hold)
 	}
 	l.waiting.Add(-1) // only now: Close leaves the queues, and ends the connections, when none waits
@@ -321,7 +316,7 @@ func (d *Demand) Leave() {
 	if len(d.places) > 1 {
 		return
 	}
-	d.call, d.hold, d.only[0], d.won = nil, holding.Hold{}, place{}, false
+	d.call, d.hold, d.only[0] = nil, holding.Hold{}, place{}
 	select {
 	case <-d.rung:
 	default:

@@ -130,8 +130,10 @@ func (d *desk) wakeSets(now clock.Instant) {
 	}
 }
 
-// settle forgets a key without callers, or remembers for a while that it is contended.
+// settle forgets a key without callers, or remembers for a while that it is contended. It has no turn to offer: a caller
+// that comes back to rest does not move a desk that is forgotten.
 func (d *desk) settle(now clock.Instant) {
+	d.offers = false
 	if d.known == 0 && len(d.shard.desks) <= maxKnown {
 		d.known = now.Add(knownFor)
 	}

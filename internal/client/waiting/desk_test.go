@@ -14,6 +14,8 @@ import (
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/internal/rules/contention"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // testLines returns lines without a node that can push: a turn comes at once, unless the lock has a holder.
@@ -22,9 +24,21 @@ func testLines() *Lines {
 	return New(Config{Env: engine.Env{Clock: clock.New(), Nodes: []string{"a", "b", "c"}, Ring: func() {}}, Retry: retry})
 }
 
+// calls is an engine that sends nothing.
+var calls = engine.New(engine.Config{Clock: clock.New()})
+
 // stand has a caller stand in the line for a key.
 func (l *Lines) stand(key string) *Demand {
-	return l.Stand(false, new(engine.Call), time.Second, Seat{Lines: l, Key: key})
+	call, _ := calls.Call(engine.Acquire, key, time.Second)
+	return l.Stand(false, call, time.Second, Seat{Lines: l, Key: key})
+}
+
+// await is Await with a bound.
+func (d *Demand) await(t *testing.T, tries *Tries) Reason {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	why, _, _ := d.Await(ctx.Done(), tries)
+	return why
 }
 
 // TestLine is compared with a list, over random changes.
@@ -114,14 +128,14 @@ func TestTurnOfOneThatLeaves(t *testing.T) {
 		first, second, third := l.stand("k"), l.stand("k"), l.stand("k")
 		tries := l.NewTries("k")
 		tries.Wait(false)
-		why, _, _ := first.Await(nil, &tries)
+		why := first.await(t, &tries)
 		require.Equal(t, MayAttempt, why)
 		var ended sync.WaitGroup
 		ended.Go(func() { first.Attempted(holding.Hold{}, 0, context.Canceled, false) })
 		runtime.Gosched()
 		second.Leave()
 		ended.Wait()
-		why, _, _ = third.Await(nil, &tries)
+		why = third.await(t, &tries)
 		require.Equal(t, MayAttempt, why)
 		third.Attempted(holding.Hold{}, 0, context.Canceled, false)
 		first.Leave()
@@ -137,19 +151,81 @@ func TestGivenWhileItRests(t *testing.T) {
 	first := l.stand("k")
 	tries := l.NewTries("k")
 	tries.Wait(false)
-	_, _, _ = first.Await(nil, &tries)
+	_ = first.await(t, &tries)
 	k := first.places[0].desk
 	first.Attempted(holding.Hold{}, 0, engine.ErrExpired, false)
 	require.False(t, k.offers, "it pauses")
 	l.Freed("k", 0)
 	require.True(t, k.offers, "its only caller is in user code")
 	second := l.stand("k")
-	why, _, _ := second.Await(nil, &tries)
+	why := second.await(t, &tries)
 	require.Equal(t, MayAttempt, why)
 	second.Attempted(holding.Hold{}, 0, context.Canceled, false)
 	second.Leave()
 	require.True(t, k.offers)
-	why, _, _ = first.Await(nil, &tries)
+	why = first.await(t, &tries)
 	require.Equal(t, MayAttempt, why)
 	first.Leave()
+}
+
+// TestSentAlong: a call that a release has taken along is an attempt, also if its caller gives up or has no other left
+// in the same moment: its end is awaited, before the call is used again.
+func TestSentAlong(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		l := testLines()
+		d := l.stand("k")
+		k := d.places[0].desk
+		k.turn, d.state, d.gift = nil, rests, nil // as after an attempt
+		around := l.around(k, l.cfg.Clock.Now())
+		around.Usable = quorum.Only(0)
+		k.Entered(&around, 0, contention.Entry{First: true, Lease: time.Minute})
+		call := k.along(0, around.Now)
+		require.Same(t, d.call, call)
+		done := make(chan struct{})
+		tries := l.NewTries("k")
+		tries.limit, tries.next = 1, 1
+		if ended {
+			close(done)
+		}
+		call.Complete(nil)
+		why, _, _ := d.Await(done, &tries)
+		require.Equal(t, Sent, why)
+		require.Zero(t, tries.Attempts)
+		d.Attempted(holding.Hold{}, 0, context.Canceled, false)
+		d.Leave()
+		require.Nil(t, k.turn)
+	}
+}
+
+// TestTurnBeforeTheLastPause: a caller that is given its turn as its last pause ends has it.
+func TestTurnBeforeTheLastPause(t *testing.T) {
+	l := testLines()
+	d := l.stand("k")
+	tries := l.NewTries("k")
+	tries.limit, tries.next = 1, 1
+	why, _, _ := d.Await(nil, &tries)
+	require.Equal(t, MayAttempt, why)
+	require.Zero(t, tries.Attempts)
+	d.Leave()
+}
+
+// TestForgottenDeskDoesNotMove: a caller that comes back to rest may refer to a desk that is forgotten since.
+func TestForgottenDeskDoesNotMove(t *testing.T) {
+	l := testLines()
+	d := l.stand("k")
+	k := d.places[0].desk
+	tries := l.NewTries("k")
+	_, _, _ = d.Await(nil, &tries)
+	d.Attempted(holding.Hold{}, 0, engine.ErrExpired, false)
+	l.Freed("k", 0)
+	require.True(t, k.offers)
+	now := l.cfg.Clock.Now()
+	k.remove(&d.places[0])
+	k.known = 1 // as if there were too many
+	k.passed(now, now.Add(time.Minute))
+	require.False(t, l.Known())
+	younger := l.stand("k")
+	d.rest()
+	require.True(t, l.Known())
+	require.Same(t, younger.places[0].desk, k.shard.desks["k"])
 }

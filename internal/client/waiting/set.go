@@ -89,7 +89,6 @@ func (d *Demand) Shared(denied func(at int) quorum.Set, rests bool) (waits bool)
 // others. How a vain attempt ended says nothing to the lines: the caller wants other keys too.
 func (d *Demand) Left(h holding.Hold) {
 	held, won := h.State()
-	d.won = d.won || won
 	d.end(false)
 	d.each(func(p *place, k *desk) {
 		switch {
@@ -132,6 +131,7 @@ func (d *desk) keepTurn(p *place) {
 		until = d.keep(around.Now, around.Now.Sub(p.stood))
 	}
 	d.endTurn(p)
+	p.isNew = false
 	if d.Keep(&around, until) {
 		d.keeper, d.keeps = p, until
 	}

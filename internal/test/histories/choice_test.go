@@ -152,6 +152,27 @@ var choices = []scenario{
 		}
 		s.granted(s.choose(c, keys...))
 	}},
+	// Both come in the same moment: the lock is its caller's, or it goes on to the next.
+	{"any of several, given up as it is served", 3, func(s *stage) {
+		c := s.Client()
+		for range 60 {
+			a, b := s.take(c, "a", longTTL), s.take(c, "b", longTTL)
+			ctx, cancel := context.WithCancel(s.ctx)
+			w := s.call(ctx, func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAny(ctx, longTTL, "a", "b") })
+			time.Sleep(promptly)
+			s.release(a)
+			cancel()
+			<-w.done
+			if w.err == nil {
+				s.release(w.lock)
+			}
+			s.release(b)
+			time.Sleep(promptly)
+			require.Zero(s.T, s.Holders("a"))
+			require.Zero(s.T, s.Holders("b"))
+		}
+		require.EqualValues(s.T, 60, c.Stats().HandedOver)
+	}},
 	{"any of several, given up", 3, func(s *stage) {
 		c, keys := s.Client(), redlock.Permits("s", 2)
 		a, b := s.take(c, keys[0], longTTL), s.take(c, keys[1], longTTL)
