@@ -82,3 +82,19 @@ func TestNoHotLoop(t *testing.T) {
 		}
 	}
 }
+
+// TestChangedBeforeTheAnswer: a change that is known before the answer of the node counts. This process has released the
+// key itself, and a quorum has said so, while the question is on its way to a slow node.
+func TestChangedBeforeTheAnswer(t *testing.T) {
+	c, s := contend()
+	entered := c.Next(s)
+	require.Equal(t, contention.Enter, entered.Action)
+	c.Entered(s, entered.Node, contention.Entry{First: true, Lease: time.Minute})
+	require.Equal(t, contention.Attempt, c.Next(s).Action)
+	c.Refused(s, 7)
+	step := c.Next(s)
+	require.Equal(t, contention.Watch, step.Action)
+	require.False(t, c.Pushed(step.Node), "it waits for the answer")
+	c.Watched(s, step.Node, time.Minute)
+	require.Equal(t, contention.Attempt, c.Next(s).Action)
+}
