@@ -212,7 +212,7 @@ func TestRunIsBroken(t *testing.T) {
 		status <- n
 	}()
 	testkit.Await(t, "the program runs", func() bool { _, err := os.Stat(ready); return err == nil })
-	require.Equal(t, 3, holders(servers, "job"))
+	testkit.Await(t, "all nodes have the lock", func() bool { return holders(servers, "job") == 3 })
 	n, _, _ := redlockOn(t, servers, "break", "-yes", "job")
 	require.Equal(t, exitOK, n)
 	require.Equal(t, exitLost, testkit.Get(t, status))

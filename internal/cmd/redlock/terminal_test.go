@@ -183,7 +183,7 @@ func TestTerminalStopped(t *testing.T) {
 	p.Await("Stopped")
 	p.Type("\n")
 	p.Prompt()
-	require.Equal(t, 3, holders(servers, "job"))
+	testkit.Await(t, "all nodes have the lock", func() bool { return holders(servers, "job") == 3 })
 	p.Type("fg\n")
 	p.Await("\non\n")
 	p.Prompt()
