@@ -7,7 +7,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/base/metrics"
 	"github.com/redlock-go/redlock/internal/client/engine"
-	"github.com/redlock-go/redlock/internal/client/group"
 )
 
 // lacking is an error of groups: no lock can be acquired in them, or no token can come from them.
@@ -47,6 +46,7 @@ func (c *Client) join(errs []error) error {
 // Ready waits until an acquire can win in every group, or with every until every node may vote: in all groups at one
 // moment, so a wait for one has it look at the others again. With ctx it ends for all of them.
 func (c *Client) Ready(ctx context.Context, every bool) error {
+	ctx = orBackground(ctx)
 	errs := make([]error, len(c.groups))
 	for again := true; again; {
 		again = false
@@ -65,7 +65,7 @@ func (c *Client) Ready(ctx context.Context, every bool) error {
 func Stats[N any](c *Client, node func(metrics.Node) N) (s metrics.Stats[N]) {
 	s.Nodes = make([]N, 0, c.Len())
 	for _, g := range c.groups {
-		group.AddStats(g, &s, node)
+		addStats(g, &s, node)
 	}
 	return s
 }

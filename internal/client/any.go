@@ -5,31 +5,30 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/client/group"
 	"github.com/redlock-go/redlock/internal/client/holding"
 )
 
 // AcquireAny is Acquire for one of several keys, the first to be had. With once each is asked for once.
-func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys []string, once bool) (group.Handle, error) {
-	keys, err := group.CheckKeys("AcquireAny", keys)
+func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys []string, once bool) (Handle, error) {
+	keys, err := checkKeys("AcquireAny", keys)
 	if err != nil {
-		return group.Handle{}, err
+		return Handle{}, err
 	}
-	options := make([]group.Option, len(keys))
+	options := make([]option, len(keys))
 	for i, key := range keys {
 		first, second := c.of(key)
-		options[i] = group.Option{Key: key, Group: first}
+		options[i] = option{Key: key, site: first}
 		if second != nil {
 			options[i].More = &holding.More{Keys: []string{key, key}, Sites: []holding.Site{first, second}}
 		}
 	}
-	return group.AcquireAny(ctx, ttl, options, once)
+	return acquireAny(ctx, ttl, options, once)
 }
 
 // DoAny is Do for one of several keys.
 func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f func(context.Context) error) error {
-	d := group.Doing{Name: "DoAny", Keys: keys, Any: true, TTL: ttl}
-	d.Acquire = func(ctx context.Context) (group.Handle, error) { return c.AcquireAny(ctx, ttl, keys, false) }
+	d := doing{Name: "DoAny", Keys: keys, Any: true, TTL: ttl}
+	d.Acquire = func(ctx context.Context) (Handle, error) { return c.AcquireAny(ctx, ttl, keys, false) }
 	return c.do(ctx, d, f)
 }
 

@@ -10,7 +10,7 @@ import (
 
 // of returns the group of a key. While the groups change a key may have two: the one with the lower number comes
 // first, since all clients ask in this order.
-func (c *Client) of(key string) (first, second *group.Group) {
+func (c *Client) of(key string) (first, second *site) {
 	if len(c.groups) == 1 {
 		return c.groups[0], nil
 	}
@@ -29,11 +29,11 @@ func (c *Client) of(key string) (first, second *group.Group) {
 
 // Acquire acquires the lock on a key. With once it makes one attempt. A moving key is a set of two: it is locked in
 // both groups or in none.
-func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration, once bool) (group.Handle, error) {
+func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration, once bool) (Handle, error) {
 	return c.acquire(ctx, key, ttl, once, nil)
 }
 
-func (c *Client) acquire(ctx context.Context, key string, ttl time.Duration, once bool, met *group.Contest) (group.Handle, error) {
+func (c *Client) acquire(ctx context.Context, key string, ttl time.Duration, once bool, met *contest) (Handle, error) {
 	first, second := c.of(key)
 	if second != nil {
 		return acquireBoth(ctx, key, ttl, first, second, once, met)
@@ -42,53 +42,45 @@ func (c *Client) acquire(ctx context.Context, key string, ttl time.Duration, onc
 }
 
 // acquireBoth is apart from Acquire for the stacks of its callers: they would hold its variables while they wait.
-func acquireBoth(ctx context.Context, key string, ttl time.Duration, first, second *group.Group, once bool, met *group.Contest) (group.Handle, error) {
+func acquireBoth(ctx context.Context, key string, ttl time.Duration, first, second *site, once bool, met *contest) (Handle, error) {
 	keys := []string{key}
-	return group.AcquireAll(ctx, ttl, []group.Part{{Group: first, Keys: keys}, {Group: second, Keys: keys}}, once, met)
+	return acquireAll(ctx, ttl, []part{{first, keys}, {second, keys}}, once, met)
 }
 
 // Do calls f while the lock on a key is held.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, once bool, f func(context.Context) error) error {
-	d := group.Doing{Name: "Do", Keys: []string{key}, TTL: ttl}
+	d := doing{Name: "Do", Keys: []string{key}, TTL: ttl}
 	if once {
-		d.Name, d.Met = "TryDo", new(group.Contest)
+		d.Name, d.Met = "TryDo", new(contest)
 	}
-	d.Acquire = func(ctx context.Context) (group.Handle, error) { return c.acquire(ctx, key, ttl, once, d.Met) }
+	d.Acquire = func(ctx context.Context) (Handle, error) { return c.acquire(ctx, key, ttl, once, d.Met) }
 	return c.do(ctx, d, f)
 }
 
 // DoAll is Do for several keys.
 func (c *Client) DoAll(ctx context.Context, ttl time.Duration, keys []string, f func(context.Context) error) error {
-	d := group.Doing{Name: "DoAll", Keys: keys, TTL: ttl}
-	d.Acquire = func(ctx context.Context) (group.Handle, error) { return c.AcquireAll(ctx, ttl, keys, false) }
+	d := doing{Name: "DoAll", Keys: keys, TTL: ttl}
+	d.Acquire = func(ctx context.Context) (Handle, error) { return c.AcquireAll(ctx, ttl, keys, false) }
 	return c.do(ctx, d, f)
 }
 
 // do is counted before it asks for a lock, and Shutdown looks at the count after all groups have begun to refuse new
 // locks: so it waits for each call with a lock. A later call gets none.
-func (c *Client) do(ctx context.Context, d group.Doing, f func(context.Context) error) error {
+func (c *Client) do(ctx context.Context, d doing, f func(context.Context) error) error {
 	if c.running.Admit() {
 		defer c.running.Leave()
 		if acquire := d.Acquire; c.groups[0].HasHooks() {
-			d.Acquire = func(ctx context.Context) (group.Handle, error) {
-				return acquire(&group.Counted{Context: ctx, By: c.running})
+			d.Acquire = func(ctx context.Context) (Handle, error) {
+				return acquire(&counted{Context: ctx, By: c.running})
 			}
 		}
 	}
 	return c.groups[0].Do(ctx, d, f)
 }
 
-// Attach makes a handle of a lock acquired elsewhere.
-func (c *Client) Attach(ctx context.Context, key, value string, validUntil time.Time) (group.Handle, error) {
-	first, second := c.of(key)
-	if second == nil {
-		return group.Attach(ctx, key, value, validUntil, first)
-	}
-	return group.Attach(ctx, key, value, validUntil, first, second)
-}
-
 // Inspect asks the nodes of each group of a key what they have there.
 func (c *Client) Inspect(ctx context.Context, key string) ([]group.Sight, group.Summary, error) {
+	ctx = orBackground(ctx)
 	first, second := c.of(key)
 	seen, all, err := first.Inspect(ctx, key)
 	if second == nil || err != nil {
@@ -99,14 +91,14 @@ func (c *Client) Inspect(ctx context.Context, key string) ([]group.Sight, group.
 }
 
 // Submit begins a reserved operation.
-func (c *Client) Submit(op *group.Op, t *[token.Size]byte) error {
+func (c *Client) Submit(op *Op, t *[token.Size]byte) error {
 	first, second := c.of(op.KeyText())
 	return first.Submit(op, (*token.Token)(t), second)
 }
 
 // Cancel takes an operation back. It returns false if it is too late, or if op was not submitted
 // to a group of c.
-func (c *Client) Cancel(op *group.Op) bool {
+func (c *Client) Cancel(op *Op) bool {
 	for _, g := range c.groups {
 		if g.Cancel(op) {
 			return true

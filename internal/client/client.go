@@ -1,11 +1,14 @@
-// Package client has the groups of nodes of one client, and sends each call to the group of its key.
+// Package client has the calls of one client, and sends each to the group of its key. It puts the other rooms together.
+// The root package documents what the calls promise.
 //
 // A group is a quorum of nodes, a driver and a reader, and knows of no other (package group). A key belongs to one
 // group, in all clients with the same list of groups: see number. So groups share nothing on the way of an operation,
 // and a client uses as many cores as it has groups.
 //
-//	redlock ─> Client.Acquire, … ─> Group         calls about one key
-//	        ─> Client.AcquireAll ─> Group, Group  a lock of several keys: one lease, in several groups
+//	redlock ─> Client.Acquire, … ─> site ─┬─> engine ─> fleet, quorum   calls about one key
+//	                                      └─> waiting, fence, token
+//	        ─> Client.AcquireAll ─> site, site    a lock of several keys: one lease, in several groups
+//	        ─> Handle.Extend, Handle.Release ─> holding, engine
 //	        ─> Client.Ready, Stats, Close, …      what is about all groups
 //
 // # A change of groups
@@ -43,7 +46,7 @@ import (
 
 // Client is the groups of one client. It is safe for concurrent use.
 type Client struct {
-	groups    []*group.Group
+	groups    []*site
 	seeds     []uint64 // of the groups, for of
 	now, next int      // lengths of the lists; next is 0 but in a change
 	house     *housekeeper
@@ -78,13 +81,13 @@ func New(cfg group.Config, groups, next [][]string) (*Client, error) {
 			cfg.Nodes, cfg.NextNodes, cfg.In = listsOf(i, groups, next)
 			cfg.Places = places(i, len(groups), len(next))
 		}
-		g, err := group.New(cfg)
+		g, err := newSite(cfg)
 		if err != nil {
 			c.Close()
 			return nil, err
 		}
 		c.groups = append(c.groups, g)
-		tasks = append(tasks, g.Turns()...)
+		tasks = append(tasks, g.turns()...)
 		cfg.First += g.Len()
 		cfg.Number++
 	}

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/client/group"
 	"github.com/redlock-go/redlock/internal/client/texts"
 )
 
@@ -52,7 +51,7 @@ func (c *Client) Close() {
 func (c *Client) stop() {
 	c.closing.stop.Do(func() {
 		close(c.ending)
-		c.each((*group.Group).Stop)
+		c.each((*site).stop)
 		c.running.Shut()
 	})
 }
@@ -66,14 +65,14 @@ func (c *Client) end() {
 		c.house.close()
 		c.underway.Shut()
 		c.underway.Wait(c.late, nil)
-		c.each((*group.Group).GiveBack)
+		c.each((*site).giveBack)
 		c.underway.Wait(c.late, nil)
-		c.each(func(g *group.Group) { g.End(c.late) })
+		c.each(func(g *site) { g.end(c.late) })
 	})
 }
 
 // each calls f for all groups at once. f runs no user code.
-func (c *Client) each(f func(*group.Group)) {
+func (c *Client) each(f func(*site)) {
 	var all sync.WaitGroup
 	for _, g := range c.groups {
 		all.Go(func() { f(g) })

@@ -12,9 +12,7 @@ type (
 	Config    = group.Config
 	Retry     = group.Retry
 	Knobs     = knobs.Knobs
-	Handle    = group.Handle // of a lock
-	Op        = group.Op     // of Submit
-	Operation = engine.Op    // any, as the engine has it
+	Operation = engine.Op // any, as the engine has it
 	Kind      = engine.Kind
 	Nodes     = group.Nodes
 	Value     = group.Value // at a key
@@ -46,6 +44,3 @@ var (
 
 // WrongArgument returns an error that is [ErrArgument].
 func WrongArgument(format string, args ...any) error { return engine.WrongArgument(format, args...) }
-
-// FenceFrom returns the fencing token of the lock of ctx.
-var FenceFrom = group.FenceFrom

@@ -53,10 +53,10 @@ type Config struct {
 
 	OnNodeUp, OnNodeDown, OnNodeQuarantined func(metrics.Node)
 
+	Tail    string // set by check: what follows the token in the value at a key, the Name and its mark
 	members Members
 	maxTTL  time.Duration // the present one, and the longer one of both
 	longest time.Duration
-	tail    string // what follows the token in the value at a key: the Name and its mark
 }
 
 // Shared is what a client has once for all its groups.
@@ -140,7 +140,7 @@ func (cfg Config) check() (Config, error) {
 		return cfg, errors.New("the MaxTTL is missing, which Fenced needs: a node that has forgotten has no vote until locks of that TTL have ended")
 	}
 	if cfg.Name != "" {
-		cfg.tail = token.NameMark + cfg.Name
+		cfg.Tail = token.NameMark + cfg.Name
 	}
 	if cfg.Engine.MaxWaiting < 0 {
 		return cfg, fmt.Errorf("MaxWaiting is %d, want 0 (the default) or more", cfg.Engine.MaxWaiting)

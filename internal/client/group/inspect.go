@@ -33,12 +33,14 @@ func (g *Group) Inspect(ctx context.Context, key string) (seen []Sight, all Summ
 
 // read asks all nodes what they have at a key, and waits for all of them.
 func (g *Group) read(ctx context.Context, key string) ([]Sight, error) {
-	ctx = orBackground(ctx)
 	if err := cmp.Or(ctx.Err(), g.engine.CheckKey([]byte(key))); err != nil {
 		return nil, err
 	}
 	seen, err := g.ask(ctx.Done(), key, cmp.Or(g.cfg.Engine.Timeout, defaultQueryTimeout))
-	return seen, asked(ctx, err)
+	if err == context.Canceled {
+		err = cmp.Or(ctx.Err(), err)
+	}
+	return seen, err
 }
 
 // ask is read of a right key, for a caller whose context is known by its Done channel.
@@ -88,6 +90,29 @@ func (n *Sight) read(q *engine.Query) error {
 		n.There, n.TTL, n.Value = true, max(0, time.Duration(ttl.Ints[0])*time.Millisecond), value.Text
 	}
 	return nil
+}
+
+// Prove is the TTL that a quorum of nodes shows at least of a lock with a value.
+func (g *Group) Prove(ctx context.Context, key, value string) (ttl time.Duration, err error) {
+	seen, err := g.read(ctx, key)
+	if err != nil {
+		return 0, err
+	}
+	op, ttl := prove(seen, value, g.Members().Quorum)
+	if op.Err != nil {
+		return 0, g.Explain(op, op.Err)
+	}
+	return ttl, nil
+}
+
+// leastLook is the least time for the nodes to answer a look.
+const leastLook = 5 * time.Millisecond
+
+// IsHeld reports whether a quorum of nodes shows one value at the key of a call with split votes: its holder's. It waits
+// for all nodes, but not for long, since it is no attempt. What it does not learn, the next attempt finds out.
+func (g *Group) IsHeld(split *engine.Call) bool {
+	seen, err := g.ask(split.Watched(), split.KeyText(), max(leastLook, 4*split.Trip))
+	return err == nil && summarize(seen, g.Members().Quorum).Value.Show() != ""
 }
 
 // prove returns what nodes have shown of a lock as if asked in one operation, without an error if a quorum has the

@@ -34,7 +34,7 @@ type Nodes struct {
 	regained    func()                       // called when a quorum has its vote again
 }
 
-// newNodes returns nodes, to be completed by Connect.
+// newNodes returns nodes, to be completed by connect.
 func newNodes(cfg *Config, addresses []conn.Address) *Nodes {
 	n := &Nodes{cfg: cfg, quarantines: make([]atomic.Pointer[quarantine], len(addresses)), news: make([]news, len(addresses))}
 	n.turn.Store(int64(clock.Never))
@@ -44,8 +44,8 @@ func newNodes(cfg *Config, addresses []conn.Address) *Nodes {
 	return n
 }
 
-// Connect begins to connect to the nodes, and starts the engine. Await comes next.
-func (n *Nodes) Connect(cfg fleet.Config, e *engine.Engine, f *fence.Client) (err error) {
+// connect begins to connect to the nodes, and starts the engine.
+func (n *Nodes) connect(cfg fleet.Config, e *engine.Engine, f *fence.Client) (err error) {
 	n.engine, n.fence = e, f
 	cfg.Hidden, cfg.Fenced = sentinels, f != nil // or tokens back from an old file would count
 	cfg.OnUp, cfg.OnDown, cfg.OnStays, cfg.OnPush = e.NodeUp, e.NodeDown, n.stays, e.Pushed
@@ -224,9 +224,7 @@ func (n *Nodes) review() {
 		return
 	}
 	n.readiness.wake()
-	if n.regained != nil {
-		n.regained()
-	}
+	n.regained()
 	if n.unready {
 		n.unready = false
 		n.log(slog.LevelWarn, "redlock: locks can be acquired now")

@@ -13,9 +13,9 @@ type observer Group
 func (o *observer) NodeChanged(node int, c engine.Change, a fencing.Answer) {
 	switch g := (*Group)(o); c {
 	case engine.Up:
-		g.lines.Up(node, g.Up(node))
+		g.waiters.Up(node, g.Up(node))
 	case engine.Down:
-		g.lines.Down(node)
+		g.waiters.Down(node)
 		g.Down(node)
 	case engine.NoVote:
 		g.fence.NoVote(node, a)
@@ -24,5 +24,5 @@ func (o *observer) NodeChanged(node int, c engine.Change, a fencing.Answer) {
 
 // KeyChanged implements engine.Observer.
 func (o *observer) KeyChanged(nodes quorum.Set, key []byte, own bool) {
-	o.lines.KeyChanged(nodes, key, own)
+	o.waiters.KeyChanged(nodes, key, own)
 }

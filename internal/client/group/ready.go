@@ -33,7 +33,6 @@ const mostWait = time.Second
 // Ready waits until a quorum of nodes, or with every all of them, is up and may vote, until ctx ends, or until the
 // client is closed. It is woken when a node comes up, and at the end of a quarantine. It reports whether it has waited.
 func (n *Nodes) Ready(ctx context.Context, every bool) (waited bool, err error) {
-	ctx = orBackground(ctx)
 	for ; ; waited = true {
 		changed, soonest, why := n.readinessNow(every)
 		if why == nil || why == engine.ErrClosed {

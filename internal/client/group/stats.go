@@ -3,16 +3,10 @@ package group
 import (
 	"github.com/redlock-go/redlock/internal/base/metrics"
 	"github.com/redlock-go/redlock/internal/client/engine"
-	"github.com/redlock-go/redlock/internal/client/waiting"
 )
 
-// AddStats adds the counts of g, and its nodes as shown by node. All of it is of one moment.
+// AddStats adds the counts of the engine, and the nodes as shown by node. All of it is of one moment.
 func AddStats[N any](g *Group, s *metrics.Stats[N], node func(metrics.Node) N) {
-	held, kept, lost := g.keeper.Count()
-	s.Held += held
-	s.KeptAlive += kept
-	s.Lost += lost
-	waiting.AddStats(g.lines, s)
 	g.engine.DriverLock().Lock()
 	defer g.engine.DriverLock().Unlock()
 	ready := g.cfg.members.Quorum.IsQuorum(g.voters())

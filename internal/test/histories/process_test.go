@@ -134,7 +134,7 @@ func (p *process) inside() (owed map[string]bool, asks bool) {
 	owed = map[string]bool{}
 	groups := reflect.ValueOf(p.client).Elem().FieldByName("client").Elem().FieldByName("groups")
 	for i := range groups.Len() {
-		g := (*group.Group)(groups.Index(i).UnsafePointer())
+		g := (*group.Group)(groups.Index(i).Elem().FieldByName("Group").UnsafePointer())
 		g.Engine().DriverLock().Lock()
 		e := reflect.ValueOf(g.Engine()).Elem()
 		for node := range g.Len() {

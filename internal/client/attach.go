@@ -1,4 +1,4 @@
-package group
+package client
 
 import (
 	"cmp"
@@ -17,8 +17,13 @@ const maxValue = 256
 
 // Attach makes a handle of a lock acquired elsewhere, once a quorum of nodes of each group of the key has shown its
 // value. Its validity is the given one, and at most that shown by the nodes.
-func Attach(ctx context.Context, key, value string, validUntil time.Time, groups ...*Group) (Handle, error) {
-	g := groups[0]
+func (c *Client) Attach(ctx context.Context, key, value string, validUntil time.Time) (Handle, error) {
+	g, second := c.of(key)
+	groups := []*site{g}
+	if second != nil {
+		groups = append(groups, second)
+	}
+	ctx = orBackground(ctx)
 	now := g.clock.Now()
 	left := min(time.Until(validUntil.Round(0)), clock.Never.Sub(now)) // the time of day counts a suspension of the machine
 	switch {
@@ -33,13 +38,9 @@ func Attach(ctx context.Context, key, value string, validUntil time.Time, groups
 	}
 	for _, g := range groups {
 		s.Serial = g.lines.Doubt(key)
-		seen, err := g.read(ctx, key)
+		ttl, err := g.Prove(ctx, key, value)
 		if err != nil {
 			return Handle{}, err
-		}
-		op, ttl := prove(seen, value, g.Members().Quorum)
-		if op.Err != nil {
-			return Handle{}, g.Explain(op, op.Err)
 		}
 		s.Until = min(s.Until, clock.Instant(quorum.Until(time.Duration(now), ttl)))
 		if len(groups) > 1 {

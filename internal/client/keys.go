@@ -1,4 +1,4 @@
-package group
+package client
 
 import (
 	"context"
@@ -12,15 +12,15 @@ import (
 // MaxKeys is how many keys AcquireAll and AcquireAny take.
 const MaxKeys = 64
 
-// Part is the keys of a set in one group. A moving key is in two parts.
-type Part struct {
-	Group *Group
-	Keys  []string
+// part is the keys of a set in one group. A moving key is in two parts.
+type part struct {
+	site *site
+	keys []string
 }
 
-// CheckKeys returns keys, each once, in their canonical order, the same for all clients: of two overlapping sets, the
+// checkKeys returns keys, each once, in their canonical order, the same for all clients: of two overlapping sets, the
 // first one at a node wins all of it there.
-func CheckKeys(call string, keys []string) ([]string, error) {
+func checkKeys(call string, keys []string) ([]string, error) {
 	switch n := len(keys); {
 	case n == 0:
 		return nil, engine.WrongArgument("%s was given no keys, 1 to %d are allowed", call, MaxKeys)
@@ -40,18 +40,18 @@ func unique(keys []string) (once []string) {
 	return once
 }
 
-// AcquireAll is Acquire for several keys, or a moving one, as one lock: all or none. The parts are in the order of
+// acquireAll is Acquire for several keys, or a moving one, as one lock: all or none. The parts are in the order of
 // their groups, and the keys of each in their canonical order. The first group counts the lock, and keeps it alive.
 // With once there is one attempt.
-func AcquireAll(ctx context.Context, ttl time.Duration, parts []Part, once bool, met *Contest) (Handle, error) {
-	g, more := parts[0].Group, new(holding.More)
+func acquireAll(ctx context.Context, ttl time.Duration, parts []part, once bool, met *contest) (Handle, error) {
+	g, more := parts[0].site, new(holding.More)
 	for _, p := range parts {
-		if n, most := len(p.Keys), g.cfg.Engine.MaxWaiting; n > most {
+		if n, most := len(p.keys), g.cfg.Engine.MaxWaiting; n > most {
 			return Handle{}, engine.WrongArgument("AcquireAll was given %d keys, and MaxWaiting is %d for each group: raise that", n, most)
 		}
-		more.Keys = append(more.Keys, p.Keys...)
-		for range p.Keys {
-			more.Sites = append(more.Sites, p.Group)
+		more.Keys = append(more.Keys, p.keys...)
+		for range p.keys {
+			more.Sites = append(more.Sites, p.site)
 		}
 	}
 	if len(more.Keys) == 1 {

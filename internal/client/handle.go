@@ -1,4 +1,4 @@
-package group
+package client
 
 import (
 	"cmp"
@@ -18,14 +18,14 @@ import (
 // Handle is a handle on an acquired lock. It is a small value, and may be copied. The zero Handle holds nothing, as
 // does the Handle of a released lock.
 type Handle struct {
-	group *Group // counts the lock, and keeps it alive
+	group *site // counts the lock, and keeps it alive
 	hold  holding.Hold
 	key   string        // the first of several
 	more  *holding.More // if there are several
 }
 
 // begin begins to hold the lock of s. The nodes of absent do not have its key.
-func (g *Group) begin(s *holding.State, absent quorum.Set, fence fencing.Token) Handle {
+func (g *site) begin(s *holding.State, absent quorum.Set, fence fencing.Token) Handle {
 	h := Handle{group: g, hold: g.keeper.Begin(s, absent, fence), key: s.Key}
 	if s.More != nil && s.More.Keys != nil {
 		h.more = s.More
@@ -63,7 +63,7 @@ func (h Handle) Value() string {
 	if !ok {
 		return ""
 	}
-	tail := s.Tail(h.group.cfg.tail)
+	tail := s.Tail(h.group.cfg.Tail)
 	if s.Token == (token.Token{}) { // see Attach
 		return tail
 	}
@@ -95,7 +95,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		return engine.ErrNotHeld
 	}
 	g := h.group
-	c, err := newCalls(g, engine.Extend, &s, ttl, g.cfg.tail)
+	c, err := newCalls(g, engine.Extend, &s, ttl, g.cfg.Tail)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (h Handle) release(ctx context.Context, how holding.Manner, stay time.Durat
 	if g.lines.Pass(h.hold, &s) {
 		return nil
 	}
-	c, err := newCalls(g, engine.Release, &s, 0, g.cfg.tail)
+	c, err := newCalls(g, engine.Release, &s, 0, g.cfg.Tail)
 	if err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ func (h Handle) release(ctx context.Context, how holding.Manner, stay time.Durat
 
 // notReleased judges a plain release that has not won.
 func (h Handle) notReleased(ctx context.Context, one *engine.Call, err error) error {
-	var c Calls
+	var c operation
 	c.Take(holding.Part{Call: one, Site: h.group})
 	defer c.Free()
 	op, unsent, err := c.Ended(err)
@@ -236,7 +236,7 @@ func (h Handle) notReleased(ctx context.Context, one *engine.Call, err error) er
 }
 
 // released ends the hold of a released lock, and reports the result.
-func (h Handle) released(ctx context.Context, c *Calls, op *engine.Op, unsent bool, err error) error {
+func (h Handle) released(ctx context.Context, c *operation, op *engine.Op, unsent bool, err error) error {
 	g := h.group
 	if unsent {
 		g.keeper.Unreleased(h.hold) // no node has heard of it
@@ -254,16 +254,16 @@ func (h Handle) released(ctx context.Context, c *Calls, op *engine.Op, unsent bo
 }
 
 // freed notes that no holder in this process has the lock any more.
-func (g *Group) freed(s *holding.State) {
+func (g *site) freed(s *holding.State) {
 	serial := s.Serial
 	if s.Several() != nil { // it is of the first key
 		serial = 0
 	}
-	g.eachKey(s.Key, s.More, func(g *Group, key string) { g.lines.Freed(key, serial) })
+	g.eachKey(s.Key, s.More, func(g *site, key string) { g.lines.Freed(key, serial) })
 }
 
 // eachKey calls f for each key of a lock, with its group.
-func (g *Group) eachKey(key string, m *holding.More, f func(g *Group, key string)) {
+func (g *site) eachKey(key string, m *holding.More, f func(g *site, key string)) {
 	if m == nil || m.Keys == nil {
 		f(g, key)
 		return
@@ -274,7 +274,7 @@ func (g *Group) eachKey(key string, m *holding.More, f func(g *Group, key string
 }
 
 // at is the group of the i-th key of a lock.
-func (g *Group) at(m *holding.More, i int) *Group { return m.Site(i, g).(*Group) }
+func (g *site) at(m *holding.More, i int) *site { return m.Site(i, g).(*site) }
 
 // KeepAlive keeps the lock alive until its context ends.
 func (h Handle) KeepAlive(ctx context.Context) *holding.Kept {
@@ -285,15 +285,7 @@ func (h Handle) KeepAlive(ctx context.Context) *holding.Kept {
 }
 
 // left is the time to an instant of the group's clock, or 0.
-func (g *Group) left(until clock.Instant) time.Duration { return max(0, until.Sub(g.clock.Now())) }
-
-// orBackground is ctx, or one without an end for nil.
-func orBackground(ctx context.Context) context.Context {
-	if ctx == nil {
-		return context.Background()
-	}
-	return ctx
-}
+func (g *site) left(until clock.Instant) time.Duration { return max(0, until.Sub(g.clock.Now())) }
 
 // FenceFrom is the fencing token of the lock of ctx.
 func FenceFrom(ctx context.Context) (token uint64, ok bool) {

@@ -1,4 +1,4 @@
-package group
+package client
 
 import (
 	"context"
@@ -15,37 +15,37 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Option is a lock that would do: on one key, on a moving key in both its groups, or on several keys. Group, that of the
+// option is a lock that would do: on one key, on a moving key in both its groups, or on several keys. The site, that of the
 // first key, counts it and keeps it alive.
-type Option struct {
-	Group *Group
-	Key   string
-	More  *holding.More // several keys, in their canonical order, or a moving one; or nil
+type option struct {
+	site *site
+	Key  string
+	More *holding.More // several keys, in their canonical order, or a moving one; or nil
 }
 
 // want is a call that wants any of some options, the first to be had; one is the rule. It never asks for more than one
 // at a time: no caller meets a key which another is about to give back.
 type want struct {
-	*Group  // of the first option: it counts and reports the call
+	*site   // of the first option: it counts and reports the call
 	by      caller
 	ttl     time.Duration
-	one     [1]Option // the rule, on the stack
-	several []Option
+	one     [1]option // the rule, on the stack
+	several []option
 	last    [1]waiting.Ended
 	lasts   []waiting.Ended
 	isSet   bool     // the only option has several keys
 	once    bool     // it makes one attempt, or for several options one for each
-	met     *Contest // learns whether the lock is won against others; or nil
+	met     *contest // learns whether the lock is won against others; or nil
 	t       waiting.Tries
 
 	at    int // the option of c and s
-	c     Calls
+	c     operation
 	s     holding.State
 	ended bool // the first attempt was made already, and has ended without a lock
 }
 
 // options is the options, and found how the last attempts on them ended.
-func (w *want) options() []Option {
+func (w *want) options() []option {
 	if w.several != nil {
 		return w.several
 	}
@@ -62,7 +62,7 @@ func (w *want) found(at int) *waiting.Ended {
 // Acquire makes attempts to acquire the lock on a key, in line with others for it, until one wins, one fails for a
 // lasting reason, they are used up, or ctx ends. With once it makes one attempt, and none beside waiters of this
 // process whose last one, at most a second ago, was denied. met, if not nil, learns whether the lock is won against others.
-func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration, once bool, met *Contest) (Handle, error) {
+func (g *site) Acquire(ctx context.Context, key string, ttl time.Duration, once bool, met *contest) (Handle, error) {
 	ctx = orBackground(ctx)
 	if ctx.Err() != nil || !g.isPlain() || token.TailFrom(ctx) != "" {
 		return g.acquire(ctx, key, ttl, once, met, nil)
@@ -75,29 +75,29 @@ func (g *Group) Acquire(ctx context.Context, key string, ttl time.Duration, once
 }
 
 // acquire is Acquire of a lock not plain. ended is the first attempt if it was made: it has ended without a lock.
-func (g *Group) acquire(ctx context.Context, key string, ttl time.Duration, once bool, met *Contest, ended *engine.Call) (Handle, error) {
-	w := want{Group: g, ttl: ttl, one: [1]Option{{Group: g, Key: key}}, once: once, met: met}
+func (g *site) acquire(ctx context.Context, key string, ttl time.Duration, once bool, met *contest, ended *engine.Call) (Handle, error) {
+	w := want{site: g, ttl: ttl, one: [1]option{{site: g, Key: key}}, once: once, met: met}
 	return w.acquire(ctx, ended)
 }
 
-// AcquireAny is Acquire for one of several options, the first to be had. With once a vote is taken on each.
-func AcquireAny(ctx context.Context, ttl time.Duration, options []Option, once bool) (Handle, error) {
+// acquireAny is Acquire for one of several options, the first to be had. With once a vote is taken on each.
+func acquireAny(ctx context.Context, ttl time.Duration, options []option, once bool) (Handle, error) {
 	for i, o := range options { // the first is checked by its call
 		if i > 0 {
-			c, err := o.Group.engine.Call(engine.Acquire, o.Key, ttl)
+			c, err := o.site.engine.Call(engine.Acquire, o.Key, ttl)
 			if err != nil {
 				return Handle{}, err
 			}
-			o.Group.engine.Free(c)
+			o.site.engine.Free(c)
 		}
 	}
-	w := want{Group: options[0].Group, ttl: ttl, several: options, lasts: make([]waiting.Ended, len(options)), once: once}
+	w := want{site: options[0].site, ttl: ttl, several: options, lasts: make([]waiting.Ended, len(options)), once: once}
 	return w.acquire(orBackground(ctx), nil)
 }
 
 // acquireSet is Acquire for several keys as one lock.
-func (g *Group) acquireSet(ctx context.Context, more *holding.More, ttl time.Duration, once bool, met *Contest) (Handle, error) {
-	w := want{Group: g, ttl: ttl, one: [1]Option{{g, more.Keys[0], more}}, isSet: true, once: once, met: met}
+func (g *site) acquireSet(ctx context.Context, more *holding.More, ttl time.Duration, once bool, met *contest) (Handle, error) {
+	w := want{site: g, ttl: ttl, one: [1]option{{g, more.Keys[0], more}}, isSet: true, once: once, met: met}
 	return w.acquire(orBackground(ctx), nil)
 }
 
@@ -143,11 +143,11 @@ func callerOf(ctx context.Context) caller { return caller{ctx.Done(), token.Tail
 
 // acquisition returns the calls for the attempts of one caller to get the lock of an option. The caller frees them.
 // The first may have ended already.
-func (o *Option) acquisition(by caller, ttl time.Duration, ended *engine.Call) (c Calls, s holding.State, err error) {
+func (o *option) acquisition(by caller, ttl time.Duration, ended *engine.Call) (c operation, s holding.State, err error) {
 	s = holding.State{Key: o.Key, More: o.More}
 	if ended != nil {
 		s.TTL = ended.TTL
-		c.Take(holding.Part{Call: ended, Site: o.Group})
+		c.Take(holding.Part{Call: ended, Site: o.site})
 		return c, s, nil
 	}
 	if by.tail != "" {
@@ -156,7 +156,7 @@ func (o *Option) acquisition(by caller, ttl time.Duration, ended *engine.Call) (
 		}
 		s.More.HasTail, s.More.Tail = true, by.tail
 	}
-	c, err = newCalls(o.Group, engine.Acquire, &s, ttl, o.Group.cfg.tail)
+	c, err = newCalls(o.site, engine.Acquire, &s, ttl, o.site.cfg.Tail)
 	if err != nil {
 		return c, s, err
 	}
@@ -168,7 +168,7 @@ func (o *Option) acquisition(by caller, ttl time.Duration, ended *engine.Call) (
 // inLines is Acquire after the callers and the processes already waiting for its keys.
 func (w *want) inLines(ctx context.Context) (Handle, error) {
 	t := &w.t
-	if w.ended || slices.ContainsFunc(w.options(), func(o Option) bool { return !o.isContended() }) {
+	if w.ended || slices.ContainsFunc(w.options(), func(o option) bool { return !o.isContended() }) {
 		t.Attempts++
 		h, err := w.ask(ctx)
 		if err == nil || !t.ShouldRetry(err) {
@@ -184,7 +184,7 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 		case waiting.MayAttempt, waiting.Sent:
 		case waiting.Handed:
 			o := &w.options()[at]
-			h := Handle{group: o.Group, hold: handed, key: o.Key}
+			h := Handle{group: o.site, hold: handed, key: o.Key}
 			if err := h.accept(t); err != engine.ErrExpired {
 				return w.unlessEnding(h, err)
 			}
@@ -218,7 +218,7 @@ func (w *want) note(d *waiting.Demand, h Handle, at int, err error, goesOn, rest
 	case !d.Shared(w.deniedAt, rests): // it waits for no turn, and stands again where it was refused
 		for at, key := range w.s.More.Keys {
 			if denied := w.deniedAt(at); denied != 0 && !d.StandsAt(at) {
-				d.Join(at, waiting.Seat{Lines: w.Group.at(w.s.More, at).lines, Key: key, Last: waiting.Ended{At: w.clock.Now(), Err: err, Denied: denied}})
+				d.Join(at, waiting.Seat{Lines: w.site.at(w.s.More, at).lines, Key: key, Last: waiting.Ended{At: w.clock.Now(), Err: err, Denied: denied}})
 			}
 		}
 	}
@@ -232,8 +232,8 @@ func (w *want) stand() *waiting.Demand {
 		var room [1]waiting.Seat // on the stack of the caller of one key
 		seats := room[:0]
 		for at, o := range w.options() {
-			seat := waiting.Seat{Lines: o.Group.lines, Key: o.Key, Moves: o.More != nil && o.More.Keys != nil, Last: *w.found(at)}
-			if !o.Group.lines.CanBeWoken() && !w.t.IsLimited() {
+			seat := waiting.Seat{Lines: o.site.lines, Key: o.Key, Moves: o.More != nil && o.More.Keys != nil, Last: *w.found(at)}
+			if !o.site.lines.CanBeWoken() && !w.t.IsLimited() {
 				seat.Last.Denied = 0 // it asks again at once, in case of a release before it is in line
 			}
 			seats = append(seats, seat)
@@ -246,7 +246,7 @@ func (w *want) stand() *waiting.Demand {
 	}
 	seats := make([]waiting.Seat, len(w.s.More.Keys))
 	for at, key := range w.s.More.Keys {
-		lines, denied := w.Group.at(w.s.More, at).lines, w.deniedAt(at)
+		lines, denied := w.site.at(w.s.More, at).lines, w.deniedAt(at)
 		if denied != 0 || w.t.Attempts == 0 && lines.IsContended(key) {
 			seats[at] = waiting.Seat{Lines: lines, Key: key, Last: waiting.Ended{At: w.found(0).At, Err: w.found(0).Err, Denied: denied}}
 		}
@@ -267,7 +267,7 @@ func (w *want) attempt(at int, sent bool) (h Handle, r *reports, err error) {
 		w.c.Free()
 		w.c, w.s, w.at = c, s, at
 	}
-	h, r, err = w.options()[at].Group.attempt(&w.c, &w.s, sent)
+	h, r, err = w.options()[at].site.attempt(&w.c, &w.s, sent)
 	last := w.found(at)
 	last.Err, last.Denied = err, deniedBy(w.c.First()) // also of a lock that was won
 	if err != nil {
@@ -281,7 +281,7 @@ func (w *want) attempt(at int, sent bool) (h Handle, r *reports, err error) {
 // token, it is made again at once, and if votes are split, after a pause. Where it has met the end of idle connections it
 // is made again at once, and once: its release is on its way before. The caller reports the attempts to the hook, after
 // it has let others act. The error is context.Canceled where the end of the caller's context has ended it.
-func (g *Group) attempt(c *Calls, s *holding.State, sent bool) (h Handle, r *reports, err error) {
+func (g *site) attempt(c *operation, s *holding.State, sent bool) (h Handle, r *reports, err error) {
 	first, counted := c.First(), s.Several() != nil || g.HasHooks()
 	splits, idleEnds := 0, 0
 	for again := true; again; sent = false {
@@ -350,7 +350,7 @@ type fresh struct {
 }
 
 // fresh makes the fresh parts of the next attempt. Rand and FenceClock are user code, and may panic.
-func (g *Group) fresh(p *fencing.Proposal) (f fresh, err error) {
+func (g *site) fresh(p *fencing.Proposal) (f fresh, err error) {
 	if err := f.token.Fill(g.cfg.Rand); err != nil {
 		return fresh{}, fmt.Errorf("redlock: %w", err)
 	}
@@ -362,7 +362,7 @@ func (g *Group) fresh(p *fencing.Proposal) (f fresh, err error) {
 
 // acquired counts and reports how an Acquire went. If the hook panics, the caller gets no
 // handle, and the lock is released.
-func (g *Group) acquired(ctx context.Context, t *waiting.Tries, h Handle, err error) (Handle, error) {
+func (g *site) acquired(ctx context.Context, t *waiting.Tries, h Handle, err error) (Handle, error) {
 	if t.Waited {
 		switch {
 		case err == nil && t.End != waiting.HandedOver:
@@ -388,7 +388,7 @@ func (g *Group) acquired(ctx context.Context, t *waiting.Tries, h Handle, err er
 }
 
 // gaveUp is the error of an Acquire that has left its lines, after an attempt or a wait that has ended with err.
-func (g *Group) gaveUp(ctx context.Context, t *waiting.Tries, err error) error {
+func (g *site) gaveUp(ctx context.Context, t *waiting.Tries, err error) error {
 	if err != nil && t.End == waiting.AttemptsUsedUp { // also if ctx has ended since
 		return g.acquireError(t, nil)
 	}
@@ -407,12 +407,12 @@ func inVain(why waiting.Reason) error {
 }
 
 // cutOff is the error of an Acquire when its context has ended.
-func (g *Group) cutOff(ctx context.Context, t *waiting.Tries) error {
+func (g *site) cutOff(ctx context.Context, t *waiting.Tries) error {
 	t.End = waiting.GaveUp
 	return g.acquireError(t, texts.EndOf(ctx))
 }
 
-func (g *Group) acquireError(t *waiting.Tries, ended error) error {
+func (g *site) acquireError(t *waiting.Tries, ended error) error {
 	return g.cfg.AcquireError(t.Key, t.Attempts, g.clock.Now().Sub(t.Began), t.Last, ended)
 }
 
@@ -439,7 +439,7 @@ func (h Handle) accept(t *waiting.Tries) error {
 
 // unlessEnding gives a lock back that a waiting caller has got while the client ends. The end waits for callers in
 // lines: so the release is sent, where one by the user might come too late.
-func (g *Group) unlessEnding(h Handle, err error) (Handle, error) {
+func (g *site) unlessEnding(h Handle, err error) (Handle, error) {
 	if err != nil || !engine.IsClosed(g.ending) {
 		return h, err
 	}

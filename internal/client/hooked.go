@@ -1,4 +1,4 @@
-package group
+package client
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/internal/client/engine"
 )
 
-// Counted is the context of a call of Do as it acquires its lock: Shutdown waits for that call.
-type Counted struct {
+// counted is the context of a call of Do as it acquires its lock: Shutdown waits for that call.
+type counted struct {
 	context.Context
 	By *gate.Gate
 }
@@ -22,11 +22,11 @@ type hooked struct {
 }
 
 // HasHooks reports whether calls that acquire call hooks.
-func (g *Group) HasHooks() bool { return g.cfg.OnAttempt != nil || g.cfg.OnAcquire != nil }
+func (g *site) HasHooks() bool { return g.cfg.OnAttempt != nil || g.cfg.OnAcquire != nil }
 
 // hook calls a hook of a caller. Meanwhile Shutdown does not wait for the caller.
 func hook(ctx context.Context, f func(ctx context.Context)) {
-	if c, ok := ctx.(*Counted); ok {
+	if c, ok := ctx.(*counted); ok {
 		c.By.Leave()
 		defer c.By.Enter()
 		ctx = c.Context
@@ -75,8 +75,10 @@ func (k *hooked) remove(h Handle) {
 	delete(k.held, h)
 }
 
-// giveBack releases the locks of callers in hooks: the engines are about to refuse releases.
-func (k *hooked) giveBack() {
+// giveBack releases the locks of callers in hooks: the engines are about to refuse releases. All groups do so before one
+// of them ends, since a lock may have keys in several, and once no acquire of theirs is under way.
+func (g *site) giveBack() {
+	k := &g.hooked
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for h := range k.held {
@@ -85,7 +87,7 @@ func (k *hooked) giveBack() {
 }
 
 // afterHooks is the result of a call whose hooks have returned.
-func (g *Group) afterHooks(h Handle, err error) (Handle, error) {
+func (g *site) afterHooks(h Handle, err error) (Handle, error) {
 	if err == nil && g.HasHooks() && h.leaveHooks(false) {
 		return Handle{}, engine.ErrClosed
 	}

@@ -1,4 +1,4 @@
-package group
+package client
 
 import (
 	"context"
@@ -10,16 +10,16 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Contest is what a call learns of others that want its lock at the same time. Where it wins, the lock is held at least
-// until they have seen it: else they would do the same work again. A nil Contest is not interested.
-type Contest struct {
+// contest is what a call learns of others that want its lock at the same time. Where it wins, the lock is held at least
+// until they have seen it: else they would do the same work again. A nil contest is not interested.
+type contest struct {
 	denied  atomic.Bool   // a node has denied an attempt: it was another's there
 	granted clock.Instant // when the lock was won
 	least   time.Duration // from then on, if others were met
 }
 
 // deniedBy is what the engine sets, or nil.
-func (c *Contest) deniedBy() *atomic.Bool {
+func (c *contest) deniedBy() *atomic.Bool {
 	if c == nil {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (c *Contest) deniedBy() *atomic.Bool {
 }
 
 // won notes a grant, after so many rounds of split votes.
-func (c *Contest) won(g *Group, rounds int, trip time.Duration) {
+func (c *contest) won(g *site, rounds int, trip time.Duration) {
 	if c != nil {
 		c.granted, c.least = g.clock.Now(), g.lines.AfterContest(rounds, trip)
 	}
@@ -35,7 +35,7 @@ func (c *Contest) won(g *Group, rounds int, trip time.Duration) {
 
 // stay is for how long the lock is still to be held. A node may have denied it after the grant. One without an answer
 // shows nothing.
-func (c *Contest) stay(now clock.Instant) time.Duration {
+func (c *contest) stay(now clock.Instant) time.Duration {
 	if c == nil || !c.denied.Load() {
 		return 0
 	}
@@ -46,7 +46,7 @@ func (c *Contest) stay(now clock.Instant) time.Duration {
 // meanwhile: the attempt itself would not tell, where the winner has a majority and this caller the other nodes. An
 // error is what has ended the wait, or ErrTaken. It holds nothing meanwhile: the release of the lost attempt is on its
 // way, and stays ahead of the look and of the next attempt on each connection.
-func (g *Group) awaitSplit(c *Calls, round int) error {
+func (g *site) awaitSplit(c *operation, round int) error {
 	at, split := c.Split()
 	pause := at.lines.AfterSplit(string(split.Key), split.Tally.Nodes(quorum.Granted), round, split.Trip)
 	timer := time.NewTimer(pause)
@@ -58,18 +58,8 @@ func (g *Group) awaitSplit(c *Calls, round int) error {
 	case <-g.ending:
 		return engine.ErrClosed
 	}
-	if at.isHeld(split) {
+	if at.IsHeld(split) {
 		return engine.ErrTaken
 	}
 	return nil
-}
-
-// leastLook is the least time for the nodes to answer a look.
-const leastLook = 5 * time.Millisecond
-
-// isHeld reports whether a quorum of nodes shows one value at the key of a call with split votes: its holder's. It waits
-// for all nodes, but not for long, since it is no attempt. What it does not learn, the next attempt finds out.
-func (g *Group) isHeld(split *engine.Call) bool {
-	seen, err := g.ask(split.Watched(), split.KeyText(), max(leastLook, 4*split.Trip))
-	return err == nil && summarize(seen, g.Members().Quorum).Value.Show() != ""
 }

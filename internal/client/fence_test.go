@@ -1,4 +1,4 @@
-package group
+package client
 
 import (
 	"sync/atomic"
@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/fence"
+	"github.com/redlock-go/redlock/internal/client/group"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
@@ -24,11 +24,9 @@ func TestCollectTrustsNoClient(t *testing.T) {
 	require.NoError(t, err)
 	defer s.Close()
 	var broken atomic.Bool
-	ending := make(chan struct{})
-	g, err := New(Config{
-		Shared: Shared{Clock: clock.New(), Ending: ending, Ring: func() {}},
-		Nodes:  []string{s.Addr()}, Fenced: true, Engine: engine.Config{MaxTTL: 20 * time.Millisecond},
-		QuorumError:  func(*Nodes, *engine.Op) error { return engine.ErrNoQuorum },
+	c, err := New(Config{
+		Nodes: []string{s.Addr()}, Fenced: true, Engine: engine.Config{MaxTTL: 20 * time.Millisecond},
+		QuorumError:  func(*group.Nodes, *engine.Op) error { return engine.ErrNoQuorum },
 		AcquireError: func(_ string, _ int, _ time.Duration, last, _ error) error { return last },
 		Knobs: knobs.Knobs{FenceClock: func() time.Time {
 			if broken.Load() {
@@ -36,12 +34,10 @@ func TestCollectTrustsNoClient(t *testing.T) {
 			}
 			return time.Now().Add(24 * time.Hour)
 		}},
-	})
+	}, nil, nil)
 	require.NoError(t, err)
-	require.NoError(t, g.Await())
-	defer g.End(g.cfg.Ending)
-	defer g.Stop()
-	defer close(ending)
+	defer c.Close()
+	g := c.groups[0]
 	acts := fence.Acts{Groups: []*fence.Client{g.fence}, Join: func(errs []error) error { return errs[0] }}
 	call := testkit.Start(func() error {
 		return acts.Recover(t.Context(), fencing.Token(time.Now().Add(24*time.Hour).UnixMicro()), nil)

@@ -1,4 +1,4 @@
-package group
+package client
 
 import (
 	"context"
@@ -14,11 +14,11 @@ import (
 // given the ended call; so nothing is decided twice.
 
 // isPlain reports whether a call has nothing but its own key to look after.
-func (g *Group) isPlain() bool { return g.plain && !g.lines.Known() }
+func (g *site) isPlain() bool { return g.plain && !g.lines.Known() }
 
 // plainly makes an attempt to acquire. A call without an error has not won. Rand and ctx are user code: after a panic
 // of theirs no node was asked, and the pool is short of a call.
-func (g *Group) plainly(ctx context.Context, key string, ttl time.Duration, met *Contest) (h Handle, ended *engine.Call, err error) {
+func (g *site) plainly(ctx context.Context, key string, ttl time.Duration, met *contest) (h Handle, ended *engine.Call, err error) {
 	c, err := g.engine.Call(engine.Acquire, key, ttl)
 	if err != nil {
 		return h, nil, err
@@ -27,7 +27,7 @@ func (g *Group) plainly(ctx context.Context, key string, ttl time.Duration, met 
 		return h, nil, fmt.Errorf("redlock: %w", err)
 	}
 	c.Watch(ctx.Done())
-	c.Tail, c.Denied = g.cfg.tail, met.deniedBy()
+	c.Tail, c.Denied = g.cfg.Tail, met.deniedBy()
 	won := g.engine.Do(c) == nil && c.Err == nil && g.clock.Now() < c.Until // this goroutine may have waited long to run again
 	if !won || !g.lines.Granted(key, c.Serial) {
 		return h, c, nil
@@ -50,7 +50,7 @@ func (h Handle) releasePlainly(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	c.Watch(ctx.Done())
-	c.Tail = g.cfg.tail
+	c.Tail = g.cfg.Tail
 	if !g.keeper.ReleasingPlain(h.hold, &c.Op) {
 		g.engine.Free(c)
 		return false, nil

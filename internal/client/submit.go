@@ -1,4 +1,4 @@
-package group
+package client
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 // in any case. To its user the operation is under way until both have ended.
 type Op struct {
 	engine.Call
-	group   *Group // of the last Submit
-	parts   Calls
+	group   *site // of the last Submit
+	parts   operation
 	second  *engine.Call // of parts, or of earlier ones
 	holder  *token.Token // of an acquire: where its user finds the token
 	decider *engine.Op   // the part of the result
@@ -30,11 +30,11 @@ var ofOp context.Context
 
 // Submit begins a reserved operation, on the lock of t, in g and, where the key moves, in another group after it. For
 // an acquire it makes t a new token first.
-func (g *Group) Submit(op *Op, t *token.Token, also *Group) error {
+func (g *site) Submit(op *Op, t *token.Token, also *site) error {
 	if op.Kind == engine.Look {
 		op.Kind = 0 // and is refused as unknown
 	}
-	op.Tail = g.cfg.tail
+	op.Tail = g.cfg.Tail
 	if op.Kind == engine.Acquire {
 		submitted := false
 		defer func() {
@@ -66,7 +66,7 @@ func (g *Group) Submit(op *Op, t *token.Token, also *Group) error {
 }
 
 // compose makes the parts: one in g and, if also is not nil, one there.
-func (op *Op) compose(g, also *Group) {
+func (op *Op) compose(g, also *site) {
 	if also == nil && op.group == g && !op.OfSet && op.parts.First() == &op.Call {
 		return // they are those of the last Submit
 	}
@@ -123,7 +123,7 @@ func (op *Op) askNext() bool {
 
 // Cancel takes an operation back. It returns false if it is too late, or if op was
 // not submitted to this group.
-func (g *Group) Cancel(op *Op) bool {
+func (g *site) Cancel(op *Op) bool {
 	if op.group != g || !g.engine.Cancel(&op.Op) && !op.cancelSecond() {
 		return false
 	}
@@ -189,7 +189,7 @@ func (op *Op) Report() (ended bool) {
 }
 
 // freedByOp notes that an Op has released a lock.
-func (g *Group) freedByOp(key []byte) {
+func (g *site) freedByOp(key []byte) {
 	if g.lines.Known() {
 		g.lines.Freed(string(key), 0)
 	}

@@ -1,4 +1,4 @@
-package group
+package client
 
 import (
 	"cmp"
@@ -12,17 +12,17 @@ import (
 )
 
 // each calls f for each key of an option.
-func (o *Option) each(f func(*Group, string)) { o.Group.eachKey(o.Key, o.More, f) }
+func (o *option) each(f func(*site, string)) { o.site.eachKey(o.Key, o.More, f) }
 
 // isContended reports whether others want a key of an option.
-func (o *Option) isContended() (is bool) {
-	o.each(func(g *Group, key string) { is = is || g.lines.IsContended(key) })
+func (o *option) isContended() (is bool) {
+	o.each(func(g *site, key string) { is = is || g.lines.IsContended(key) })
 	return is
 }
 
 // passesOver reports whether an option is not asked for now: with once, one that callers wait for and that was seen to
 // have a holder; else one that others want.
-func (w *want) passesOver(o *Option) bool {
+func (w *want) passesOver(o *option) bool {
 	switch {
 	case w.ended: // it was asked for
 		return false
@@ -31,7 +31,7 @@ func (w *want) passesOver(o *Option) bool {
 	case w.isSet:
 		return false
 	}
-	_, taken := o.Group.lines.Look(o.Key)
+	_, taken := o.site.lines.Look(o.Key)
 	return taken
 }
 
@@ -63,11 +63,11 @@ func (w *want) ask(ctx context.Context) (Handle, error) {
 		return Handle{}, engine.ErrTaken
 	}
 	var lost error
-	var out []*Group // where an attempt ended without a denial: no other key there would fare better
+	var out []*site // where an attempt ended without a denial: no other key there would fare better
 	for asked := 0; len(rest) > 0; asked++ {
 		at := rest[0]
 		rest = rest[1:]
-		if slices.Contains(out, w.options()[at].Group) {
+		if slices.Contains(out, w.options()[at].site) {
 			continue
 		}
 		h, r, err := w.attempt(at, w.ended)
@@ -77,7 +77,7 @@ func (w *want) ask(ctx context.Context) (Handle, error) {
 		case err == nil || !waiting.IsRetryable(err):
 			return h, err
 		case err != engine.ErrTaken:
-			lost, out = err, append(out, w.options()[at].Group)
+			lost, out = err, append(out, w.options()[at].site)
 		}
 		if asked == 0 {
 			rest = w.look(rest)
@@ -94,9 +94,9 @@ func (w *want) look(of []int) (open []int) {
 	}
 	var all holding.More
 	for _, at := range of {
-		w.options()[at].each(func(g *Group, key string) { all.Keys, all.Sites = append(all.Keys, key), append(all.Sites, g) })
+		w.options()[at].each(func(g *site, key string) { all.Keys, all.Sites = append(all.Keys, key), append(all.Sites, g) })
 	}
-	c, err := newCalls(w.Group, engine.Look, &holding.State{Key: all.Keys[0], More: &all}, 0, "")
+	c, err := newCalls(w.site, engine.Look, &holding.State{Key: all.Keys[0], More: &all}, 0, "")
 	if err != nil {
 		return of
 	}
@@ -109,7 +109,7 @@ func (w *want) look(of []int) (open []int) {
 	calls := c.Parts()
 	for _, at := range of {
 		first, seen := calls[0], error(nil)
-		w.options()[at].each(func(*Group, string) { seen, calls = engine.Joint(seen, calls[0].Err), calls[1:] })
+		w.options()[at].each(func(*site, string) { seen, calls = engine.Joint(seen, calls[0].Err), calls[1:] })
 		switch seen {
 		case nil:
 			open = append(open, at)

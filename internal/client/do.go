@@ -1,4 +1,4 @@
-package group
+package client
 
 import (
 	"context"
@@ -13,19 +13,19 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 )
 
-// Doing is a call of Do.
-type Doing struct {
+// doing is a call of Do.
+type doing struct {
 	Name    string // of the call, for errors
 	Keys    []string
 	Any     bool // one of Keys is enough
 	TTL     time.Duration
-	Met     *Contest // that Acquire has learned of; or nil
+	Met     *contest // that Acquire has learned of; or nil
 	Acquire func(context.Context) (Handle, error)
 }
 
 // Do calls f with a context that ends with the lock of d. It releases the lock in every case, and does not wait for
 // the nodes: a loss is reported if it was seen before.
-func (g *Group) Do(ctx context.Context, d Doing, f func(context.Context) error) (err error) {
+func (g *site) Do(ctx context.Context, d doing, f func(context.Context) error) (err error) {
 	if d.TTL < renewal.MinTTL {
 		return engine.WrongArgument("ttl is %v; %s needs %v at least, to keep the lock alive", d.TTL, d.Name, renewal.MinTTL)
 	}
@@ -64,8 +64,8 @@ func (g *Group) Do(ctx context.Context, d Doing, f func(context.Context) error) 
 
 // heldAround is a key of d if ctx belongs to a lock on it held by this client, or "". Where any of several is enough,
 // ctx must belong to locks on all of them.
-func (g *Group) heldAround(ctx context.Context, d *Doing) (held string) {
-	around, now := holding.Around(ctx, func(home holding.Site) bool { return home.(*Group).ending == g.ending }), g.clock.Now()
+func (g *site) heldAround(ctx context.Context, d *doing) (held string) {
+	around, now := holding.Around(ctx, func(home holding.Site) bool { return home.(*site).ending == g.ending }), g.clock.Now()
 	for _, key := range d.Keys {
 		is := slices.ContainsFunc(around, func(s holding.State) bool { return slices.Contains(s.Keys(), key) && now < s.Until })
 		switch {

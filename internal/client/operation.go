@@ -1,4 +1,4 @@
-package group
+package client
 
 import (
 	"errors"
@@ -9,24 +9,24 @@ import (
 	"github.com/redlock-go/redlock/internal/client/holding"
 )
 
-// Calls is one operation on a lock, with the knowledge of groups beyond that of sites.
-type Calls struct {
+// operation is one operation on a lock, with the knowledge of groups beyond that of sites.
+type operation struct {
 	holding.Compound
-	met *Contest // of an acquire; or nil
+	met *contest // of an acquire; or nil
 }
 
 // newCalls returns an operation of a kind on a lock, to be freed; or an error if the arguments are wrong. tail
 // follows the token in the values of the client.
-func newCalls(home *Group, kind engine.Kind, s *holding.State, ttl time.Duration, tail string) (c Calls, err error) {
+func newCalls(home *site, kind engine.Kind, s *holding.State, ttl time.Duration, tail string) (c operation, err error) {
 	err = c.Compose(home, kind, s, ttl, tail)
 	return c, err
 }
 
 // groupOf is the group of a part.
-func groupOf(p holding.Part) *Group { return p.Site.(*Group) }
+func groupOf(p holding.Part) *site { return p.Site.(*site) }
 
 // Split is the call for the first key with split votes, and its group.
-func (c *Calls) Split() (*Group, *engine.Call) {
+func (c *operation) Split() (*site, *engine.Call) {
 	at := c.Parts()[0]
 	for _, p := range c.Asked() {
 		if p.Err == engine.ErrSplit {
@@ -38,7 +38,7 @@ func (c *Calls) Split() (*Group, *engine.Call) {
 }
 
 // meet has a contest learn of the nodes' denials, where the calls are those of an acquire.
-func (c *Calls) meet(met *Contest) {
+func (c *operation) meet(met *contest) {
 	c.met = met
 	for _, p := range c.Parts() {
 		p.Denied = met.deniedBy()
@@ -46,7 +46,7 @@ func (c *Calls) meet(met *Contest) {
 }
 
 // Trip is the longest of the parts asked.
-func (c *Calls) Trip() (longest time.Duration) {
+func (c *operation) Trip() (longest time.Duration) {
 	for _, p := range c.Asked() {
 		longest = max(longest, p.Trip)
 	}
@@ -54,7 +54,7 @@ func (c *Calls) Trip() (longest time.Duration) {
 }
 
 // stayFor has released keys stay at the nodes.
-func (c *Calls) stayFor(stay time.Duration) {
+func (c *operation) stayFor(stay time.Duration) {
 	for _, p := range c.Parts() {
 		p.Stay = stay.Truncate(time.Millisecond)
 	}
@@ -62,7 +62,7 @@ func (c *Calls) stayFor(stay time.Duration) {
 
 // MetIdleEnd reports whether an acquire was written to a connection that the server had closed while it was idle. It
 // may have been applied, so it is not sent again: another one may be.
-func (c *Calls) MetIdleEnd() bool {
+func (c *operation) MetIdleEnd() bool {
 	for _, p := range c.Asked() {
 		for _, f := range p.Failures {
 			if errors.Is(f.Err, fleet.ErrIdle) {
@@ -75,7 +75,7 @@ func (c *Calls) MetIdleEnd() bool {
 
 // Stands notes an acquire that has won, and reports whether this process may take the lock: not if a younger grant is
 // known, or a holder that got an older lock passed on.
-func (c *Calls) Stands() bool {
+func (c *operation) Stands() bool {
 	for _, p := range c.Parts() {
 		if !groupOf(p).lines.Granted(p.KeyText(), p.Serial) {
 			return false
@@ -85,7 +85,7 @@ func (c *Calls) Stands() bool {
 }
 
 // Granted reports to the fences which nodes have granted an acquire.
-func (c *Calls) Granted() {
+func (c *operation) Granted() {
 	for _, p := range c.Parts() {
 		groupOf(p).fence.Granted(&p.Op)
 	}
@@ -93,7 +93,7 @@ func (c *Calls) Granted() {
 
 // Again reports whether an acquire that ended with err is to be made again at once: the fence of the group asked last
 // decides. Else it returns the error to report.
-func (c *Calls) Again(err error) (bool, error) {
+func (c *operation) Again(err error) (bool, error) {
 	asked := c.Asked()
 	if len(asked) == 0 {
 		return false, err

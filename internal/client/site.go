@@ -1,0 +1,77 @@
+package client
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/base/metrics"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/fence"
+	"github.com/redlock-go/redlock/internal/client/group"
+	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/internal/client/waiting"
+)
+
+// site is a group with what this client wants of it, and holds there. It is safe for concurrent use.
+type site struct {
+	*group.Group
+	cfg    *group.Config
+	clock  *clock.System
+	ending <-chan struct{} // closed when the client begins to close
+	turn   atomic.Uint32   // where the next choice begins
+	plain  bool            // no hook of attempts, and no fencing
+	engine *engine.Engine
+	fence  *fence.Client // nil: acquires are not fenced
+	keeper *holding.Keeper
+	lines  *waiting.Lines
+	hooked hooked
+}
+
+// newSite begins to connect to the nodes of a group. stop and end come last.
+func newSite(cfg group.Config) (*site, error) {
+	of, err := group.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	g := &site{Group: of, cfg: of.Config(), engine: of.Engine(), fence: of.Fence()}
+	g.clock, g.ending = g.cfg.Clock, g.cfg.Ending
+	g.turn.Store(anyTurn())
+	g.plain = !g.HasHooks() && !g.cfg.Fenced
+	g.lines = waiting.New(waiting.Config{
+		Env: g.Env(), Engine: g.engine, Retry: g.cfg.Retry, CloseTimeout: g.cfg.CloseTimeout, NoHandOver: g.cfg.NoHandOver,
+		Release: func(h holding.Hold) { Handle{group: g, hold: h}.ReleaseAsync() },
+	})
+	g.keeper = holding.NewKeeper(holding.Config{
+		Env: g.Env(), Home: g, Tail: g.cfg.Tail, Gone: g.freed, OnAttempt: g.cfg.OnAttempt, OnLockLost: g.cfg.OnLockLost,
+	})
+	return g, g.Connect(g.lines)
+}
+
+// turns is what the client's housekeeper does for the group.
+func (g *site) turns() []func() time.Duration {
+	return []func() time.Duration{g.keeper.Turn, g.lines.Turn, g.fence.Turn, g.Turn}
+}
+
+// addStats adds the counts of g, and its nodes as shown by node.
+func addStats[N any](g *site, s *metrics.Stats[N], node func(metrics.Node) N) {
+	held, kept, lost := g.keeper.Count()
+	s.Held += held
+	s.KeptAlive += kept
+	s.Lost += lost
+	waiting.AddStats(g.lines, s)
+	group.AddStats(g.Group, s, node)
+}
+
+// stop refuses new locks, and ends all waits and renewals, once Config.Ending is closed.
+func (g *site) stop() {
+	g.engine.Ending()
+	g.lines.Close()
+	g.keeper.Close()
+}
+
+// end refuses new operations, waits for those under way until late is closed, and frees everything.
+func (g *site) end(late <-chan struct{}) {
+	g.lines.LeaveQueues()
+	g.engine.Close(late)
+}
