@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"syscall"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/errno"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 )
@@ -24,7 +24,7 @@ import (
 func TestCauses(t *testing.T) {
 	errOwners := errors.New("of the owner")
 	f := &Fleet{hidden: append(ofContexts, errOwners)}
-	refused := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 3), Port: 6379}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	refused := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 3), Port: 6379}, Err: os.NewSyscallError("connect", errno.ConnRefused)}
 	unknown := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "db-3", IsNotFound: true}}
 	for _, c := range []struct {
 		err  error
@@ -32,8 +32,8 @@ func TestCauses(t *testing.T) {
 		is   error
 	}{
 		{io.ErrUnexpectedEOF, "unexpected EOF", io.ErrUnexpectedEOF},
-		{refused, "connect: connection refused", syscall.ECONNREFUSED},
-		{fmt.Errorf("tls: %w", refused), "tls: connect: connection refused", syscall.ECONNREFUSED},
+		{refused, "connect: connection refused", errno.ConnRefused},
+		{fmt.Errorf("tls: %w", refused), "tls: connect: connection refused", errno.ConnRefused},
 		{unknown, "lookup: no such host", unknown},
 		{context.DeadlineExceeded, "context deadline exceeded", nil},
 		{fmt.Errorf("credentials: %w", context.Canceled), "credentials: context canceled", nil},

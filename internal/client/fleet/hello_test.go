@@ -2,13 +2,13 @@ package fleet
 
 import (
 	"errors"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/errno"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
@@ -62,7 +62,7 @@ func TestRESP2IsRememberedForAWhile(t *testing.T) {
 		r.until("for it to be loading", func() bool { return !r.Up(0) && server.Count("INFO") > 30 })
 		assert.EqualValues(t, 3, server.Count("HELLO"))
 		server.Down()
-		r.until("for it to be gone", func() bool { return errors.Is(r.Fault(0), syscall.ECONNREFUSED) })
+		r.until("for it to be gone", func() bool { return errors.Is(r.Fault(0), errno.ConnRefused) })
 		require.NoError(t, server.Heal())
 		r.until("for the server", func() bool { return r.Up(0) })
 		assert.EqualValues(t, 4, server.Count("HELLO"))

@@ -8,8 +8,9 @@ import (
 	"io"
 	"net"
 	"runtime"
-	"syscall"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/base/errno"
 )
 
 // try is one attempt to connect to one address of a node, from the first packet to the last greeting.
@@ -165,7 +166,7 @@ func (e *hangUpError) Unwrap() error { return e.err }
 
 // isEnd reports whether an error is the end of a connection by the peer.
 func isEnd(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, errno.ConnReset) || errors.Is(err, errno.BrokenPipe)
 }
 
 // open dials, and lays TLS over the connection where the node has it.

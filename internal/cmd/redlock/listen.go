@@ -7,7 +7,8 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"syscall"
+
+	"github.com/redlock-go/redlock/internal/base/errno"
 )
 
 // listen listens on host:port, or on the path of a socket, for the setting of a name. An address that is in use, or is
@@ -27,7 +28,7 @@ func listen(name, address string, mode fs.FileMode) (net.Listener, error) {
 	switch {
 	case err == nil:
 		return l, nil
-	case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL):
+	case errors.Is(err, errno.AddrInUse), errors.Is(err, errno.BadAddr):
 		return nil, &exit{exitNoQuorum, fmt.Errorf("-%s: %w", name, err)}
 	}
 	return nil, usage("-%s: %v", name, err)
@@ -45,7 +46,7 @@ func removeDead(path string) {
 		_ = c.Close()
 		return
 	}
-	if now, gone := os.Lstat(path); errors.Is(err, syscall.ECONNREFUSED) && gone == nil && os.SameFile(seen, now) {
+	if now, gone := os.Lstat(path); errors.Is(err, errno.ConnRefused) && gone == nil && os.SameFile(seen, now) {
 		_ = os.Remove(path)
 	}
 }

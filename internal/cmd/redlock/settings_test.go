@@ -9,11 +9,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/base/errno"
 )
 
 // read reads the settings of a command from arguments, variables and the text of a file.
@@ -149,7 +150,7 @@ func TestSocket(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o620), info.Mode().Perm())
 	_, err = listen("listen", path, 0)
-	require.ErrorIs(t, err, syscall.EADDRINUSE)
+	require.ErrorIs(t, err, errno.AddrInUse)
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	require.NoError(t, l.Close())
 	l, err = listen("listen", path, 0)
@@ -157,6 +158,6 @@ func TestSocket(t *testing.T) {
 	require.NoError(t, l.Close())
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	_, err = listen("listen", path, 0)
-	require.ErrorIs(t, err, syscall.EADDRINUSE)
+	require.ErrorIs(t, err, errno.AddrInUse)
 	require.FileExists(t, path)
 }

@@ -4,13 +4,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/base/errno"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
@@ -76,7 +76,7 @@ func TestOutages(t *testing.T) {
 			require.Equal(t, "+PONG", c.Do("PING"))
 			test.begin(s)
 			nc, err := net.Dial("tcp", s.Addr())
-			assert.Equal(t, name == "down", errors.Is(err, syscall.ECONNREFUSED), "%v", err)
+			assert.Equal(t, name == "down", errors.Is(err, errno.ConnRefused), "%v", err)
 			if err == nil {
 				_ = nc.Close()
 			}

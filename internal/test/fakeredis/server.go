@@ -6,8 +6,9 @@ import (
 	"errors"
 	"net"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/base/errno"
 )
 
 // databases is the number of databases for SELECT.
@@ -145,7 +146,7 @@ func (s *Server) listenAgain() error {
 			s.serve(ln)
 			return nil
 		}
-		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(deadline) {
+		if !errors.Is(err, errno.AddrInUse) || time.Now().After(deadline) {
 			return err
 		}
 		time.Sleep(time.Millisecond)

@@ -6,12 +6,12 @@ import (
 	"net"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/base/errno"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -134,8 +134,8 @@ func (w *Conn) Rest() (n int, err error) {
 		k, err := w.Read(buf)
 		n += k
 		if err != nil {
-			if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
-				return n, syscall.ECONNRESET
+			if errors.Is(err, errno.ConnReset) || errors.Is(err, errno.BrokenPipe) {
+				return n, errno.ConnReset
 			}
 			if err.Error() == "EOF" {
 				err = nil

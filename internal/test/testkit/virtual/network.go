@@ -7,8 +7,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/base/errno"
 )
 
 // Network is a network in memory. Its connections are as those of TCP: bytes arrive in order,
@@ -97,7 +98,7 @@ func (n *Network) dial(ctx context.Context, l *Link, host, addr string) (net.Con
 	defer n.mu.Unlock()
 	at := n.listeners[addr]
 	if at == nil || l.refused {
-		return nil, syscall.ECONNREFUSED
+		return nil, errno.ConnRefused
 	}
 	there, back := newStream(l.there), newStream(l.back)
 	at.queue = append(at.queue, &memConn{there, back, address(addr), address(host)})
@@ -114,7 +115,7 @@ func (n *Network) Listen(_, addr string) (net.Listener, error) {
 		addr = net.JoinHostPort(host, fmt.Sprint(7000+n.ports))
 	}
 	if n.listeners[addr] != nil {
-		return nil, syscall.EADDRINUSE
+		return nil, errno.AddrInUse
 	}
 	l := &listener{net: n, addr: address(addr), wake: make(chan struct{}, 1)}
 	n.listeners[addr] = l

@@ -3,8 +3,9 @@ package virtual
 import (
 	"io"
 	"os"
-	"syscall"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/base/errno"
 )
 
 // window is how many bytes may be on their way before a writer waits.
@@ -219,11 +220,11 @@ func (s *stream) orphan(late time.Duration) {
 	}
 	s.last = s.path.due(s.last).Add(late)
 	s.put(nil)
-	s.stop(writing, syscall.ECONNRESET)
+	s.stop(writing, errno.ConnReset)
 }
 
 func (s *stream) reset() {
 	s.vanish()
-	s.stop(writing, syscall.ECONNRESET)
-	s.stop(reading, syscall.ECONNRESET)
+	s.stop(writing, errno.ConnReset)
+	s.stop(reading, errno.ConnReset)
 }
