@@ -173,7 +173,7 @@ func (w *wire) form() command.Form { return command.Form(w.Form) }
 // batch, like the replies to the batch's own wires.
 //
 // An errand reaches the node after later batches. A release acts on its own attempt's token alone, and an extend
-// shortens nothing, so both are harmless. A fenced acquire is not repeated once its attempt is over: its release may
+// shortens nothing, so both are harmless. An acquire by script is not repeated once its attempt is over: its release may
 // have been sent, and would come first.
 
 // again sends the rounds of a refused command once more, by script calls of at most

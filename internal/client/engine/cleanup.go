@@ -29,7 +29,7 @@ func (cs *cleanups) of(op *Op) *cleanup {
 	c.Ends = cleansUp
 	c.key = append(c.key[:0], op.Key...)
 	c.Kind, c.Key, c.Token, c.Tail, c.TTL, c.Timeout, c.Absent = Release, c.key, op.Token, op.Tail, 0, op.Timeout, op.Absent
-	c.OfSet, c.Stay = op.OfSet, op.Stay
+	c.OfSet, c.Stay, c.Shared = op.OfSet, op.Stay, op.Shared
 	c.Reserve() // it is idle
 	c.begin(op.start)
 	return c

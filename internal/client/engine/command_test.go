@@ -17,6 +17,8 @@ type sentCommand struct {
 	keys  []int
 	locks []int
 	ttls  []int64
+
+	shared bool
 }
 
 // eachCommand calls do with each command in buf: its first word, its kind, and its
@@ -37,7 +39,9 @@ func eachCommand(buf []byte, do func(verb string, kind Kind, operands []command.
 		switch {
 		case strings.Contains(text, "\r\nNX\r\n"):
 			kind = Acquire
-		case verb == "SET", strings.Contains(text, command.ExtendSHA1), strings.Contains(text, command.ExtendScript):
+		case strings.Contains(text, command.SharedAcquireSHA1):
+			kind = Acquire
+		case verb == "SET", strings.Contains(text, command.ExtendSHA1), strings.Contains(text, command.SharedExtendSHA1), strings.Contains(text, command.ExtendScript):
 			kind = Extend
 		}
 		do(verb, kind, r.Read(kind, buf[:n]))
@@ -57,6 +61,7 @@ func parse(b *fleet.Batch) (cmds []sentCommand, err error) {
 			cmd.keys = append(cmd.keys, keyOf(o.Key))
 			cmd.locks = append(cmd.locks, lock)
 			cmd.ttls = append(cmd.ttls, o.TTL)
+			cmd.shared = o.Shared
 		}
 		cmds = append(cmds, cmd)
 	})

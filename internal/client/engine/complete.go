@@ -65,6 +65,7 @@ func (rs *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
 			op.Err = ErrExpired
 		}
 	default:
+		op.Gated = r.gated
 		op.Err = rs.lossOf(op)
 		v.explain(op, round)
 	}
@@ -97,7 +98,7 @@ func (v *votes) explain(op *Op, round int) {
 func (rs *rounds) lossOf(op *Op) error {
 	switch {
 	case (op.Kind == Acquire || op.Kind == Look) && op.Tally.Verdict() == quorum.Lost && !rs.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Failed)):
-		if op.Tally.Count(quorum.Granted) > 0 {
+		if op.Tally.Count(quorum.Granted) > 0 && op.Gated == 0 { // a gate's caller waits for its turn: no other round would win
 			return ErrSplit
 		}
 		return ErrTaken

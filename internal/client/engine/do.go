@@ -14,7 +14,7 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 		c = &Call{done: make(chan struct{}, 1)}
 	}
 	c.Done, c.Ends, c.Absent, c.Tail, c.OfSet, c.Before, c.Repairer = c, wakes, 0, "", false, 0, nil
-	c.Stay, c.Denied = 0, nil
+	c.Stay, c.Denied, c.Shared = 0, nil, false
 	c.Block, c.Proposal = fencing.Block{}, fencing.Proposal{}
 	c.Kind, c.TTL = kind, ttl
 	c.SetKey(key)

@@ -39,7 +39,10 @@ const (
 )
 
 // hint is a release owed to a node. The token has its tail behind it.
-type hint struct{ key, token string }
+type hint struct {
+	key, token string
+	shared     bool
+}
 
 func (x hint) size() int { return hintCost + len(x.key) + len(x.token) }
 
@@ -125,7 +128,7 @@ func (bs *batches) handOff(node int) {
 	b.to, b.left, b.counted = quorum.Only(node), true, false // it is in no window
 	operands := make([]command.Operand, len(some))
 	for i, x := range some {
-		operands[i] = command.Operand{Key: []byte(x.key), Token: []byte(x.token)}
+		operands[i] = command.Operand{Key: []byte(x.key), Token: []byte(x.token), Shared: x.shared}
 		r := round{kind: Release, refused: x.refused}
 		r.tally.Reset(bs.nodes.quorum)
 		r.tally.Record(node, quorum.Failed) // this vote has been counted

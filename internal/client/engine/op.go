@@ -73,6 +73,7 @@ type Refusal struct {
 type Op struct {
 	Kind    Kind
 	Ends    Ends
+	Shared  bool   // it is about a shared lock
 	OfSet   bool   // it is one key of a lock of several: its caller counts the whole, by Note
 	Key     []byte // not written to by the engine, and not read after Complete
 	Token   token.Token
@@ -114,6 +115,7 @@ type Op struct {
 	Trip     time.Duration // from when it was sent to the verdict
 	Failures []Failure     // one for each failed vote; reused by the next Submit
 	Refusals []Refusal     // of a fenced acquire; likewise
+	Gated    quorum.Set    // nodes that refused a shared acquire by a gate alone: an exclusive caller waits there for its holders
 
 	ended <-chan struct{} // of a call: closed when its caller's context ends; nil: it does not
 	start clock.Instant   // before anything was queued
@@ -163,7 +165,7 @@ func (op *Op) begin(now clock.Instant) {
 	op.Err, op.Until = nil, clock.Instant(quorum.Until(time.Duration(now), op.TTL))
 	op.Failures = op.Failures[:0]
 	op.Refusals = op.Refusals[:0]
-	op.Tally, op.Trip = quorum.Tally{}, 0
+	op.Tally, op.Trip, op.Gated = quorum.Tally{}, 0, 0
 }
 
 // advance moves to a phase without a race.
@@ -202,7 +204,7 @@ func (op *Op) operand() command.Operand {
 	if op.Kind == Release {
 		ttl = op.Stay
 	}
-	return command.Operand{Key: op.Key, Token: value, TTL: int64(ttl / time.Millisecond), Tail: op.Tail, Block: op.Block}
+	return command.Operand{Key: op.Key, Token: value, TTL: int64(ttl / time.Millisecond), Tail: op.Tail, Shared: op.Shared, Block: op.Block}
 }
 
 // list is a chain of operations through next.
@@ -219,6 +221,16 @@ func (l *list) push(op *Op) {
 		l.last.next = op
 	}
 	l.last = op
+	l.n++
+}
+
+// insert adds op after another of the list, or at the end for nil.
+func (l *list) insert(after, op *Op) {
+	if after == nil || after == l.last {
+		l.push(op)
+		return
+	}
+	op.next, after.next = after.next, op
 	l.n++
 }
 

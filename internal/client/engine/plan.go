@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"hash/maphash"
 
 	"github.com/redlock-go/redlock/internal/client/fleet"
@@ -19,11 +20,15 @@ const (
 //
 // Merging moves commands past each other, and this must not show. So a list is cut into segments. Within one, each
 // key occurs once, or the order of its commands is releases, then extends, then acquires: the order in which a
-// segment is written. Keys are distinguished by hash; two keys with one hash cost a cut and have no other effect.
+// segment is written. Of shared locks many acquires and releases of a key stand in one segment, side by side: they
+// share a command. Keys are distinguished by hash; two keys with one hash cost a cut and have no other effect.
 type planner struct {
 	seed     maphash.Seed
-	seen     keySet
+	seen     keySet[seen]
 	lists    [classes]list
+	shared   [classes]list     // of shared locks, those on a key side by side
+	last     keySet[*Op]       // of these, by key and class
+	shares   bool              // last is in use
 	operands []command.Operand // of the batch being planned
 	deferrer deferrer
 }
@@ -44,19 +49,28 @@ func (p *planner) plan(b *batch, first *Op, n int, forms []fleet.Form, mayDefer 
 		if mayDefer && class == releases {
 			mayDefer = op.Ends.isAwaited() // else no caller comes back with an acquire when it is answered
 		}
+		of, after := &p.lists[class], (*Op)(nil)
+		if op.Shared {
+			of = &p.shared[class]
+		}
 		if n > 1 {
 			hash := maphash.Bytes(p.seed, op.Key)
-			was, again := p.seen.add(hash, class)
-			mayDefer = mayDefer && !again
-			if again && (was > class || was == class && class < acquires) {
+			k, again := p.seen.at(hash)
+			mayDefer = mayDefer && (!again || op.Shared && k.shared)
+			if again && (op.Shared != k.shared || op.Shared && k.extended && class == releases || !op.Shared && (k.class > class || k.class == class && class < acquires)) {
 				p.cut(b)
 				p.seen.reset(n)
-				p.seen.add(hash, class)
+				k, _ = p.seen.at(hash)
+			}
+			k.class, k.shared, k.extended = max(k.class, class), op.Shared, k.extended || op.Kind == Extend
+			if op.Shared {
+				after = p.besides(b, op, hash+uint64(class)<<62, n)
 			}
 		}
-		p.lists[class].push(op)
+		of.insert(after, op)
 		op = next
 	}
+	p.join()
 	if mayDefer {
 		later = p.deferrer.minority(&p.lists)
 	}
@@ -67,8 +81,38 @@ func (p *planner) plan(b *batch, first *Op, n int, forms []fleet.Form, mayDefer 
 	return later
 }
 
+// besides is the last operation of the segment on the shared lock of op, of its class, or nil.
+func (p *planner) besides(b *batch, op *Op, hash uint64, n int) (after *Op) {
+	if !p.shares {
+		p.shares = true
+		p.last.reset(n)
+	}
+	last, again := p.last.at(hash)
+	if after = *last; again && !bytes.Equal(after.Key, op.Key) {
+		p.cut(b) // two keys with one hash
+		return p.besides(b, op, hash, n)
+	}
+	*last = op
+	return after
+}
+
+// join puts the operations on shared locks behind the others of their class.
+func (p *planner) join() {
+	p.shares = false
+	if p.shared == [classes]list{} {
+		return
+	}
+	for class, l := range p.shared {
+		if l.n > 0 {
+			p.lists[class].append(l)
+		}
+	}
+	p.shared = [classes]list{}
+}
+
 // cut ends a segment: the operations in its list get their rounds.
 func (p *planner) cut(b *batch) {
+	p.join()
 	for class := range p.lists {
 		l := &p.lists[class]
 		if l.n > 0 {
@@ -129,45 +173,50 @@ func (d *deferrer) minority(lists *[classes]list) (later list) {
 	return later
 }
 
-// keySet remembers the hashes of a segment, and the highest class of each. Resetting it costs nothing: an entry
-// counts only in its own epoch.
-type keySet struct {
-	entries []keyEntry // power of two, at most half full
+// keySet remembers something of the hashes of a segment. Resetting it costs nothing: an entry counts only in its own
+// epoch.
+type keySet[V any] struct {
+	entries []keyEntry[V] // power of two, at most half full
 	epoch   uint32
 }
 
-type keyEntry struct {
+type keyEntry[V any] struct {
 	hash  uint64
 	epoch uint32
-	class uint8
+	is    V
+}
+
+// seen is what the operations of a segment on a key are.
+type seen struct {
+	class    uint8 // the highest
+	shared   bool  // they are on a shared lock
+	extended bool  // one of them is an extend
 }
 
 // reset forgets everything and makes room for n keys.
-func (s *keySet) reset(n int) {
+func (s *keySet[V]) reset(n int) {
 	size := 64
 	for size < 2*n {
 		size *= 2
 	}
 	s.epoch++
 	if len(s.entries) < size || s.epoch == 0 {
-		s.entries = make([]keyEntry, max(size, len(s.entries)))
+		s.entries = make([]keyEntry[V], max(size, len(s.entries)))
 		s.epoch = 1
 	}
 }
 
-// add notes the class for a hash and returns what was noted before.
-func (s *keySet) add(hash uint64, class uint8) (was uint8, again bool) {
+// at is what is noted for a hash, the zero value at first.
+func (s *keySet[V]) at(hash uint64) (is *V, again bool) {
 	mask := uint64(len(s.entries) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
 		e := &s.entries[i]
 		if e.epoch != s.epoch {
-			*e = keyEntry{hash, s.epoch, class}
-			return 0, false
+			*e = keyEntry[V]{hash: hash, epoch: s.epoch}
+			return &e.is, false
 		}
 		if e.hash == hash {
-			was = e.class
-			e.class = max(was, class)
-			return was, true
+			return &e.is, true
 		}
 	}
 }

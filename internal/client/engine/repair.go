@@ -11,7 +11,7 @@ import (
 // never creates a key. So without repair a lock held for long would lose one node at each restart, and end with the
 // last node of a quorum.
 //
-// It is SET key token NX PX, to this node alone, with the TTL left by the holder's clock. Nothing waits for it, and
+// It is SET key token NX PX, or of a shared lock its acquire past gates, to this node alone, with the TTL left by the holder's clock. Nothing waits for it, and
 // nothing sends it a second time: the next extend finds out whether the key is there.
 //
 // Its order with the release of the lock needs no further state:
@@ -46,7 +46,7 @@ func (rp *repairs) add(node int, operand []command.Operand, ttl time.Duration) {
 	}
 	rp.queries.nodes.noteTTL(ttl)
 	operand[0].TTL = int64(ttl / time.Millisecond)
-	q.Buf = command.Append(q.Buf, Acquire, command.Scripts, operand, nil)
+	q.Buf = command.AppendRepair(q.Buf, operand)
 	q.Replies++
 }
 

@@ -70,8 +70,8 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 		return w.refused(node, s, v)
 	}
 	i, b := s.first, w.batch
-	if s.form.IsFenced(s.kind) {
-		i = w.countFenced(node, s, v)
+	if s.form.IsFenced(s.kind) || s.form.IsShared() {
+		i = w.countEach(node, s, v)
 		if i == s.first+s.count {
 			return nil
 		}
@@ -95,20 +95,27 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 	return err
 }
 
-// countFenced is count for the reply of a script of package fencing. It returns the first round without a fitting
-// reply.
-func (w *wire) countFenced(node int, s *span, v *resp.Value) (i int) {
+// countEach is count for the reply of a script of package fencing, or of shared locks. It returns the first round
+// without a fitting reply.
+func (w *wire) countEach(node int, s *span, v *resp.Value) (i int) {
 	i = s.first
 	switch {
 	case v.Int != int64(s.count) || v.Null:
 		return i
-	case v.Kind == resp.Integer && s.kind == Acquire: // granted, all of them
+	case v.Kind == resp.Integer && (s.kind == Acquire || s.form.IsShared()): // granted, all of them
 		w.batch.granted(node, i, i+s.count)
 		return i + s.count
 	case v.Kind != resp.Array:
 		return i
 	}
 	for it := v.Elements(); it.Next(); i++ {
+		if one := it.Value(); s.form.IsShared() && one.Kind == resp.Integer {
+			if one.Int < 0 || one.Int > 2 || one.Int == 2 && s.kind != Acquire {
+				break
+			}
+			w.batch.shared(node, i, one.Int, s.kind)
+			continue
+		}
 		a, fits := command.ReadFenced(it.Value())
 		if !fits {
 			break
@@ -126,6 +133,10 @@ func (w *wire) countFenced(node int, s *span, v *resp.Value) (i int) {
 func (w *wire) refused(node int, s *span, v *resp.Value) error {
 	b := w.batch
 	r := command.Refused(s.kind, s.form, s.count, v, w.byText)
+	if r.NotHeld {
+		b.answered(node, s.first, false, s.kind)
+		return nil
+	}
 	if s.kind == Acquire && r.Unapplied {
 		b.rounds[s.first].absent.Add(node)
 	}
@@ -139,9 +150,7 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 		w.again(node, s, 1, true)
 	default:
 		b.refusedAll(node, s.first, s.count, r.Err)
-		if !r.Foreign {
-			w.hint(node, s, s.first, true)
-		}
+		w.hint(node, s, s.first, true)
 	}
 	if r.Fatal {
 		return r.Err
@@ -166,7 +175,7 @@ func (w *wire) hint(node int, s *span, first int, refused bool) {
 	}
 	for i, op := range b.batches.decoder.Read(s.kind, w.Buf[s.from:s.to]) {
 		if r := &rounds[i]; s.first+i >= first && !r.absent.Has(node) {
-			x := owed{hint: hint{string(op.Key), string(op.Token)}, refused: r.refused}
+			x := owed{hint: hint{string(op.Key), string(op.Token), op.Shared}, refused: r.refused}
 			if refused {
 				x.refused = max(r.refused+1, r.refused)
 				x.due = now.Add(pauseAfter(x.refused))

@@ -73,6 +73,7 @@ type round struct {
 	repairLife uint64     // of repairer
 	failures   int32      // the last of them in batch.failures, counted from 1
 	refusal    int32      // likewise in batch.refusals
+	gated      quorum.Set // nodes that refused a shared acquire by a gate alone
 	stale      quorum.Set // nodes that refused nothing but the number of a fencing token
 	kind       Kind       // of op, which may be its user's again
 	refused    uint8      // how often a node has refused it, where it is a hint for this node
@@ -170,7 +171,7 @@ func (v *votes) vote(node, i int, o quorum.Outcome, err error) {
 // callers, each first at a node far from it, would all report a holder.
 func (v *votes) mayBeSplit(r *round) bool {
 	t := &r.tally
-	if t.Verdict() != quorum.Lost || r.kind != Acquire || t.Count(quorum.Granted) > 0 || v.nodes.quorum.Blocks(t.Nodes(quorum.Failed)) {
+	if t.Verdict() != quorum.Lost || r.kind != Acquire || r.gated != 0 || t.Count(quorum.Granted) > 0 || v.nodes.quorum.Blocks(t.Nodes(quorum.Failed)) {
 		return false
 	}
 	now := v.nodes.clock.Now()
@@ -212,6 +213,14 @@ func (v *votes) answered(node, i int, granted bool, kind Kind) {
 		}
 		v.vote(node, i, quorum.Denied, nil)
 	}
+}
+
+// shared records a node's answer about a shared lock: 1 granted, 0 denied, 2 denied by a gate alone.
+func (v *votes) shared(node, i int, said int64, kind Kind) {
+	if said == 2 {
+		v.rounds[i].gated.Add(node)
+	}
+	v.answered(node, i, said == 1, kind)
 }
 
 // fenced records a node's answer to a fenced acquire or extend. Unless it is OK nothing was written.

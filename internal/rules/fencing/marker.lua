@@ -1,4 +1,3 @@
-local set, me, n = KEYS[1], ARGV[1], #KEYS - 1
 local out = {}
 if not redis.call('ZSCORE', set, 'active:' .. me) and not redis.call('ZSCORE', set, ARGV[#ARGV]) then
   local marker = redis.call('ZRANGEBYSCORE', set, -1, -1)[1] or ''

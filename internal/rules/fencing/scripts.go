@@ -16,12 +16,16 @@ import _ "embed"
 // each argument than for a piece of one. ttl is empty where keys differ in theirs.
 //
 //	KEYS: set, key…   ARGV: me, least, spare, ttl, lasts, nonce…, ttl…; known
-var AcquireScript = markerLua + acquireLua
+var AcquireScript = ofKeys + markerLua + acquireLua
 
 // ExtendScript sets the time to live of keys with the attempt's nonce.
 //
 //	KEYS: set, key…   ARGV: me, nonce…, ttl…; known
-var ExtendScript = markerLua + extendLua
+var ExtendScript = ofKeys + markerLua + extendLua
+
+// SharedScript is before a script of shared locks on fenced nodes: it answers for all tokens, where the
+// node has no vote. me and the number of tokens are before its other arguments, and known behind them.
+var SharedScript = "local set, me, n = KEYS[1], ARGV[1], tonumber(ARGV[2])\n" + markerLua
 
 // MemberScript is the verbs about a node's vote: see package fencenode. A voting node answers Active
 // to requests meant for nodes without a vote. An answer that shows a node has as its text the
@@ -32,6 +36,9 @@ var ExtendScript = markerLua + extendLua
 //
 //go:embed member.lua
 var MemberScript string
+
+// ofKeys has the marker answer for each key.
+const ofKeys = "local set, me, n = KEYS[1], ARGV[1], #KEYS - 1\n"
 
 // Parts of the scripts about keys. markerLua answers for all keys, where the node has no vote. A
 // client of one configuration knows the marker that serves it, found at once. A client of two ends

@@ -37,7 +37,7 @@ func (c *conn) runFence(which int, keys, argv [][]byte) {
 
 // acquire is acquire.lua.
 func (f *fenceCall) acquire() {
-	if !f.voting() {
+	if !f.voting(len(f.keys) - 1) {
 		return
 	}
 	n := len(f.keys) - 1
@@ -70,7 +70,7 @@ func (f *fenceCall) acquire() {
 
 // extend is extend.lua.
 func (f *fenceCall) extend() {
-	if !f.voting() {
+	if !f.voting(len(f.keys) - 1) {
 		return
 	}
 	n := len(f.keys) - 1
@@ -85,8 +85,8 @@ func (f *fenceCall) extend() {
 	}
 }
 
-// voting reads the marker, and answers for all keys where the node has no vote.
-func (f *fenceCall) voting() bool {
+// voting reads the marker, and answers n times where the node has no vote.
+func (f *fenceCall) voting(n int) bool {
 	if !f.open("zscore") {
 		return false
 	}
@@ -105,8 +105,8 @@ func (f *fenceCall) voting() bool {
 	if state.Code == fencing.OK {
 		return true
 	}
-	f.array(len(f.keys) - 1)
-	for range f.keys[1:] {
+	f.array(n)
+	for range n {
 		f.writeAnswer(state)
 	}
 	return false

@@ -16,6 +16,12 @@ const (
 	fenceAcquire
 	fenceExtend
 	fenceMember
+	sharedAcquire
+	sharedExtend
+	sharedRelease
+	sharedLook
+	fencedSharedAcquire
+	fencedSharedExtend
 	scripts
 )
 
@@ -23,16 +29,27 @@ const (
 var texts = [scripts]string{
 	release: said.ReleaseScript, extend: said.ExtendScript, queue: said.QueueScript,
 	fenceAcquire: fencing.AcquireScript, fenceExtend: fencing.ExtendScript, fenceMember: fencing.MemberScript,
+	sharedAcquire: said.SharedAcquireScript, sharedExtend: said.SharedExtendScript,
+	sharedRelease: said.SharedReleaseScript, sharedLook: said.SharedLookScript,
+	fencedSharedAcquire: said.FencedSharedAcquireScript, fencedSharedExtend: said.FencedSharedExtendScript,
 }
 
 // digests are the names of the scripts for EVALSHA.
 var digests = [scripts]string{
 	release: said.ReleaseSHA1, extend: said.ExtendSHA1, queue: said.QueueSHA1,
 	fenceAcquire: fencing.AcquireSHA1, fenceExtend: fencing.ExtendSHA1, fenceMember: fencing.MemberSHA1,
+	sharedAcquire: said.SharedAcquireSHA1, sharedExtend: said.SharedExtendSHA1,
+	sharedRelease: said.SharedReleaseSHA1, sharedLook: said.SharedLookSHA1,
+	fencedSharedAcquire: said.FencedSharedAcquireSHA1, fencedSharedExtend: said.FencedSharedExtendSHA1,
 }
 
 // allScripts is a server with all scripts loaded.
-var allScripts = [scripts]bool{release: true, extend: true, queue: true, fenceAcquire: true, fenceExtend: true, fenceMember: true}
+var allScripts = func() (all [scripts]bool) {
+	for which := range all {
+		all[which] = true
+	}
+	return all
+}()
 
 // acts are the commands by which the scripts of plain locks change a key, for the access list.
 var acts = [scripts][]string{release: {"del"}, extend: {"pttl", "pexpire"}}
@@ -94,8 +111,10 @@ func takes(which int, keys, argv int64) bool {
 		return argv >= 5+(keys-1) || keys == 1 && argv >= 1 // or no key, by a probe
 	case fenceExtend:
 		return argv >= 1+2*(keys-1)
+	case fenceMember:
+		return keys == 1 && argv >= 2
 	}
-	return keys == 1 && argv >= 2
+	return argv >= 1
 }
 
 // runScript runs a script. Those of plain locks read all keys before they change any: this shows
@@ -109,6 +128,9 @@ func (c *conn) runScript(which int, args [][]byte) {
 	}
 	keys, argv := args[3:3+n], args[3+n:]
 	switch {
+	case which > fenceMember:
+		c.runShared(which, keys, argv)
+		return
 	case which >= fenceAcquire:
 		c.runFence(which, keys, argv)
 		return

@@ -294,6 +294,7 @@ func play(t *testing.T, g target, text string, hear func(line, reply string)) {
 
 var scriptNames = map[string]int{
 	"release": release, "extend": extend, "queue": queue, "acquire": fenceAcquire, "fence-extend": fenceExtend, "member": fenceMember,
+	"share": sharedAcquire, "share-extend": sharedExtend, "unshare": sharedRelease, "shared-look": sharedLook,
 }
 
 // nonces are "n" with the time of the server.

@@ -48,7 +48,8 @@ type entry struct {
 	expires int64  // Unix milliseconds, or never
 	data    []byte // the key, then the value
 
-	fence *fencenode.Node // the value of a fenceKind
+	fence *fencenode.Node  // the value of a fenceKind
+	ends  map[string]int64 // the value of a sharedKind: when each member ends
 }
 
 const (
@@ -99,7 +100,7 @@ func (t *table) put(e *entry, key, value []byte, kind string, expires, now int64
 		e = t.insert(key, now)
 	}
 	e.data = append(e.data[:e.keyLen], value...)
-	e.kind, e.expires, e.fence = kind, expires, nil
+	e.kind, e.expires, e.fence, e.ends = kind, expires, nil, nil
 	t.watcher.touched(key)
 	t.watcher.wrote(key, value)
 }
@@ -171,7 +172,7 @@ func (t *table) remove(i int32) {
 	}
 	*link = e.next
 	e.next, t.free = t.free, i
-	e.used, e.fence = false, nil
+	e.used, e.fence, e.ends = false, nil, nil
 	t.count--
 	t.watcher.touched(e.key())
 	if cap(e.data) > maxKeptBuffer {

@@ -136,7 +136,7 @@ const (
 type Refusal struct {
 	refusal.Refusal
 	Unapplied bool // the command was certainly not executed
-	Foreign   bool // the key, the only one of the command, has a value of another type: it is no lock
+	NotHeld   bool // a release has met a value of another type, such as a shared lock
 	Remedy    Remedy
 }
 
@@ -152,15 +152,16 @@ func Refused(k Kind, f Form, n int, v *resp.Value, byText bool) Refusal {
 	default:
 		r.Unapplied = r.Later
 	}
-	r.Foreign = n == 1 && r.Code == "WRONGTYPE"
+	r.NotHeld = k == Release && n == 1 && r.OfType
 	switch {
+	case r.NotHeld:
 	case call && r.Code == "NOSCRIPT":
 		r.Err = errNoScript
 		if !byText {
 			r.Remedy = Spell
 		}
 	case r.Fatal:
-	case f.IsFenced(k) && k == Acquire: // a part may have been done: what is set is released
+	case call && k == Acquire: // a part may have been done: what is set is released
 		r.Unapplied = false
 		if n > 1 && r.Code == "NOPERM" && r.OfKey { // but an access list is checked for all keys first
 			r.Remedy = Split

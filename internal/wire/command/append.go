@@ -16,6 +16,7 @@ type Operand struct {
 	Key, Token []byte
 	TTL        int64 // in milliseconds, of kinds with a TTL; how long a released key stays, 0: it is deleted
 	Tail       string
+	Shared     bool          // it is a holder of a shared lock
 	Block      fencing.Block // of a fenced acquire
 }
 
@@ -42,7 +43,7 @@ func Merge(k Kind, f Form, operands []Operand, limit int) int {
 		return n
 	}
 	for ; n < min(len(operands), limit, MaxKeys) && bytes < callBytes; n++ {
-		if k == Acquire && operands[n].Block.Spare() != operands[0].Block.Spare() || k == Release && operands[n].TTL != operands[0].TTL {
+		if operands[n].Shared != operands[0].Shared || k == Acquire && operands[n].Block.Spare() != operands[0].Block.Spare() || k == Release && operands[n].TTL != operands[0].TTL {
 			break
 		}
 		bytes += len(operands[n].Key)
@@ -54,6 +55,8 @@ func Merge(k Kind, f Form, operands []Operand, limit int) int {
 func Append(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte {
 	op := &operands[0]
 	switch {
+	case f.IsShared():
+		return appendShared(dst, k, f, operands, fence, false)
 	case f.IsScript(k):
 		return appendCall(dst, k, f, operands, fence)
 	case k == Acquire: // SET key token NX PX ttl
@@ -81,7 +84,7 @@ func Append(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte
 // n operands. has is false for kinds without such a reply.
 func AppendUsual(dst []byte, k Kind, f Form, n int) (_ []byte, has bool) {
 	switch {
-	case k == Acquire && !f.IsFenced(k):
+	case k == Acquire && !f.IsScript(k):
 		return append(dst, "+OK\r\n"...), true
 	case k == Release, k == Acquire: // a native release is of one key
 		return append(strconv.AppendInt(append(dst, ':'), int64(n), 10), '\r', '\n'), true
@@ -206,6 +209,8 @@ func appendToken(dst []byte, op *Operand) []byte {
 var texts = map[string]string{
 	ReleaseSHA1: ReleaseScript, ExtendSHA1: ExtendScript, QueueSHA1: QueueScript,
 	fencing.AcquireSHA1: fencing.AcquireScript, fencing.ExtendSHA1: fencing.ExtendScript, fencing.MemberSHA1: fencing.MemberScript,
+	SharedAcquireSHA1: SharedAcquireScript, SharedExtendSHA1: SharedExtendScript, SharedReleaseSHA1: SharedReleaseScript, SharedLookSHA1: SharedLookScript,
+	FencedSharedAcquireSHA1: FencedSharedAcquireScript, FencedSharedExtendSHA1: FencedSharedExtendScript,
 }
 
 // ByText has the scripts in written commands, from an offset on, called by their text: EVAL in place of EVALSHA. It is

@@ -174,6 +174,8 @@ func TestRemedies(t *testing.T) {
 		{Release, DelIfEq, 1, oom, None, true},
 		{Acquire, Scripts, 1, key, None, true}, {Acquire, Scripts, 1, oom, None, true}, {Acquire, Scripts, 1, other, None, false},
 		{Release, Scripts, 2, gone, None, true},
+		{Acquire, Shared, 1, noScript, Spell, false}, {Acquire, Shared, 2, other, None, false}, {Acquire, Shared, 2, key, Split, false},
+		{Release, Shared, 2, other, Split, false}, {Extend, Shared, 2, inScript, Split, false},
 	} {
 		r := Refused(c.kind, c.form, c.n, refusing(c.text), false)
 		assert.Equal(t, c.want, r.Remedy, "%v %v %q", c.kind, c.form, c.text)
@@ -181,8 +183,52 @@ func TestRemedies(t *testing.T) {
 		assert.Equal(t, c.text == gone, r.Fatal, c.text)
 		assert.Error(t, r.Err)
 	}
+	for f, text := range map[Form]string{DelIfEq: "WRONGTYPE Operation against a key", DelEx: "ERR Key should be of string type if conditions are specified"} {
+		assert.True(t, Refused(Release, f, 1, refusing(text), false).NotHeld, "a shared lock")
+		assert.False(t, Refused(Acquire, f, 1, refusing(text), false).NotHeld)
+	}
 	assert.Equal(t, None, Refused(Release, Scripts, 2, refusing(noScript), true).Remedy, "it was called by its text")
 	assert.ErrorIs(t, Refused(Acquire, Scripts, 1, refusing(key), false).Err, refusal.ErrForbidden)
+}
+
+// TestSharedOperandsAreReadBack out of every written command: the holders of a key stand together, and share its name.
+func TestSharedOperandsAreReadBack(t *testing.T) {
+	var r Reader
+	fence := &Fence{Set: "set"}
+	fence.Me[1], fence.Known[2] = []byte("f:run"), []byte("active:f:run:n")
+	all := operands(200)
+	for i := range all {
+		all[i].Shared = i < 190
+		if i < 60 {
+			all[i].Key = []byte("one")
+		}
+	}
+	for _, f := range append(forms, Form(0).ForNode(1), Form(0).ForNode(2)) {
+		for _, k := range []Kind{Acquire, Extend, Release} {
+			f := f.For(k, &all[0])
+			require.True(t, f.IsShared() && f.IsScript(k))
+			all := slices.Clone(all)
+			for i := range all {
+				if k == Release {
+					all[i].TTL = 0
+				}
+			}
+			var merged []int
+			for left := all; len(left) > 10; {
+				n := Merge(k, f, left, MaxKeys)
+				want := left[:n]
+				written := Append(nil, k, f, want, fence)
+				require.Equal(t, want, r.Read(k, written))
+				require.Equal(t, want, r.Read(k, ByText(slices.Clone(written), 0)))
+				require.Equal(t, 1, bytes.Count(written, []byte("\r\none\r\n"))+len(merged), "%q", written)
+				merged, left = append(merged, n), left[n:]
+			}
+			require.Equal(t, []int{128, 62}, merged)
+		}
+	}
+	require.Equal(t, all[:1], r.Read(Acquire, AppendRepair(nil, all[:1])))
+	require.Contains(t, string(AppendRepair(nil, all[:1])), "\r\n$1\r\n1\r\n$1\r\n1\r\n$22")
+	require.Equal(t, Append(nil, Acquire, Scripts, all[190:191], nil), AppendRepair(nil, all[190:]))
 }
 
 func TestForms(t *testing.T) {

@@ -17,6 +17,9 @@ const (
 	// Fenced: acquires and extends run the scripts of package fencing.
 	Fenced
 
+	// Shared: the operands are holders of shared locks, of which all is scripts.
+	Shared
+
 	releases = DelIfEq | DelEx
 
 	// Scripts is the zero Form: one script call for many keys.
@@ -25,12 +28,16 @@ const (
 
 // IsScript reports whether a kind is sent as a script call, with several operands.
 func (f Form) IsScript(k Kind) bool {
-	return k == Release && f&releases == 0 || k == Extend || f.IsFenced(k)
+	return k == Release && f&releases == 0 || k == Extend || f.IsFenced(k) || f.IsShared()
 }
 
-// For is f with the commands for an operand: no native command releases a key that stays.
+// For is f with the commands for an operand: no native command is for a shared lock, or releases a key
+// that stays.
 func (f Form) For(k Kind, op *Operand) Form {
-	if k == Release && op.TTL > 0 {
+	switch {
+	case op.Shared:
+		return f.Without(releases) | Shared
+	case k == Release && op.TTL > 0:
 		return f.Without(releases)
 	}
 	return f
@@ -42,6 +49,8 @@ func (f Form) IsFenced(k Kind) bool { return f&Fenced != 0 && k.HasTTL() }
 // script is the digest of the script of a kind sent as a script call.
 func (f Form) script(k Kind) (sha string) {
 	switch {
+	case f.IsShared():
+		return f.sharedScript(k)
 	case f.IsFenced(k) && k == Acquire:
 		return fencing.AcquireSHA1
 	case f.IsFenced(k):

@@ -37,7 +37,9 @@ func (r *Reader) Read(k Kind, command []byte) []Operand {
 	args := r.args
 	switch string(args[0]) {
 	case "EVALSHA", "EVAL":
-		r.readCall(k)
+		if !r.readShared(k) {
+			r.readCall(k)
+		}
 	case "DELEX": // key IFEQ token
 		r.operands = append(r.operands, Operand{Key: args[1], Token: args[3]})
 	case "DELIFEQ": // key token

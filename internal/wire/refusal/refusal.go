@@ -71,12 +71,13 @@ type Refusal struct {
 	// Err is, or wraps, a [*ServerError]. It also wraps the cause, such as [ErrAuth] or
 	// [ErrForbidden], where that has a name. The text is bounded and printable. For a missing
 	// permission it names the command, never an argument or the user.
-	Err   error
-	Code  string // such as READONLY or ERR, also of an error reply wrapped by a script
-	Fatal bool   // the connection must be closed
-	Later bool   // it is about a passing state of the server, not about a command or a key
-	Lacks bool   // the access list does not allow a command
-	OfKey bool   // the access list allows the command, but not on this key
+	Err    error
+	Code   string // such as READONLY or ERR, also of an error reply wrapped by a script
+	Fatal  bool   // the connection must be closed
+	Later  bool   // it is about a passing state of the server, not about a command or a key
+	Lacks  bool   // the access list does not allow a command
+	OfKey  bool   // the access list allows the command, but not on this key
+	OfType bool   // the key has a value of a type foreign to the command
 	// Unscripted: to a script command it is the answer of a server without the command, without the
 	// language, or without a command used by the script.
 	Unscripted bool
@@ -97,7 +98,10 @@ func Read(v *resp.Value) (r Refusal) {
 	switch reply.Code {
 	case "OOM", "MISCONF", "BUSY", "LOADING", "NOREPLICAS":
 		r.Later = true
+	case "WRONGTYPE":
+		r.OfType = true
 	case "ERR":
+		r.OfType = strings.Contains(reply.Message, "Key should be of string type") // DELEX of Redis 8.4
 		lower := strings.ToLower(reply.Message)
 		r.Unscripted = strings.Contains(lower, "unknown command") || strings.Contains(lower, "unknown redis command") ||
 			strings.Contains(lower, "scripting engine")

@@ -1,0 +1,194 @@
+package command
+
+import (
+	"bytes"
+	_ "embed"
+
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// A shared lock is a sorted set at the key of the lock: a member for each holder, with its end in
+// milliseconds by the server's clock as its score. A member is there before its end, and the key
+// expires with the last one. So a set and the string of an exclusive lock refuse each other.
+//
+// A gate is a string beside the key. It refuses new holders at its node: an exclusive caller waits
+// for the present ones.
+//
+//	SharedAcquire  key, gate…   0, or 1 to pass gates; for each key: n, then n times token, ttl
+//	SharedExtend   key…         for each key: n, then n times token, ttl
+//	SharedRelease  key…         for each key: n, then n tokens
+//
+// Each answers with the number of tokens if it has done all; else with an array, for each token 1 or
+// 0, or 2 where a gate alone has refused it. The calls of several holders of one key share one
+// command for it, and so its cost.
+//
+// An acquire adds members, and changes none. It is refused by a string, a key of another type, and a
+// key without an expiry, which is no lock. To a node that has lost members a repair brings them back,
+// past gates: their holders have a quorum. An extend changes the members that are there and have not
+// ended, and gives none an earlier end. A release gives the key the end of the last member left.
+//
+// On fenced nodes acquires and extends have the marker's script before them, with the fleet's set
+// before the keys, me and the number of tokens before the other arguments, and the known marker at the
+// end.
+var (
+	//go:embed shared_acquire.lua
+	sharedAcquireLua string
+	//go:embed shared_extend.lua
+	sharedExtendLua string
+	//go:embed shared_release.lua
+	SharedReleaseScript string
+	// SharedLookScript shows a shared lock: how many hold it, and of some a line with the time left and the
+	// member, the longest first.
+	//
+	//	KEYS: key   ARGV: how many lines
+	//
+	//go:embed shared_look.lua
+	SharedLookScript string
+
+	SharedAcquireScript       = sharedArgs + sharedAcquireLua
+	SharedExtendScript        = sharedArgs + sharedExtendLua
+	FencedSharedAcquireScript = fencing.SharedScript + fencedSharedArgs + sharedAcquireLua
+	FencedSharedExtendScript  = fencing.SharedScript + fencedSharedArgs + sharedExtendLua
+)
+
+// Where the keys and the arguments of a script begin.
+const (
+	sharedArgs       = "local first, at = 1, 1\n"
+	fencedSharedArgs = "local first, at = 2, 3\n"
+)
+
+// The digests of the scripts; a test recomputes them.
+const (
+	SharedAcquireSHA1       = "7f5aa2071db58e2063e29dd0ef6a81b078a0db38"
+	SharedExtendSHA1        = "33a5624a887a38d640a7174cd33654b5bb061df7"
+	SharedReleaseSHA1       = "ddb7936acb7a5514886d9f8a1df81019265f98ee"
+	SharedLookSHA1          = "9a0a3a95d62cc5e261595f145db623258c39f83d"
+	FencedSharedAcquireSHA1 = "895ab56558893f48db883e61f885558760bc7055"
+	FencedSharedExtendSHA1  = "c53799cd3693386f3db707106716bd1ffd854eea"
+)
+
+// gateSuffix follows the key of the lock in the name of its gate.
+const gateSuffix = ":redlock:gate"
+
+// IsShared reports whether the operands are holders of shared locks.
+func (f Form) IsShared() bool { return f&Shared != 0 }
+
+// sharedScript is the digest of the script of a kind for shared locks.
+func (f Form) sharedScript(k Kind) string {
+	switch {
+	case f.IsFenced(k) && k == Acquire:
+		return FencedSharedAcquireSHA1
+	case f.IsFenced(k):
+		return FencedSharedExtendSHA1
+	case k == Acquire:
+		return SharedAcquireSHA1
+	case k == Extend:
+		return SharedExtendSHA1
+	}
+	return SharedReleaseSHA1
+}
+
+// ofKey is how many of the first operands have the same key.
+func ofKey(operands []Operand) (n int) {
+	for n < len(operands) && bytes.Equal(operands[n].Key, operands[0].Key) {
+		n++
+	}
+	return n
+}
+
+// AppendRepair writes an acquire that gives a node back what it has lost of a lock.
+func AppendRepair(dst []byte, op []Operand) []byte {
+	if op[0].Shared {
+		return appendShared(dst, Acquire, Shared, op, nil, true)
+	}
+	return Append(dst, Acquire, Scripts, op, nil)
+}
+
+// appendShared writes a call of a script of shared locks; passes: gates do not refuse it.
+func appendShared(dst []byte, k Kind, f Form, operands []Operand, fence *Fence, passes bool) []byte {
+	keys := 0
+	for rest := operands; len(rest) > 0; rest = rest[ofKey(rest):] {
+		keys++
+	}
+	words, known := 3+2*keys+len(operands), []byte(nil)
+	if k == Acquire {
+		words += 1 + keys
+		keys *= 2
+	}
+	if k.HasTTL() {
+		words += len(operands)
+	}
+	fenced := f.IsFenced(k)
+	if fenced {
+		known, keys, words = fence.Known[f.node()], keys+1, words+3
+		if known != nil {
+			words++
+		}
+	}
+	dst = append(append(append(resp.AppendArray(dst, words), callBySHA...), f.sharedScript(k)...), '\r', '\n')
+	dst = appendInt(dst, int64(keys))
+	if fenced {
+		dst = resp.AppendBulkString(dst, fence.Set)
+	}
+	for rest := operands; len(rest) > 0; rest = rest[ofKey(rest):] {
+		dst = resp.AppendBulk(dst, rest[0].Key)
+		if k == Acquire {
+			dst = appendName(dst, string(rest[0].Key), gateSuffix, "")
+		}
+	}
+	if fenced {
+		dst = appendInt(resp.AppendBulk(dst, fence.Me[f.node()]), int64(len(operands)))
+	}
+	switch {
+	case k == Acquire && passes:
+		dst = appendInt(dst, 1)
+	case k == Acquire:
+		dst = appendInt(dst, 0)
+	}
+	for rest := operands; len(rest) > 0; {
+		n := ofKey(rest)
+		dst = appendInt(dst, int64(n))
+		for i := range n {
+			dst = appendToken(dst, &rest[i])
+			if k.HasTTL() {
+				dst = appendInt(dst, rest[i].TTL)
+			}
+		}
+		rest = rest[n:]
+	}
+	if known != nil {
+		dst = resp.AppendBulk(dst, known)
+	}
+	return dst
+}
+
+// readShared reads a command of appendShared: one of a digest, or of the text of a script.
+func (r *Reader) readShared(k Kind) bool {
+	keys := r.args[3 : 3+number(r.args[2])]
+	rest := r.args[3+len(keys):]
+	step := 1 // the words of a key
+	switch string(r.args[1]) {
+	case SharedAcquireSHA1, SharedAcquireScript:
+		step, rest = 2, rest[1:]
+	case FencedSharedAcquireSHA1, FencedSharedAcquireScript:
+		step, keys, rest = 2, keys[1:], rest[3:]
+	case FencedSharedExtendSHA1, FencedSharedExtendScript:
+		keys, rest = keys[1:], rest[2:]
+	case SharedExtendSHA1, SharedExtendScript, SharedReleaseSHA1, SharedReleaseScript:
+	default:
+		return false
+	}
+	for i := 0; i < len(keys); i += step {
+		n := number(rest[0])
+		rest = rest[1:]
+		for range n {
+			op := Operand{Key: keys[i], Token: rest[0], Shared: true}
+			if rest = rest[1:]; k.HasTTL() {
+				op.TTL, rest = number(rest[0]), rest[1:]
+			}
+			r.operands = append(r.operands, op)
+		}
+	}
+	return true
+}
