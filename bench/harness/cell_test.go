@@ -93,7 +93,7 @@ func TestMeasureCounts(t *testing.T) {
 	require.LessOrEqual(t, r.P50, r.P99)
 	require.LessOrEqual(t, r.P99, r.Max)
 	require.LessOrEqual(t, r.AcquireP50+r.ReleaseP50, 2*r.Max, "the halves are timed")
-	require.Positive(t, r.AcquireP50)
+	require.True(t, r.AcquireP50 > 0 || runtime.GOOS == "windows") // its clock has a grain of half a millisecond
 	require.Less(t, r.AllocsPerPair, 0.1, "the harness allocates nothing for a pair")
 
 	r = until(t, &still{acquire: func(n int) (bool, error) { return n%4 == 0, nil }}, cell(2), manyPairs)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -158,6 +159,9 @@ func TestSectionsAreWhatTheProgramUnderstands(t *testing.T) {
 }
 
 func TestSuite(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("faults of nodes need Linux")
+	}
 	t.Setenv(realredis.EnvValkey9, "")
 	dir := t.TempDir()
 	p := program(&still{name: "redlock"}, &still{name: "floor"}, &still{name: "sad", openErr: errors.New("no luck")})

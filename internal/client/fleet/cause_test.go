@@ -32,8 +32,8 @@ func TestCauses(t *testing.T) {
 		is   error
 	}{
 		{io.ErrUnexpectedEOF, "unexpected EOF", io.ErrUnexpectedEOF},
-		{refused, "connect: connection refused", errno.ConnRefused},
-		{fmt.Errorf("tls: %w", refused), "tls: connect: connection refused", errno.ConnRefused},
+		{refused, "connect: " + errno.ConnRefused.Error(), errno.ConnRefused},
+		{fmt.Errorf("tls: %w", refused), "tls: connect: " + errno.ConnRefused.Error(), errno.ConnRefused},
 		{unknown, "lookup: no such host", unknown},
 		{context.DeadlineExceeded, "context deadline exceeded", nil},
 		{fmt.Errorf("credentials: %w", context.Canceled), "credentials: context canceled", nil},

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/errno"
 	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
@@ -258,7 +259,7 @@ func TestSilence(t *testing.T) {
 		r := cluster.Of(t, servers, func(c *redlock.Config) { c.Logger = nil })
 		testkit.Await(t, "the warning", func() bool { return strings.Contains(log.String(), "no lock can be acquired yet") })
 		servers.Each(func(s *fakeredis.Server) {
-			require.Contains(t, lineOf(log.String(), "no lock can be acquired yet"), s.Addr()+" connection refused")
+			require.Contains(t, lineOf(log.String(), "no lock can be acquired yet"), s.Addr()+" "+errno.ConnRefused.Error())
 		})
 		time.Sleep(10 * time.Second)
 		require.Equal(t, 4, strings.Count(log.String(), "\n"), "each node, and the client, once: %s", log.String())
@@ -273,7 +274,7 @@ func TestSilence(t *testing.T) {
 			}
 			return n
 		}
-		const rotated, protected, refused = "server refused the credentials", "in protected mode", "connection refused"
+		rotated, protected, refused := "server refused the credentials", "in protected mode", errno.ConnRefused.Error()
 		require.Equal(t, 3, lines(refused))
 		servers[0].RejectConns("WRONGPASS invalid username-password pair or user is disabled.")
 		servers[0].ResetConns()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/errno"
 	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
@@ -49,7 +50,7 @@ func TestQuorumError(t *testing.T) {
 			require.ErrorContains(t, failed.Err, why)
 			require.Equal(t, 1, strings.Count(err.Error(), failed.Addr), "%v", err)
 		}
-		require.ErrorContains(t, err, "redlock: no quorum (4 of 7 nodes failed: "+servers[1].Addr()+" connection refused, ")
+		require.ErrorContains(t, err, "redlock: no quorum (4 of 7 nodes failed: "+servers[1].Addr()+" "+errno.ConnRefused.Error()+", ")
 		var node redlock.NodeError
 		require.True(t, errors.As(err, &node))
 		require.Equal(t, 1, node.Node)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -35,7 +36,7 @@ func TestAttemptIsHeard(t *testing.T) {
 		check := func(a redlock.Attempt, kind redlock.OpKind, votes [3]int, err error) {
 			t.Helper()
 			require.Equal(t, redlock.Attempt{Kind: kind, Key: "k", Duration: a.Duration, Granted: votes[0], Denied: votes[1], Failed: votes[2], Err: err, Ctx: by}, a)
-			require.Positive(t, a.Duration)
+			require.True(t, a.Duration > 0 || a.Duration == 0 && runtime.GOOS == "windows", "%v", a.Duration) // its clock has a grain of half a millisecond
 			require.Less(t, a.Duration, testkit.Patience)
 		}
 		granted, denied, none := [3]int{0: 1}, [3]int{1: 1}, [3]int{}
