@@ -36,23 +36,6 @@ func TestConfigDefaults(t *testing.T) {
 	}
 }
 
-// TestNodeTimeoutDefault: unless it is set, it follows from the TTL.
-func TestNodeTimeoutDefault(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 1, cluster.NodeTimeout(0))
-		r.Servers[0].Hang()
-		for given, want := range map[time.Duration]time.Duration{
-			10 * time.Second:       50 * time.Millisecond, // of 500
-			400 * time.Millisecond: 20 * time.Millisecond,
-		} {
-			start := time.Now()
-			_, err := r.TryAcquire(t.Context(), "k", given)
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			require.GreaterOrEqual(t, time.Since(start), want)
-		}
-	})
-}
-
 // TestLongestTimeouts: the longest possible durations mean to wait.
 func TestLongestTimeouts(t *testing.T) {
 	for _, timeout := range []time.Duration{math.MaxInt64, math.MaxInt64 / 2} {
@@ -113,21 +96,6 @@ func TestSameServerIsRefused(t *testing.T) {
 		for _, s := range servers {
 			testkit.Await(t, "the refused client is gone", func() bool { return s.Conns() == 0 })
 		}
-	})
-}
-
-// TestNewIsBoundByDialTimeout: a node that is down, or hangs, is no error, and is there once it
-// answers.
-func TestNewIsBoundByDialTimeout(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 3)
-		servers[0].Down()
-		servers[1].Hang()
-		r := cluster.Of(t, servers, func(c *redlock.Config) { c.DialTimeout = 100 * time.Millisecond })
-		_, err := r.TryAcquire(t.Context(), "k", ttl)
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		r.Heal(t)
-		r.AwaitUp(t)
 	})
 }
 

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -16,69 +15,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
-
-// early has a client make every act, and lock keys. It returns the number granted.
-func (c *changing) early(client *redlock.Client, keys int) (both int) {
-	c.Helper()
-	ctx, cancel := context.WithTimeout(c.Context(), 10*fenceTTL)
-	defer cancel()
-	require.Error(c, client.InitFencing(ctx))
-	require.Error(c, client.RecoverFencing(ctx, 1))
-	require.ErrorIs(c, client.ChangeFencing(ctx), redlock.ErrConfig)
-	for i := range keys {
-		if _, err := client.TryAcquire(c.Context(), fmt.Sprint("key", i), fenceTTL); err == nil {
-			both++
-		}
-	}
-	return both
-}
-
-// TestEarlyClientsChangeNothing: a program of step 2 starts while clients of step 0 hold locks, and
-// makes every act named in an error. No key has two holders, and no act changes anything.
-func TestEarlyClientsChangeNothing(t *testing.T) {
-	for _, x := range []struct {
-		name      string
-		now, next []int
-		down      int
-	}{
-		{"one replaced, a node is stopped", three, []int{0, 3, 4}, 0},
-		{"one replaced", three, replaced, -1},
-		{"all replaced", three, []int{3, 4, 5}, -1},
-	} {
-		cluster.Run(t, x.name, func(t *testing.T) {
-			c := startChanging(t, 6)
-			old := c.client(x.now, nil, 0)
-			require.NoError(t, old.InitFencing(t.Context()))
-			early := c.client(x.next, nil, 0) // its notice comes first
-			awaitPassed(t, 100*time.Millisecond)
-			both := c.client(x.now, x.next, 0)
-			require.NoError(t, both.Ready(t.Context()))
-			awaitPassed(t, 1100*time.Millisecond)
-			const keys = 100
-			for i := range keys {
-				cluster.MustAcquire(t, old, fmt.Sprint("key", i), fenceTTL)
-			}
-			if x.down >= 0 {
-				c.servers[x.down].Down()
-			}
-			require.Zero(t, c.early(early, keys))
-		})
-	}
-	cluster.Run(t, "groups", func(t *testing.T) {
-		c := startChanging(t, 9)
-		old := c.ofGroups(2, 0, 0)
-		require.NoError(t, old.InitFencing(t.Context()))
-		const keys = 300
-		for i := range keys {
-			cluster.MustAcquire(t, old, fmt.Sprint("key", i), fenceTTL)
-		}
-		require.Zero(t, c.early(c.ofGroups(3, 0, 0), keys))
-		for _, s := range c.servers[6:] {
-			n, _ := s.Fence(fenceSet)
-			require.Zero(t, n.Floor)
-		}
-	})
-}
 
 // TestInitBesideASilentNode: each node of a new fleet must have answered. Nothing is written to the
 // others.
@@ -160,27 +96,6 @@ func TestRecoverFencing(t *testing.T) {
 		require.NoError(c, c.servers[1].Heal())
 		require.NoError(c, old.ReadyAll(c.Context()))
 		c.grows(old, "k")
-	})
-}
-
-// TestChangeBesideALoss: one node was flushed, one cannot be reached, a clock was ahead. A change
-// is no recovery: it waits until a quorum remembers, and tokens grow.
-func TestChangeBesideALoss(t *testing.T) {
-	changes(t, func(c *changing) {
-		c.grows(c.client(three, nil, time.Minute), "k")
-		both := c.client(three, replaced, 0)
-		require.NoError(c, both.ReadyAll(c.Context()))
-		c.servers[0].Flush()
-		c.servers[1].Down()
-		ctx, cancel := context.WithTimeout(c.Context(), 5*fenceTTL)
-		defer cancel()
-		require.Error(c, both.ChangeFencing(ctx))
-		for _, i := range []int{2, 3} {
-			require.Empty(c, c.marker(i).Nonce, "no node is written before")
-		}
-		require.NoError(c, c.servers[1].Heal())
-		require.NoError(c, both.ChangeFencing(c.Context()))
-		c.grows(c.client(replaced, nil, 0), "k")
 	})
 }
 

@@ -127,43 +127,6 @@ func TestNextNodesNeedBothQuorums(t *testing.T) {
 	}
 }
 
-// TestRepairDuringAChange: a lock kept alive gets back to nodes of either list.
-func TestRepairDuringAChange(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 6)
-		r := cluster.Of(t, servers, fromTo(servers, three, five))
-		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		r.AwaitHolders(t, 6, "k")
-		servers[0].Flush()
-		servers[4].Flush()
-		servers[5].Flush()
-		require.NoError(t, l.Extend(t.Context(), ttl), "two of three, three of five")
-		r.AwaitHolders(t, 6, "k")
-		require.NoError(t, l.Release(t.Context()))
-		r.AwaitEmpty(t)
-	})
-}
-
-// TestQuarantineDuringAChange: a forgetful node has no vote in its lists.
-func TestQuarantineDuringAChange(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 4)
-		r := cluster.Of(t, servers, fromTo(servers, three, []int{0, 1, 3}))
-		live(t, r.Client, "k")
-		restartUnder(t, servers[3], 3, r.Client)
-		require.NoError(t, cluster.IsReady(r))
-		restartUnder(t, servers[1], 1, r.Client)
-		_, err := r.TryAcquire(t.Context(), "k", ttl)
-		requireOnly(t, err, redlock.ErrNoQuorum)
-		var q *redlock.QuorumError
-		require.ErrorAs(t, err, &q)
-		require.Equal(t, []bool{false, true}, []bool{q.InNodes, q.InNextNodes})
-		require.ErrorIs(t, err, conn.ErrQuarantined)
-		require.NoError(t, r.Ready(t.Context()))
-		live(t, r.Client, "k")
-	})
-}
-
 // TestNextNodesNameServersOnce: a server by two names is refused, and an even number is warned of.
 func TestNextNodesNameServersOnce(t *testing.T) {
 	servers := fakeredis.StartN(t, 3)

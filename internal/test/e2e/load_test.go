@@ -3,8 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,20 +11,9 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/base/knobs"
-	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
-
-// lostConns counts the ended connections of each node.
-type lostConns [5]atomic.Int64
-
-func (l *lostConns) count(c *redlock.Config) {
-	c.Hooks.NodeDown = func(n redlock.Node) { l[n.Index].Add(1) }
-}
-
-// patientStall takes no slow node for dead: the machine may be busy.
-func patientStall(c *redlock.Config) { c.StallTimeout = testkit.Patience }
 
 // loadTime is how long the goroutines try.
 func loadTime() time.Duration {
@@ -34,79 +21,6 @@ func loadTime() time.Duration {
 		return 2 * time.Second
 	}
 	return 300 * time.Millisecond
-}
-
-// load has goroutines try to acquire, and returns the number of attempts. The keys are long: the
-// hints for an absent node are bounded in bytes.
-func load(t *testing.T, c *redlock.Client, goroutines int, d time.Duration) (attempts int64) {
-	t.Helper()
-	var n atomic.Int64
-	var wg sync.WaitGroup
-	until := time.Now().Add(d)
-	for g := range goroutines {
-		wg.Go(func() {
-			for key := fmt.Sprintf("k%0100d", g); time.Now().Before(until); n.Add(1) {
-				l, err := c.TryAcquire(context.Background(), key, ttl)
-				if err == nil { // a node was late to go
-					_ = l.Release(context.Background())
-				} else if !testkit.IsAny(err, redlock.ErrNoQuorum, redlock.ErrTaken) {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	testkit.Join(t, &wg)
-	return n.Load()
-}
-
-// requireSpared requires that nodes 3 and 4 still have their first connection.
-func requireSpared(t *testing.T, c *redlock.Client, lost *lostConns) {
-	t.Helper()
-	for _, n := range cluster.Stats(t, c).Nodes[3:] {
-		require.Zero(t, lost[n.Index].Load(), "node %d was cut off", n.Index)
-		require.EqualValues(t, 1, n.Connects, "node %d was dialled again", n.Index)
-		require.True(t, n.Up)
-	}
-}
-
-// requireFewCleanups requires that most attempts were sent to no node.
-func requireFewCleanups(t *testing.T, c *redlock.Client, attempts int64) {
-	t.Helper()
-	require.Less(t, cluster.Stats(t, c).Cleanups, uint64(attempts/10))
-}
-
-// TestMinorityIsSpared: three of five nodes are away. Attempts without a quorum cost the healthy nodes neither their connections
-// nor many releases, and leave no key, neither during the outage nor after nodes come back under
-// load.
-func TestMinorityIsSpared(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		var lost lostConns
-		r := &cluster.Cluster{Servers: cluster.Start(t, 5)} // without recorders, for speed
-		r.Client = cluster.Connect(t, fakeredis.Addrs(r.Servers), cluster.DefaultTimeouts, patientStall, cluster.Portable(portable), lost.count)
-		t.Cleanup(func() { r.Heal(t) })
-		r.Servers[:3].Down()
-		cluster.AwaitNodesUp(t, r.Client, 2)
-		attempts := load(t, r.Client, 64, loadTime())
-		requireSpared(t, r.Client, &lost)
-		requireFewCleanups(t, r.Client, attempts)
-		r.AwaitEmpty(t)
-
-		healed := testkit.Start(func() error {
-			time.Sleep(loadTime() * 3 / 4) // the rest of the load comes after it
-			for _, s := range r.Servers {
-				if err := s.Heal(); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		load(t, r.Client, 2048, loadTime())
-		require.NoError(t, testkit.Outcome(t, "Heal", healed))
-		cluster.AwaitNodesUp(t, r.Client, 5)
-		r.AwaitEmpty(t)
-		requireSpared(t, r.Client, &lost)
-	})
 }
 
 // TestBusy: an operation beyond MaxWaiting waiting ones is refused at once, and these are not
@@ -252,28 +166,6 @@ func TestManyForbiddenHints(t *testing.T) {
 	})
 }
 
-// TestFatalAnswerToARelease: a node that answers a release, or its hint, by an error that ends the connection is given
-// it on the next one.
-func TestFatalAnswerToARelease(t *testing.T) {
-	for name, flavor := range map[string]fakeredis.Flavor{"by script": fakeredis.Redis7, "native": fakeredis.Valkey9} {
-		cluster.Run(t, name, func(t *testing.T) {
-			r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: flavor}))
-			l := cluster.MustAcquire(t, r.Client, "lock:k", ttl)
-			r.AwaitHolders(t, 3, l.Key())
-			left := 2 // the release and its hint
-			r.Servers[0].OnCommand(func(_ int64, args []string) {
-				if release := args[0] == "EVALSHA" || args[0] == "DELIFEQ"; release && strings.Contains(strings.Join(args, " "), l.Key()) && left > 0 {
-					left--
-					r.Servers[0].ErrorReply(args[0], "READONLY You can't write against a read only replica.", 1)
-				}
-			})
-			require.NoError(t, l.Release(t.Context()))
-			awaitNoLock(t, r)
-			require.Zero(t, left)
-		})
-	}
-}
-
 // persist submits acquires again and again from Done until they are granted. The channel receives
 // once for each of them.
 func persist(t *testing.T, c *redlock.Client, operations int) (won <-chan error) {
@@ -303,7 +195,7 @@ func TestOutageEnds(t *testing.T) {
 	for away := 3; away >= 2; away-- {
 		t.Run(fmt.Sprint(away, " of 3 away"), func(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-				r := cluster.New(t, 3, cluster.DefaultTimeouts, patientStall, cluster.Portable(portable))
+				r := cluster.New(t, 3, cluster.DefaultTimeouts, func(c *redlock.Config) { c.StallTimeout = testkit.Patience }, cluster.Portable(portable))
 				r.Servers[3-away:].Down()
 				cluster.AwaitNodesUp(t, r.Client, 3-away)
 

@@ -46,30 +46,6 @@ func TestOpLife(t *testing.T) {
 	})
 }
 
-// TestOpUnderWay: a second Submit is refused, and leaves the Op as it is. Its wrong arguments reach
-// neither the driver nor the nodes.
-func TestOpUnderWay(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		r.Servers.Mute()
-		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl}
-		done := cluster.Begin(t, r.Client, op)
-		token := op.Token
-		require.ErrorContains(t, r.Submit(op), "not complete")
-		require.Equal(t, token, op.Token)
-		for _, spoil := range []func(){func() { op.Kind = 9 }, func() { op.TTL = -1 }, func() { op.Key = nil }} {
-			spoil()
-			require.Error(t, r.Submit(op))
-		}
-		r.Heal(t)
-		require.NoError(t, testkit.Outcome(t, "the operation", done))
-		r.AwaitHolders(t, 3, "k")
-		op.Kind, op.Key = redlock.OpRelease, []byte("k")
-		require.NoError(t, cluster.Submit(t, r.Client, op))
-		r.AwaitEmpty(t)
-	})
-}
-
 // TestOpReusedFromWithinDone: many chains of operations, each continued in the callback of the
 // last, and each callback once.
 func TestOpReusedFromWithinDone(t *testing.T) {
@@ -185,37 +161,6 @@ func TestCancelAgainstDone(t *testing.T) {
 	})
 }
 
-// TestCutOffBehindAReply: a node that answers one command and closes before the next is noticed at
-// once, also where both are seen in one look.
-func TestCutOffBehindAReply(t *testing.T) {
-	t.Parallel() // it waits for reconnects
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 1, cluster.Portable(portable))
-		for range 60 {
-			var ops [3]redlock.Op
-			done := make(chan error, 2)
-			for i := range ops {
-				ops[i] = redlock.Op{Kind: redlock.OpAcquire, Key: []byte{'a' + byte(i)}, TTL: ttl, Done: func(op *redlock.Op) { done <- op.Err() }}
-			}
-			ops[0].Done = func(*redlock.Op) { // so both go out as one batch
-				_ = r.Submit(&ops[1])
-				_ = r.Submit(&ops[2])
-			}
-			r.Servers[0].Inject(fakeredis.Fault{On: "SET", Do: fakeredis.HangUp, Skip: 2, Times: 1})
-			start := time.Now()
-			require.NoError(t, r.Submit(&ops[0]))
-			require.NoError(t, testkit.Get(t, done))
-			require.ErrorIs(t, testkit.Get(t, done), redlock.ErrNoQuorum)
-			require.Less(t, time.Since(start), testkit.Promptly)
-			r.Servers[0].Flush()
-			testkit.Await(t, "up", func() bool {
-				l, err := r.TryAcquire(t.Context(), "up", ttl)
-				return err == nil && l.Release(t.Context()) == nil
-			})
-		}
-	})
-}
-
 // acquireOp is an operation whose result is ignored.
 func acquireOp(key string) *redlock.Op {
 	return &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl, Done: func(*redlock.Op) {}}
@@ -224,23 +169,6 @@ func acquireOp(key string) *redlock.Op {
 // releaseOp is the release of a free lock.
 func releaseOp(key string, done func(*redlock.Op)) *redlock.Op {
 	return &redlock.Op{Kind: redlock.OpRelease, Key: []byte(key), Done: done}
-}
-
-// TestCloseBehindABlockedDone: Done of other operations is called all the same.
-func TestCloseBehindABlockedDone(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		unclogged := r.Clog(t)
-		began, unblock := make(chan struct{}), make(chan struct{})
-		t.Cleanup(func() { close(unblock) })
-		require.NoError(t, r.Submit(releaseOp("blocks", func(*redlock.Op) { close(began); <-unblock })))
-		done := cluster.Begin(t, r.Client, releaseOp("behind", nil))
-		r.Heal(t)
-		unclogged()
-		testkit.Get(t, began)
-		require.NoError(t, testkit.Try(t, "Close", r.Close))
-		_ = testkit.Outcome(t, "Done of another operation", done)
-	})
 }
 
 // TestExtendBehindARelease: a release counts even if called while Extend is between its checks and
@@ -320,7 +248,7 @@ func TestDoneOfABusyProcess(t *testing.T) {
 }
 
 // TestBlockedDoneDelays the others of its batch for about 20 ms: for this long, and for the ticks
-// before and after it.
+// before and after it. Close does not wait for it.
 func TestBlockedDoneDelays(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
@@ -334,45 +262,6 @@ func TestBlockedDoneDelays(t *testing.T) {
 		unclogged()
 		from := testkit.Get(t, began)
 		require.Less(t, testkit.Get(t, ended).Sub(from), 20*time.Millisecond+3*tick)
-	})
-}
-
-// TestFailsAtOnceBehindASilentNode: two of three nodes are away and the third is silent. An acquire
-// that cannot win fails at once, also after a release with a known verdict and an answer still to
-// come from the silent node.
-func TestFailsAtOnceBehindASilentNode(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		r.Servers[:2].Down()
-		cluster.AwaitNodesUp(t, r.Client, 1)
-		r.Servers[2].Mute()
-		require.ErrorIs(t, testkit.Outcome(t, "a release", cluster.Begin(t, r.Client, releaseOp("k", nil))), redlock.ErrNoQuorum)
-		began := time.Now()
-		_, err := r.TryAcquire(context.Background(), "k", ttl)
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		require.Less(t, time.Since(began), tick/2, "it waits for the watchdog")
-	})
-}
-
-// TestReleasesOfOps beyond MaxWaiting are not refused: each lock would stay for its TTL.
-func TestReleasesOfOps(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 4 })
-		const n = 1000
-		var ops []*redlock.Op
-		done := make(chan error, n)
-		for i := range n {
-			l := cluster.MustAcquire(t, r.Client, fmt.Sprint(i), ttl)
-			op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte(l.Key()), Done: func(op *redlock.Op) { done <- op.Err() }}
-			copy(op.Token[:], l.Token())
-			ops = append(ops, op)
-		}
-		for _, op := range ops {
-			require.NoError(t, r.Submit(op))
-		}
-		for range ops {
-			require.NoError(t, testkit.Get(t, done))
-		}
-		r.AwaitEmpty(t)
+		require.NoError(t, testkit.Try(t, "Close", r.Close))
 	})
 }

@@ -40,7 +40,7 @@ type fencedLoad struct {
 	phases  []string // the last is the present one
 	took    map[string][]time.Duration
 
-	granted, fell, overlaps, late, kept, lost int // late: locks that had ended before their release
+	granted, fell, overlaps, late int // late: locks that had ended before their release
 }
 
 type loadGrant struct {

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,64 +52,6 @@ func TestRealNativePrivileges(t *testing.T) {
 		require.Regexp(t, `cmdstat_delifeq:calls=[1-9]`, calls)
 	}
 	requireEachIsNeeded(t, list.privileges, lockers(servers), admins)
-}
-
-// TestRealDelIfEqTakenAway: a server that withdraws its own release command is asked by script from
-// then on, and nothing is lost by it; until the next connection finds the command allowed again.
-func TestRealDelIfEqTakenAway(t *testing.T) {
-	t.Parallel()
-	servers := realredis.StartN(t, 3, realredis.Options{Kind: realredis.Valkey9, Users: []string{cluster.AdminUser, leastUser + "+@all"}})
-	admins := cluster.NewAdmins(t, servers)
-	c := cluster.Connect(t, lockers(servers))
-	speaks := func(dialect string) bool {
-		for _, n := range c.Stats().Nodes {
-			if !n.Up || n.Dialect != dialect {
-				return false
-			}
-		}
-		return true
-	}
-	require.True(t, speaks(natively))
-	held := cluster.MustAcquire(t, c, "lock:held", ttl)
-	done := make(chan struct{})
-	var lives atomic.Int64
-	var wg sync.WaitGroup
-	for g := range 16 {
-		wg.Go(func() {
-			for !testkit.IsClosed(done) {
-				if err := wholeOf(c, fmt.Sprint("lock:", g)); err != nil {
-					t.Error(err)
-					return
-				}
-				lives.Add(1)
-			}
-		})
-	}
-	goOn := func() {
-		before := lives.Load()
-		testkit.Await(t, "progress", func() bool { return lives.Load() > before+20 || t.Failed() })
-	}
-	goOn()
-	for _, a := range admins {
-		a.Must("ACL SETUSER locker -delifeq")
-		goOn()
-	}
-	close(done)
-	testkit.Join(t, &wg)
-	require.True(t, speaks("EVALSHA"))
-	require.NoError(t, held.Extend(t.Context(), ttl))
-	require.NoError(t, held.Release(t.Context()))
-	cluster.AwaitNothing(t, admins)
-	for _, n := range c.Stats().Nodes {
-		require.EqualValues(t, 1, n.Connects)
-	}
-
-	for _, a := range admins {
-		a.Must("ACL SETUSER locker +delifeq")
-		a.Cut()
-	}
-	testkit.Await(t, "the old way", func() bool { return speaks(natively) })
-	require.NoError(t, wholeOf(c, "lock:held"))
 }
 
 // wholeOf acquires, extends and releases a key.

@@ -2,17 +2,13 @@ package e2e
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
@@ -102,37 +98,6 @@ func TestReleaseWithEndedContext(t *testing.T) {
 		r.Heal(t)
 		unclogged()
 		require.NoError(t, testkit.Outcome(t, "the acquire", acquired))
-	})
-}
-
-// TestReleasesAreOwed: connections end at any moment, and callers give up at any moment. Keys set
-// for them, and releases missed by an absent node, are made up for on its next connection. No key
-// waits for its TTL.
-func TestReleasesAreOwed(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3, cluster.NodeTimeout(50*time.Millisecond))
-		for _, s := range r.Servers { // a round trip takes some of the ticks at which contexts are looked at
-			r.Machine.Link(s.Addr()).Delay(2*time.Millisecond, 2*time.Millisecond, 4*time.Millisecond)
-		}
-		rng := rand.New(rand.NewPCG(1, 1))
-		limited := func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, time.Duration(rng.IntN(20_000))*time.Microsecond)
-		}
-		for i := range 500 {
-			if i%10 == 0 {
-				s := r.Servers[rng.IntN(3)]
-				time.AfterFunc(time.Duration(rng.IntN(10_000))*time.Microsecond, s.ResetConns)
-			}
-			ctx, cancel := limited(t.Context())
-			if l, err := r.TryAcquire(ctx, fmt.Sprint(i), ttl); err == nil {
-				ctx, cancel := limited(t.Context())
-				_ = l.Release(ctx) // once, with any result
-				cancel()
-			}
-			cancel()
-		}
-		require.Greater(t, cluster.Settle(t, r.Client).Cleanups, uint64(10))
-		r.AwaitEmpty(t)
 	})
 }
 
@@ -241,35 +206,6 @@ func TestReleaseAsync(t *testing.T) {
 	})
 }
 
-// TestReleaseAsyncAtOnce: thousands at once, beyond a node's bound of owed replies and beyond the
-// queue's room, cut no node off, and none is refused.
-func TestReleaseAsyncAtOnce(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		const n = 3000
-		r := cluster.New(t, 3, func(cfg *redlock.Config) { knobs.Of(cfg).MaxInFlight, cfg.MaxWaiting = 64, 128 })
-		var locks []redlock.Lock
-		for i := range n {
-			locks = append(locks, cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), ttl))
-		}
-		r.Servers.Delay(2 * time.Millisecond)
-		var goroutines sync.WaitGroup
-		for _, l := range locks {
-			goroutines.Go(func() {
-				l.ReleaseAsync()
-			})
-		}
-		testkit.Join(t, &goroutines)
-		r.AwaitEmpty(t)
-		s := cluster.Settle(t, r.Client)
-		require.EqualValues(t, n, s.Release.Won)
-		require.Zero(t, s.Release.Refused)
-		require.Zero(t, s.Held)
-		for _, node := range s.Nodes {
-			require.EqualValues(t, 1, node.Connects)
-		}
-	})
-}
-
 // TestReleaseAsyncIsHandedOff to a node that was down, and after Close to none.
 func TestReleaseAsyncIsHandedOff(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
@@ -317,8 +253,11 @@ func TestARefusedReleaseIsRepeated(t *testing.T) {
 				l := cluster.MustAcquire(t, r.Client, "lock:k", ttl)
 				r.AwaitHolders(t, 3, l.Key())
 				left := 1
-				if strings.HasPrefix(refusal, "NOPERM") || strings.HasPrefix(refusal, "NOSCRIPT") || strings.HasPrefix(refusal, "ERR") {
-					left = 2 // after some of them it is sent again at once
+				switch code, _, _ := strings.Cut(refusal, " "); code {
+				case "NOPERM", "NOSCRIPT", "ERR": // after these it is sent again at once
+					left = 2
+				case "READONLY": // it ends the connection, and the hint is refused on the next one
+					left = 2
 				}
 				r.Servers[0].OnCommand(func(_ int64, args []string) {
 					if release := strings.HasPrefix(args[0], "EVAL") || args[0] == "DELIFEQ"; release && strings.Contains(strings.Join(args, " "), l.Key()) && left > 0 {

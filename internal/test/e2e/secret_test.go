@@ -152,19 +152,6 @@ func TestPasswordIsNeverShown(t *testing.T) {
 	})
 }
 
-// TestWrongPasswordIsNeverShown, nor a missing one, nor one not asked for.
-func TestWrongPasswordIsNeverShown(t *testing.T) {
-	for _, opts := range []fakeredis.Options{{Password: "another"}, {User: "locker", Password: password}, {}} {
-		var seen testkit.LogSink
-		c, err := redlock.New(redlock.Config{Nodes: withPassword(fakeredis.StartN(t, 3, opts), "")})
-		require.Nil(t, c)
-		require.ErrorIs(t, err, redlock.ErrConfig)
-		require.ErrorContains(t, err, "server refused the credentials")
-		seen.Add(err)
-		seen.RequireNone(t, secrets...)
-	}
-}
-
 // TestPasswordIsNeverPrinted with its owner: a Config, a Client, and everything with a reference to
 // one. The rest of a Config is.
 func TestPasswordIsNeverPrinted(t *testing.T) {
