@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -28,10 +27,6 @@ type fencedLoad struct {
 	stops [4]chan struct{}
 	ended [4]sync.WaitGroup
 
-	callers int           // of each client; 0: 16
-	timeout time.Duration // NodeTimeout
-	longest time.Duration // MaxTTL; 0: loadTTL
-
 	mu      sync.Mutex
 	turn    int
 	grants  map[string][]loadGrant
@@ -39,8 +34,6 @@ type fencedLoad struct {
 	failed  map[string]int
 	phases  []string // the last is the present one
 	took    map[string][]time.Duration
-
-	granted, fell, overlaps, late int // late: locks that had ended before their release
 }
 
 type loadGrant struct {
@@ -58,7 +51,7 @@ func newFencedLoad(t *testing.T, name string, lists [3][2][]string) *fencedLoad 
 }
 
 func (l *fencedLoad) connect(step int) *redlock.Client {
-	cfg := redlock.Config{Nodes: l.lists[step][0], NextNodes: l.lists[step][1], Fenced: true, MaxTTL: cmp.Or(l.longest, loadTTL), NodeTimeout: l.timeout, Retry: redlock.Retry{Max: 20 * time.Millisecond}}
+	cfg := redlock.Config{Nodes: l.lists[step][0], NextNodes: l.lists[step][1], Fenced: true, MaxTTL: loadTTL, Retry: redlock.Retry{Max: 20 * time.Millisecond}}
 	knobs.Of(&cfg).FenceSet = l.name
 	c, err := redlock.New(cfg)
 	require.NoError(l, err)
@@ -118,7 +111,7 @@ func (l *fencedLoad) endAll() {
 // run is one client in a step, with some goroutines, until stop is closed.
 func (l *fencedLoad) run(c *redlock.Client, step int, stop <-chan struct{}) {
 	var all sync.WaitGroup
-	for i := range cmp.Or(l.callers, 16) {
+	for i := range 16 {
 		own := fmt.Sprintf("%s %p %d", l.name, c, i)
 		all.Go(func() {
 			for {
@@ -162,7 +155,6 @@ func (l *fencedLoad) once(c *redlock.Client, step int, own string) {
 	l.turn++
 	for _, g := range l.grants[key] {
 		if g.at < began && g.token >= lock.Fence() {
-			l.fell++
 			assert.Failf(l, "a token that does not grow", "%s: %d after %d", key, lock.Fence(), g.token)
 		}
 	}
@@ -171,18 +163,13 @@ func (l *fencedLoad) once(c *redlock.Client, step int, own string) {
 		l.grants[key] = slices.Delete(l.grants[key], 0, n-64)
 	}
 	until := time.Now().Add(lock.Remaining())
-	l.granted++
 	if l.holders[key].After(now) {
-		l.overlaps++
 		assert.Failf(l, "two holders", "%s", key)
 	}
 	l.holders[key] = until
 	l.mu.Unlock()
 	time.Sleep(rand.N(time.Millisecond))
 	l.mu.Lock()
-	if lock.Remaining() <= 0 {
-		l.late++ // on a machine that stands still
-	}
 	if l.holders[key].Equal(until) {
 		delete(l.holders, key)
 	}

@@ -79,9 +79,6 @@ const (
 	notInOrder = "node refuses the script by which processes queue up"
 )
 
-// seldom has a client that is not woken fail the test.
-func seldom(c *redlock.Config) { c.Retry = redlock.Retry{Min: testkit.Patience, Max: testkit.Patience} }
-
 // frequently has a client that is not woken ask soon.
 func frequently(c *redlock.Config) {
 	c.Retry = redlock.Retry{Min: 5 * time.Millisecond, Max: 20 * time.Millisecond}
@@ -139,7 +136,7 @@ func TestRealWokenPrivileges(t *testing.T) {
 		servers := realredis.StartN(t, 3, realredis.Options{
 			Kind: kind, Users: []string{cluster.AdminUser, documented("all").user()}})
 		admins := cluster.NewAdmins(t, servers)
-		clients, sinks := rivals(t, lockers(servers), seldom)
+		clients, sinks := rivals(t, lockers(servers), rarely)
 		for _, c := range clients { // a forbidden key shows nothing of others
 			_, err := c.TryAcquire(t.Context(), "another's", ttl)
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
@@ -199,7 +196,7 @@ func TestRealTrackingTableFull(t *testing.T) {
 	for name, args := range map[string][]string{"room": nil, "no room": {"--tracking-table-max-keys", "1"}} {
 		t.Run(name, func(t *testing.T) {
 			servers := realredis.StartN(t, 3, realredis.Options{Args: args})
-			clients, sinks := rivals(t, cluster.RealAddrs(servers), seldom)
+			clients, sinks := rivals(t, cluster.RealAddrs(servers), rarely)
 			requireBrief(t, name, alternate(t, clients, 4))
 			require.Zero(t, count(sinks, "WARN"), sinks)
 		})

@@ -58,10 +58,7 @@ func (l accessList) user() string {
 	return "locker resetchannels resetkeys -@all on >" + realPassword + " " + l.keys + strings.Join(l.privileges, " ")
 }
 
-var (
-	least     = documented("others:")
-	leastUser = accessList{keys: least.keys}.user() // allows nothing yet
-)
+var least = documented("others:")
 
 // TestRealLeastPrivileges: the minimum is enough for the whole life of a lock, and each part of it
 // is needed; also with waiting allowed.
