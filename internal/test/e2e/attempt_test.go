@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,84 +38,6 @@ func TestFreshTokenForEachAttempt(t *testing.T) {
 		}
 		require.True(t, seen[won])
 		require.NoError(t, got.Release(t.Context()))
-	})
-}
-
-// checkCleanedUp waits until every master has received the SET and, after it on
-// the same connection, the release of the same token, and has no key left.
-func checkCleanedUp(t *testing.T, r *cluster.Cluster, key string) {
-	t.Helper()
-	r.AwaitCalls(t, 1, "SET", key)
-	r.AwaitCalls(t, 1, "EVALSHA", key)
-	r.AwaitEmpty(t)
-	for _, e := range r.Recorders {
-		set, release := e.Calls("SET", key), e.Calls("EVALSHA", key)
-		require.Len(t, set, 1, "nothing is sent twice")
-		require.Len(t, release, 1)
-		require.Equal(t, set[0].Conn, release[0].Conn)
-		require.False(t, release[0].At.Before(set[0].At))
-		require.Contains(t, release[0].Args, set[0].Args[2], "the token")
-	}
-}
-
-// TestFailedAttemptsCleanUpBehindThemselves: however an attempt ends, its release follows its SET
-// to every node, and no caller waits for it. The clock of the masters stands still, so no key ends
-// by itself.
-func TestFailedAttemptsCleanUpBehindThemselves(t *testing.T) {
-	still := fakeredis.Options{Now: testkit.StoppedClock()}
-	start := func(t *testing.T, timeout time.Duration) *cluster.Cluster {
-		return cluster.Of(t, cluster.Start(t, 5, still), cluster.NodeTimeout(timeout))
-	}
-	outages := map[string]func(*fakeredis.Server){
-		"hung": (*fakeredis.Server).Hang, "unread": (*fakeredis.Server).HangUnread, "mute": (*fakeredis.Server).Mute,
-	}
-	for name, outage := range outages {
-		for bad := 3; bad <= 5; bad++ {
-			cluster.Run(t, fmt.Sprintf("timeout, %d %s", bad, name), func(t *testing.T) {
-				r := start(t, 20*time.Millisecond)
-				r.Servers[:bad].Each(outage)
-				_, err := r.TryAcquire(t.Context(), "k", ttl)
-				require.ErrorIs(t, err, redlock.ErrNoQuorum)
-				r.Heal(t)
-				checkCleanedUp(t, r, "k")
-			})
-		}
-		cluster.Run(t, "deadline, "+name, func(t *testing.T) {
-			r := start(t, testkit.Patience)
-			r.Servers.Each(outage)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-			defer cancel()
-			_, err := r.TryAcquire(ctx, "k", ttl)
-			require.Equal(t, context.DeadlineExceeded, err)
-			r.Heal(t)
-			checkCleanedUp(t, r, "k")
-		})
-	}
-	cluster.Run(t, "cancelled", func(t *testing.T) {
-		r := start(t, testkit.Patience)
-		r.Servers.Mute()
-		ctx, cancel := context.WithCancel(t.Context())
-		attempt := testkit.InBackground(func() (redlock.Lock, error) { return r.TryAcquire(ctx, "k", ttl) })
-		r.AwaitCalls(t, 1, "SET", "k")
-		cancel()
-		require.Equal(t, context.Canceled, testkit.Get(t, attempt).Err)
-		// The wire is busy with a batch without an answer, so the release waits for that.
-		r.Heal(t)
-		checkCleanedUp(t, r, "k")
-	})
-	cluster.Run(t, "answers too late", func(t *testing.T) {
-		r := start(t, testkit.Patience)
-		r.Servers.Delay(40 * time.Millisecond)
-		_, err := r.TryAcquire(t.Context(), "k", 30*time.Millisecond)
-		require.Equal(t, redlock.ErrExpired, err)
-		checkCleanedUp(t, r, "k")
-	})
-	cluster.Run(t, "minority refused", func(t *testing.T) {
-		r := start(t, testkit.Patience)
-		r.Servers[:3].Each(func(s *fakeredis.Server) { s.ErrorReply("SET", "OOM command not allowed", 0) })
-		_, err := r.TryAcquire(t.Context(), "k", ttl)
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		checkCleanedUp(t, r, "k")
 	})
 }
 

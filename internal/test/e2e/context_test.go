@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -90,64 +89,6 @@ func TestLateGrantToAPanickingContext(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestContextMayLock: a caller of Stats or Submit may hold a lock taken by the context of another
-// call.
-func TestContextMayLock(t *testing.T) {
-	stats := func(c *redlock.Client) error { c.Stats(); return nil }
-	submit := func(c *redlock.Client) error { return c.Submit(acquireOp("submitted")) }
-	for name, c := range map[string]struct {
-		queued bool
-		use    func(*redlock.Client) error
-	}{
-		"in flight, Stats": {false, stats},
-		"queued, Stats":    {true, stats},
-		"queued, Submit":   {true, submit},
-	} {
-		cluster.Run(t, name, func(t *testing.T) {
-			r := cluster.New(t, 3)
-			parent, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			var mu sync.Mutex
-			var waiting atomic.Int64 // in a method
-			ctx := userContext{parent, func(string) {
-				waiting.Add(1)
-				defer waiting.Add(-1)
-				mu.Lock()
-				defer mu.Unlock()
-			}}
-			unclogged := func() {}
-			if c.queued {
-				unclogged = r.Clog(t)
-			} else {
-				r.Servers.Mute()
-			}
-			before := cluster.Stats(t, r.Client)
-			called := testkit.Start(func() error {
-				_, err := r.TryAcquire(ctx, "k", ttl)
-				return err
-			})
-			testkit.Await(t, "under way", func() bool {
-				s := cluster.Stats(t, r.Client)
-				return s.Waiting+s.InFlight > before.Waiting+before.InFlight
-			})
-			require.NoError(t, testkit.Try(t, "a call under the context's lock", func() error {
-				mu.Lock()
-				defer mu.Unlock()
-				for range 50 { // until the client asks the context, if it does
-					if waiting.Load() > 0 {
-						break
-					}
-					time.Sleep(time.Millisecond)
-				}
-				return c.use(r.Client)
-			}))
-			r.Heal(t)
-			unclogged()
-			require.NoError(t, testkit.Outcome(t, "the call", called))
-		})
-	}
 }
 
 // TestContextsOfUsersHarmNoOther: one that blocks or panics ends no process, stops no renewal of

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/client"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/fencenode"
@@ -218,75 +217,6 @@ func TestFencedMaxTTLChanges(t *testing.T) {
 			c.grows(back, "k")
 			require.NoError(t, back.ChangeFencing(t.Context()))
 			c.grows(client(ttls[0], 0, 0), "k")
-		})
-	}
-}
-
-// TestFencedNextGroups: fenced clients change their groups while they run. Tokens of each key grow
-// from step to step, also of a moving key not locked during step 1, by a clock an hour ahead. Nodes
-// do not serve clients of steps 0 and 2 beside each other.
-func TestFencedNextGroups(t *testing.T) {
-	for name, lists := range map[string][2]int{"more": {2, 3}, "fewer": {3, 2}, "from one": {1, 3}, "to one": {3, 1}} {
-		cluster.Run(t, name, func(t *testing.T) {
-			c := startChanging(t, 9)
-			keys := make([]string, 3) // one of each group
-			for i := 0; slices.Contains(keys, ""); i++ {
-				keys[client.Number(fmt.Sprint("key", i), 3)] = fmt.Sprint("key", i)
-			}
-			old, ahead := c.ofGroups(lists[0], 0, 0), c.ofGroups(lists[0], 0, time.Hour)
-			require.NoError(t, old.InitFencing(t.Context()))
-			for _, key := range keys {
-				c.grows(old, key)
-				c.grows(ahead, "idle "+key)
-			}
-			both, next := c.ofGroups(lists[0], lists[1], 0), c.ofGroups(lists[1], 0, 0)
-			refused := func(client *redlock.Client, text string) {
-				t.Helper()
-				for _, key := range keys {
-					_, err := client.TryAcquire(t.Context(), key, fenceTTL)
-					require.Error(t, err)
-					require.NotErrorIs(t, err, redlock.ErrTaken)
-				}
-				c.refused(client, text)
-			}
-			if lists[1] > lists[0] {
-				require.NoError(t, both.InitFencing(t.Context()), "nodes of new groups have no vote before")
-			}
-			require.NoError(t, both.Ready(t.Context()))
-			for _, key := range keys {
-				c.grows(both, key)
-				c.grows(old, key)
-				c.grows(both, key)
-			}
-			refused(next, "ChangeFencing")
-			held := cluster.MustAcquire(t, old, "held", fenceTTL)
-			c.last["held"] = held.Fence()
-			began := time.Now()
-			require.NoError(t, both.ChangeFencing(t.Context()))
-			require.Greater(t, time.Since(began), fenceTTL, "locks of old clients have ended")
-			refused(old, "all clients must have the same Nodes, or Groups")
-			require.NoError(t, next.Ready(t.Context()))
-			for _, key := range keys {
-				c.grows(next, "idle "+key)
-				c.grows(next, key)
-				c.grows(both, key)
-				c.grows(next, key)
-			}
-			c.grows(next, "held")
-			began = time.Now()
-			require.NoError(t, both.ChangeFencing(t.Context()), "once more")
-			require.Less(t, time.Since(began), fenceTTL, "there is nothing to do")
-
-			back := c.ofGroups(lists[1], lists[0], 0)
-			for _, key := range keys {
-				c.grows(back, key)
-			}
-			require.NoError(t, back.ChangeFencing(t.Context()))
-			for _, key := range keys {
-				c.grows(old, "idle "+key)
-				c.grows(old, key)
-			}
-			refused(next, "")
 		})
 	}
 }

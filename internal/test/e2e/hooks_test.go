@@ -2,10 +2,8 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -19,96 +17,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
-
-// TestAttemptIsHeard, of blocking calls and of an Op, with its votes, before the call returns; with
-// the context of the caller, for tracing, and none of an Op.
-func TestAttemptIsHeard(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		var y cluster.HookRecorder
-		r := cluster.New(t, 1, cluster.Portable(portable), cluster.Listening(&y))
-		heard := func() redlock.Attempt {
-			t.Helper()
-			l := cluster.Take(&y, &y.Attempts)
-			require.Len(t, l, 1)
-			return l[0]
-		}
-		by := t.Context()
-		check := func(a redlock.Attempt, kind redlock.OpKind, votes [3]int, err error) {
-			t.Helper()
-			require.Equal(t, redlock.Attempt{Kind: kind, Key: "k", Duration: a.Duration, Granted: votes[0], Denied: votes[1], Failed: votes[2], Err: err, Ctx: by}, a)
-			require.True(t, a.Duration > 0 || a.Duration == 0 && runtime.GOOS == "windows", "%v", a.Duration) // its clock has a grain of half a millisecond
-			require.Less(t, a.Duration, testkit.Patience)
-		}
-		granted, denied, none := [3]int{0: 1}, [3]int{1: 1}, [3]int{}
-
-		l, err := r.TryAcquire(t.Context(), "k", ttl)
-		require.NoError(t, err)
-		check(heard(), redlock.OpAcquire, granted, nil)
-		_, err = r.TryAcquire(t.Context(), "k", ttl)
-		check(heard(), redlock.OpAcquire, denied, redlock.ErrTaken)
-		require.Equal(t, redlock.ErrTaken, err)
-		require.ErrorIs(t, l.Extend(t.Context(), 0), redlock.ErrArgument) // is no attempt
-		require.NoError(t, l.Extend(t.Context(), ttl))
-		check(heard(), redlock.OpExtend, granted, nil)
-		require.NoError(t, l.Release(t.Context()))
-		check(heard(), redlock.OpRelease, granted, nil)
-
-		by = nil
-		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl}
-		require.NoError(t, cluster.Submit(t, r.Client, op))
-		check(heard(), redlock.OpAcquire, granted, nil)
-		require.NoError(t, submitAs(t, r.Client, op, redlock.OpRelease))
-		check(heard(), redlock.OpRelease, granted, nil)
-		require.Equal(t, redlock.ErrNotHeld, cluster.Submit(t, r.Client, op))
-		check(heard(), redlock.OpRelease, denied, redlock.ErrNotHeld)
-
-		r.Servers[0].ErrorReply("SET", "OOM command not allowed", 2)
-		_, err = r.TryAcquire(t.Context(), "k", ttl)
-		by = t.Context()
-		a := heard()
-		check(a, redlock.OpAcquire, [3]int{2: 1}, err)
-		var details *redlock.QuorumError
-		require.True(t, errors.As(a.Err, &details))
-		op.Kind = redlock.OpAcquire
-		require.ErrorIs(t, cluster.Submit(t, r.Client, op), redlock.ErrNoQuorum)
-		require.ErrorAs(t, heard().Err, &details)
-
-		cluster.Settle(t, r.Client)
-		r.Servers[0].Mute()
-		require.NoError(t, r.Submit(op))
-		testkit.Await(t, "sent", func() bool { return r.Stats().InFlight == 1 }) // or there is nothing to release
-		require.True(t, r.Cancel(op))
-		by = nil
-		check(heard(), redlock.OpAcquire, none, context.Canceled)
-		require.False(t, r.Cancel(op))
-		ctx, cancel := context.WithCancel(t.Context())
-		by = ctx
-		lost := testkit.InBackground(func() (redlock.Lock, error) { return r.TryAcquire(ctx, "k", ttl) })
-		testkit.Await(t, "under way", func() bool { s := r.Stats(); return s.Waiting+s.InFlight >= 3 })
-		cancel()
-		require.Equal(t, context.Canceled, testkit.Get(t, lost).Err)
-		check(heard(), redlock.OpAcquire, none, context.Canceled)
-		require.NoError(t, r.Servers[0].Heal())
-
-		for range 2 { // no attempts
-			_, err = r.TryAcquire(ctx, "k", ttl)
-			require.Error(t, err)
-			_, err = r.TryAcquire(t.Context(), "", ttl)
-			require.Error(t, err)
-			require.Error(t, submitRefused(r.Client, ""))
-			require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
-		}
-		require.Empty(t, cluster.Take(&y, &y.Attempts))
-		require.NoError(t, r.Close())
-		require.Equal(t, redlock.ErrClosed, submitRefused(r.Client, "k"))
-		by = nil
-		check(heard(), redlock.OpAcquire, none, redlock.ErrClosed)
-		by = t.Context()
-		_, err = r.Acquire(t.Context(), "k", ttl)
-		require.Equal(t, redlock.ErrClosed, err)
-		check(heard(), redlock.OpAcquire, none, redlock.ErrClosed)
-	})
-}
 
 // TestAttemptHearsTheResult: the hook gets the error that the caller gets, also
 // where validity ends between the verdict and the return.

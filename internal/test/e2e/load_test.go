@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -23,48 +22,20 @@ func loadTime() time.Duration {
 	return 300 * time.Millisecond
 }
 
-// TestBusy: an operation beyond MaxWaiting waiting ones is refused at once, and these are not
-// harmed.
+// TestBusy: an operation beyond MaxWaiting waiting ones is refused at once, and an Acquire tries again.
 func TestBusy(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxWaiting = 4 })
-		held := cluster.MustAcquire(t, r.Client, "held", ttl)
-		r.Servers.Hang()
-		// A sent operation does not wait, and the number sent at a time is the client's business: a
-		// turn under way may take up waiting ones just after a refusal. So submit until it has
-		// refused for several of the watchdog's ticks.
-		done := make(chan error, 1000)
-		accepted := 0
-		for refused := time.Now(); time.Since(refused) < 200*time.Millisecond; {
-			op := &redlock.Op{Kind: redlock.OpAcquire, Key: fmt.Append(nil, accepted), TTL: ttl}
-			op.Done = func(op *redlock.Op) { done <- op.Err() }
-			if err := r.Submit(op); err != nil {
-				require.Equal(t, redlock.ErrBusy, err)
-				time.Sleep(time.Millisecond)
-				continue
-			}
-			accepted++
-			refused = time.Now()
-			require.Less(t, accepted, cap(done), "there is no bound")
-		}
-		require.GreaterOrEqual(t, accepted, 4)
-		left := held.Remaining()
-		testkit.AtOnce(t, func() {
-			_, err := r.TryAcquire(t.Context(), "k", ttl)
-			require.Equal(t, redlock.ErrBusy, err)
-			require.Equal(t, redlock.ErrBusy, held.Extend(t.Context(), 100*time.Millisecond))
-		})
-		require.Greater(t, held.Remaining(), left-testkit.Patience, "an extension that was not sent shortens nothing")
-
-		ctx, cancel := context.WithCancel(t.Context())
-		waiting := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })
+		r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxWaiting = 1 })
+		unclogged := r.Clog(t) // one waits, as many as may
+		began := time.Now()
+		require.Equal(t, redlock.ErrBusy, errorOf(r.TryAcquire(t.Context(), "k", ttl)))
+		require.Equal(t, redlock.ErrBusy, submitRefused(r.Client, "k"))
+		require.Equal(t, began, time.Now())
+		waiting := acquiring(t, r.Client, "k")
+		time.Sleep(100 * time.Millisecond)
 		r.Heal(t)
-		for range accepted {
-			require.NoError(t, testkit.Get(t, done))
-		}
-		require.NoError(t, testkit.Get(t, waiting).Err, "Acquire tries again")
-		cancel()
-		require.NoError(t, held.Release(t.Context()))
+		unclogged()
+		require.NoError(t, locked(t, waiting).Release(t.Context()))
 	})
 }
 

@@ -66,41 +66,6 @@ func TestReleaseResults(t *testing.T) {
 	})
 }
 
-// TestReleaseWithEndedContext is sent all the same. The result is the
-// context's error, unless the answer was quicker.
-func TestReleaseWithEndedContext(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		for range 20 {
-			l := cluster.MustAcquire(t, r.Client, "k", ttl)
-			if err := l.Release(ended(t)); err != nil {
-				require.Equal(t, context.Canceled, err)
-			}
-			r.AwaitEmpty(t)
-		}
-		// No node answers: Release does not wait, and the release is not lost.
-		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		testkit.Await(t, "on all nodes", func() bool { return r.Holders("k") == 3 })
-		r.Servers.Hang()
-		testkit.AtOnce(t, func() { require.Equal(t, context.Canceled, l.Release(ended(t))) })
-		r.Heal(t)
-		r.AwaitEmpty(t)
-
-		// In the queue it keeps its place before an acquire of the key.
-		l = cluster.MustAcquire(t, r.Client, "k", ttl)
-		unclogged := r.Clog(t)
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
-		defer cancel()
-		released := testkit.Start(func() error { return l.Release(ctx) })
-		testkit.Await(t, "the release", func() bool { return l.Remaining() == 0 })
-		acquired := cluster.Begin(t, r.Client, acquireOp("k"))
-		require.Equal(t, context.DeadlineExceeded, testkit.Outcome(t, "Release", released))
-		r.Heal(t)
-		unclogged()
-		require.NoError(t, testkit.Outcome(t, "the acquire", acquired))
-	})
-}
-
 // heldEverywhere starts masters and acquires a lock known to all of them.
 func heldEverywhere(t *testing.T) (*cluster.Cluster, redlock.Lock) {
 	t.Helper()
@@ -203,36 +168,6 @@ func TestReleaseAsync(t *testing.T) {
 		r.AwaitEmpty(t)
 		require.Zero(t, cluster.Settle(t, r.Client).Held)
 		redlock.Lock{}.ReleaseAsync()
-	})
-}
-
-// TestReleaseAsyncIsHandedOff to a node that was down, and after Close to none.
-func TestReleaseAsyncIsHandedOff(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		set, err := r.AcquireAll(t.Context(), ttl, "a", "b")
-		require.NoError(t, err)
-		late := cluster.MustAcquire(t, r.Client, "late", ttl)
-		for _, key := range []string{"k", "b", "late"} {
-			r.AwaitHolders(t, 3, key)
-		}
-		r.Servers[0].Down()
-		cluster.AwaitNodesUp(t, r.Client, 2)
-		l.ReleaseAsync()
-		set.ReleaseAsync()
-		testkit.Await(t, "the release", func() bool { return r.Holders("k") == 1 && r.Holders("a") == 1 && r.Holders("b") == 1 })
-		require.NoError(t, r.Servers[0].Heal())
-		testkit.Await(t, "the handoff", func() bool { return r.Holders("k") == 0 && r.Holders("a") == 0 && r.Holders("b") == 0 })
-
-		require.NoError(t, r.Close())
-		late.ReleaseAsync()
-		late.ReleaseAsync()
-		require.Empty(t, late.Token())
-		s := r.Stats()
-		require.EqualValues(t, 1, s.Release.Refused)
-		require.EqualValues(t, 2, s.Release.Won)
-		require.Equal(t, 3, r.Holders("late"))
 	})
 }
 

@@ -76,62 +76,6 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestSetIsKeptAlive, until one of its keys is lost.
-func TestSetIsKeptAlive(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		keys := []string{"a", "b", "c"}
-		l, err := r.AcquireAll(t.Context(), brief, keys...)
-		require.NoError(t, err)
-		ctx, stop := l.KeepAlive(t.Context())
-		defer stop()
-		awaitPassed(t, 2*brief)
-		require.NoError(t, ctx.Err())
-		for _, key := range keys {
-			require.Equal(t, 3, r.Holders(key))
-		}
-		r.Servers[:2].Del("b")
-		awaitDone(t, ctx)
-		require.Equal(t, redlock.ErrNotHeld, context.Cause(ctx))
-		require.Zero(t, l.Remaining())
-		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
-		r.AwaitEmpty(t)
-
-		l, err = r.AcquireAll(t.Context(), ttl, keys...)
-		require.NoError(t, err)
-		r.Servers[1:].Take("c")
-		require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
-		require.Zero(t, l.Remaining())
-	})
-}
-
-// TestSetIsExtendedOneByOne: where a server refuses the keys of a set in one form they are sent
-// again in another, and each counts for itself.
-func TestSetIsExtendedOneByOne(t *testing.T) {
-	keys := []string{"a", "b", "c", "d"}
-	for name, c := range map[string]struct {
-		flavor fakeredis.Flavor
-		harm   func(*fakeredis.Server)
-	}{
-		"native, without memory": {fakeredis.Valkey9, func(s *fakeredis.Server) { s.ErrorReply("SET", "OOM command not allowed", 4) }},
-		"native, forbidden": {fakeredis.Redis84, func(s *fakeredis.Server) {
-			s.ErrorReply("SET", "NOPERM User default has no permissions to run the 'set' command", 4)
-		}},
-		"script, forgotten": {fakeredis.Redis7, (*fakeredis.Server).FlushScripts},
-	} {
-		cluster.Run(t, name, func(t *testing.T) {
-			r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: c.flavor}))
-			l, err := r.AcquireAll(t.Context(), ttl, keys...)
-			require.NoError(t, err)
-			r.Servers.Each(c.harm)
-			require.NoError(t, l.Extend(t.Context(), 2*ttl))
-			require.Greater(t, l.Remaining(), ttl)
-			require.NoError(t, l.Release(t.Context()))
-			r.AwaitEmpty(t)
-		})
-	}
-}
-
 // TestSetIsAllOrNothing: an attempt that fails, at any moment and for any reason, leaves no key on
 // any node and counts as no lock.
 func TestSetIsAllOrNothing(t *testing.T) {

@@ -20,19 +20,21 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestStatsAddUp: one node, so nothing depends on the first answer, and each possible end of an
-// operation.
-func TestStatsAddUp(t *testing.T) {
+// TestEndsAreCounted: each possible end of an operation, in Stats and in the hook of attempts: with its votes, the error that
+// its caller gets, and the context of the caller, for tracing, but none of an Op. One node, so nothing depends on the first
+// answer.
+func TestEndsAreCounted(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 1)
+		var y cluster.HookRecorder
+		r := cluster.New(t, 1, cluster.Listening(&y))
 		s := r.Servers[0]
 		want := redlock.Stats{Nodes: make([]redlock.Node, 1)}
 		node := &want.Nodes[0]
-		check := func(operations int) {
+		// check looks at the counts: so many operations were sent since the last look, and so many attempts were heard of.
+		check := func(operations int, attempts ...redlock.Attempt) {
 			t.Helper()
 			want.Operations += uint64(operations)
 			got := cluster.Settle(t, r.Client)
-			require.Equal(t, got.Operations > 0, got.Batches > 0)
 			require.LessOrEqual(t, got.Batches, got.Operations)
 			own := got.Nodes[0]
 			own.Granted, own.Denied, own.Failed = node.Granted, node.Denied, node.Failed
@@ -45,39 +47,66 @@ func TestStatsAddUp(t *testing.T) {
 			want.AcquireTimes = got.AcquireTimes
 			require.Equal(t, want, got)
 			require.Equal(t, got.Operations, node.Granted+node.Denied+node.Failed)
+			heard := cluster.Take(&y, &y.Attempts)
+			require.Len(t, heard, len(attempts))
+			for i, a := range heard {
+				require.True(t, a.Duration > 0 || a.Granted+a.Denied+a.Failed == 0, "%v", a.Err)
+				attempts[i].Key, attempts[i].Duration = "k", a.Duration
+				require.Equal(t, attempts[i], a)
+			}
+		}
+		const acquire, extend, release = redlock.OpAcquire, redlock.OpExtend, redlock.OpRelease
+		by := t.Context()
+		granted := func(kind redlock.OpKind) redlock.Attempt { return redlock.Attempt{Kind: kind, Granted: 1, Ctx: by} }
+		denied := func(kind redlock.OpKind, err error) redlock.Attempt {
+			return redlock.Attempt{Kind: kind, Denied: 1, Err: err, Ctx: by}
+		}
+		none := func(kind redlock.OpKind, err error) redlock.Attempt {
+			return redlock.Attempt{Kind: kind, Err: err, Ctx: by}
 		}
 		check(0)
 
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		by = context.Background()
 		want.Acquire.Won, want.Held, node.Granted = 1, 1, 1
-		check(1)
+		check(1, granted(acquire))
+		by = t.Context()
 		_, err := r.TryAcquire(t.Context(), "k", ttl)
 		require.Equal(t, redlock.ErrTaken, err)
 		want.Acquire.Denied, node.Denied = 1, 1
-		check(1)
+		check(1, denied(acquire, err))
+		require.ErrorIs(t, l.Extend(t.Context(), 0), redlock.ErrArgument, "that is no attempt")
 		require.NoError(t, l.Extend(t.Context(), ttl))
 		want.Extend.Won, node.Granted = 1, 2
-		check(1)
+		check(1, granted(extend))
 		s.Set("k", "another's", 0)
 		require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
 		want.Extend.Denied, want.Held, node.Denied = 1, 0, 2
-		check(1)
+		check(1, denied(extend, redlock.ErrNotHeld))
 		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
 		want.Extend.Expired = 1
-		check(0)
+		check(0, none(extend, redlock.ErrExpired))
 		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
 		want.Release.Denied, node.Denied = 1, 3
-		check(1)
+		check(1, denied(release, redlock.ErrNotHeld))
 		s.Del("k")
-		require.NoError(t, cluster.MustAcquire(t, r.Client, "k", ttl).Release(t.Context()))
-		want.Acquire.Won, want.Release.Won, node.Granted = 2, 1, 4
-		check(2)
 
+		by = nil
+		op := &redlock.Op{Kind: acquire, Key: []byte("k"), TTL: ttl}
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		require.NoError(t, submitAs(t, r.Client, op, release))
+		require.Equal(t, redlock.ErrNotHeld, cluster.Submit(t, r.Client, op))
+		want.Acquire.Won, want.Release.Won, want.Release.Denied = 2, 1, 2
+		node.Granted, node.Denied = 4, 4
+		check(3, granted(acquire), granted(release), denied(release, redlock.ErrNotHeld))
+
+		by = t.Context()
 		s.ErrorReply("SET", "OOM command not allowed", 1)
 		_, err = r.TryAcquire(t.Context(), "k", ttl)
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		var details *redlock.QuorumError
+		require.ErrorAs(t, err, &details)
 		want.Acquire.NoQuorum, node.Failed = 1, 1 // and no cleanup: it was not executed
-		check(1)
+		check(1, redlock.Attempt{Kind: acquire, Failed: 1, Err: err, Ctx: by})
 		s.Delay(2 * redlock.MinTTL)
 		_, err = r.TryAcquire(t.Context(), "k", redlock.MinTTL)
 		require.Equal(t, redlock.ErrExpired, err)
@@ -85,27 +114,44 @@ func TestStatsAddUp(t *testing.T) {
 		got := cluster.Settle(t, r.Client) // the key may have ended before the cleanup came, or not
 		want.Acquire.Expired, want.Cleanups = 1, 1
 		node.Granted, node.Denied = got.Nodes[0].Granted, got.Nodes[0].Denied
-		check(2)
+		check(2, redlock.Attempt{Kind: acquire, Granted: 1, Err: err, Ctx: by})
 
 		s.Mute()
-		ctx, cancel := context.WithCancel(t.Context())
-		lost := testkit.InBackground(func() (redlock.Lock, error) { return r.TryAcquire(ctx, "k", ttl) })
+		by, cancel := context.WithCancel(t.Context())
+		lost := testkit.Start(func() error { return errorOf(r.TryAcquire(by, "k", ttl)) })
 		testkit.Await(t, "sent", func() bool { return r.Stats().InFlight == 1 })
 		cancel()
-		require.Equal(t, context.Canceled, testkit.Get(t, lost).Err)
-		_, err = r.TryAcquire(ctx, "k", ttl)
-		require.Equal(t, context.Canceled, err, "and that was no attempt")
+		require.Equal(t, context.Canceled, testkit.Get(t, lost))
+		require.Equal(t, context.Canceled, errorOf(r.TryAcquire(by, "k", ttl)), "and that was no attempt")
 		require.NoError(t, s.Heal())
 		want.Acquire.Cancelled, want.Cleanups = 1, 2
 		node.Granted += 2
-		check(2)
+		check(2, none(acquire, context.Canceled))
+		s.Mute()
+		by, op.Kind, op.Done = nil, acquire, func(*redlock.Op) {}
+		require.NoError(t, r.Submit(op))
+		testkit.Await(t, "sent", func() bool { return r.Stats().InFlight == 1 })
+		require.True(t, r.Cancel(op))
+		require.False(t, r.Cancel(op))
+		require.NoError(t, s.Heal())
+		want.Acquire.Cancelled, want.Cleanups = 2, 3
+		node.Granted += 2
+		check(2, none(acquire, context.Canceled))
 
 		require.ErrorContains(t, submitRefused(r.Client, ""), "empty", "nor is that")
 		require.NoError(t, r.Close())
 		require.Equal(t, redlock.ErrClosed, submitRefused(r.Client, "k"))
 		want.Acquire.Refused = 1
-		check(0)
-		require.ErrorIs(t, r.Stats().Nodes[0].Err, conn.ErrClosed)
+		check(0, none(acquire, redlock.ErrClosed))
+		by = t.Context()
+		require.Equal(t, redlock.ErrClosed, errorOf(r.Acquire(t.Context(), "k", ttl)))
+		want.Acquire.Refused = 2
+		check(0, none(acquire, redlock.ErrClosed))
+		n := r.Stats().Nodes[0]
+		require.ErrorIs(t, n.Err, conn.ErrClosed)
+		require.Equal(t, []any{s.Addr(), uint64(1)}, []any{n.Addr, n.Connects})
+		require.Positive(t, n.RoundTrips)
+		require.GreaterOrEqual(t, n.RoundTripMax, n.RoundTrip)
 	})
 }
 
@@ -137,36 +183,6 @@ func TestTimes(t *testing.T) {
 // submitRefused submits an operation to be refused.
 func submitRefused(c *redlock.Client, key string) error {
 	return c.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl, Done: func(*redlock.Op) {}})
-}
-
-// TestNodes: up, asked, down and back.
-func TestNodes(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable))
-		require.NoError(t, cluster.MustAcquire(t, r.Client, "k", ttl).Release(t.Context()))
-		cluster.Settle(t, r.Client)
-		for i, n := range r.Stats().Nodes {
-			require.Equal(t, i, n.Index)
-			require.Equal(t, r.Servers[i].Addr(), n.Addr)
-			require.True(t, n.Up)
-			require.NoError(t, n.Err)
-			require.EqualValues(t, 1, n.Connects)
-			require.Positive(t, n.RoundTrips)
-			require.Positive(t, n.RoundTrip)
-			require.GreaterOrEqual(t, n.RoundTripMax, n.RoundTrip)
-			require.Zero(t, n.InFlight)
-			require.Zero(t, n.NoVoteFor)
-		}
-		r.Servers[1].Down()
-		testkit.Await(t, "down", func() bool { return !r.Stats().Nodes[1].Up })
-		var why *conn.Error
-		require.True(t, errors.As(r.Stats().Nodes[1].Err, &why))
-		require.Equal(t, r.Servers[1].Addr(), why.Addr)
-		require.NoError(t, r.Servers[1].Heal())
-		testkit.Await(t, "up", func() bool { return r.Stats().Nodes[1].Up })
-		require.EqualValues(t, 2, r.Stats().Nodes[1].Connects)
-		require.EqualValues(t, 1, r.Stats().Nodes[0].Connects)
-	})
 }
 
 // TestStatsUnderLoad: asked for all the time, by several, they never go back, and in the end they
