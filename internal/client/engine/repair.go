@@ -3,16 +3,25 @@ package engine
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
+	"github.com/redlock-go/redlock/resp"
 )
 
 // Repair: a node that has lost the key of a lock is given it again, when an extend of the lock has won. An extend
 // never creates a key. So without repair a lock held for long would lose one node at each restart, and end with the
 // last node of a quorum.
 //
-// It is SET key token NX PX, or of a shared lock its acquire past gates, to this node alone, with the TTL left by the holder's clock. Nothing waits for it, and
-// nothing sends it a second time: the next extend finds out whether the key is there.
+// It is SET key token NX PX, or of a shared lock its acquire past gates, to this node alone, with the TTL left by the
+// holder's clock. Nothing waits for it. What fails is not sent again: the next extend finds out whether the key is there.
+//
+// What is denied is sent again at once, a few times, for an extend has its own rival:
+//
+//  1. The extend changes the key at the nodes that have it, and the first of those that wait is told.
+//  2. It does not know why the key has changed, and asks all nodes for it. At this one the key is free.
+//  3. Its SET is there after one round trip, as the repair is, and takes the key until its attempt is lost: for one
+//     more. The next extend would bring the next rival.
 //
 // Its order with the release of the lock needs no further state:
 //
@@ -28,9 +37,22 @@ type repairs struct {
 	next    [quorum.MaxNodes]*Query
 }
 
-// add notes the repair of a key at a node, with the remaining time to live. A node that owes many replies is not asked
-// for more, since it would be cut off: the next extend tries again.
-func (rp *repairs) add(node int, operand []command.Operand, ttl time.Duration) {
+// repair is that of a lock at a node.
+type repair struct {
+	operand command.Operand
+	lock    Repairer
+	life    uint64
+	denied  int  // how often
+	byText  bool // the node does not know the script of a shared lock
+}
+
+// maxDenied is how often a repair is denied before it is left to the next extend.
+const maxDenied = 4
+
+// add notes a repair, with the remaining time to live. A node that owes many replies is not asked for more, since it
+// would be cut off: the next extend tries again.
+func (rp *repairs) add(node int, r repair, now clock.Instant) {
+	ttl := r.lock.Repair(r.life, node, now)
 	q, owed := rp.next[node], rp.queries.owed[node]
 	if q != nil {
 		owed += q.Replies
@@ -45,9 +67,23 @@ func (rp *repairs) add(node int, operand []command.Operand, ttl time.Duration) {
 		rp.next[node], rp.waiting = q, true
 	}
 	rp.queries.nodes.noteTTL(ttl)
-	operand[0].TTL = int64(ttl / time.Millisecond)
-	q.Buf = command.AppendRepair(q.Buf, operand)
+	r.operand.TTL = int64(ttl / time.Millisecond)
+	from := len(q.Buf)
+	q.Buf = command.AppendRepair(q.Buf, []command.Operand{r.operand})
+	if r.byText {
+		q.Buf = command.ByText(q.Buf, from)
+	}
+	q.repairs = append(q.repairs, r)
 	q.Replies++
+}
+
+// answered sends a repair again that a node has denied, or whose script it does not know.
+func (rp *repairs) answered(node int, r repair, s command.Said) {
+	unknown := isNoScript(s) && !r.byText
+	r.denied, r.byText = r.denied+1, r.byText || unknown
+	if unknown || s.Err == nil && !s.OK && s.Kind != resp.Integer && r.denied < maxDenied {
+		rp.add(node, r, rp.queries.nodes.clock.Now())
+	}
 }
 
 // send sends the noted repairs. It is called whenever replies were read, before the driver lock is given up.

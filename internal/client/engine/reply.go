@@ -192,8 +192,8 @@ func (w *wire) repair(s *span) {
 		return
 	}
 	for i := range s.count {
-		b.votes.repair(s.first+i, &b.batches.repairs, func() []command.Operand {
-			return b.batches.decoder.Read(s.kind, w.Buf[s.from:s.to])[i : i+1]
+		b.votes.repair(s.first+i, &b.batches.repairs, func() command.Operand {
+			return b.batches.decoder.Read(s.kind, w.Buf[s.from:s.to])[i]
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -360,14 +361,15 @@ func (v *votes) isOver(i int) bool {
 
 // repair has the nodes without the key of a round repaired, if the round is won. A node may have answered before the
 // win, or long after.
-func (v *votes) repair(i int, l *repairs, operand func() []command.Operand) {
+func (v *votes) repair(i int, l *repairs, operand func() command.Operand) {
 	r := &v.rounds[i]
 	if r.absent == 0 || r.repairer == nil || r.tally.Verdict() != quorum.Won {
 		return
 	}
-	now := v.nodes.clock.Now()
+	now, o := v.nodes.clock.Now(), operand()
+	o.Key, o.Token = slices.Clone(o.Key), slices.Clone(o.Token)
 	for node := range r.absent.All() {
-		l.add(node, operand(), r.repairer.Repair(r.repairLife, node, now))
+		l.add(node, repair{operand: o, lock: r.repairer, life: r.repairLife}, now)
 	}
 	r.absent = 0 // once for each answer
 }

@@ -89,6 +89,43 @@ var holds = []scenario{
 			}
 		}
 	}},
+	// Each extend has those that wait ask again, so a repair has a rival. It is made all the same: then a lock lives on
+	// where one node falls silent, and two have come back since it was granted.
+	{"kept alive beside waiters, while nodes come back", 5, func(s *stage) {
+		const ttl = time.Second
+		c, m := s.ClientOn(s.Machine())
+		for _, node := range s.Nodes[2:4] {
+			m.Link(node).Refuse(true)
+			m.Link(node).Reset()
+		}
+		held := s.take(c, "k", ttl)
+		kept, stop := held.KeepAlive(s.ctx)
+		defer stop()
+		for range 3 {
+			s.wait(s.Client(), "k", longTTL)
+		}
+		repaired := func(node int) {
+			time.Sleep(ttl/3 + promptly)
+			value, _ := s.Servers[node].Get("k")
+			require.Equal(s.T, held.Token(), value, "node %d", node)
+		}
+		for node := 2; node < 4; node++ {
+			m.Link(s.Nodes[node]).Refuse(false)
+			testkit.Await(s.T, "it is up", func() bool { return c.Stats().Nodes[node].Up })
+			repaired(node)
+		}
+		for range 20 { // by chance the repair is sometimes the first
+			s.Servers[3].Del("k")
+			repaired(3)
+		}
+		for _, node := range []int{0, 4} {
+			m.Link(s.Nodes[node]).Hold(true, true)
+			defer m.Link(s.Nodes[node]).Release()
+		}
+		time.Sleep(3 * ttl)
+		require.NoError(s.T, context.Cause(kept))
+		s.release(held)
+	}},
 	// An attached handle has the same token. The lock is not passed on: it may end by that handle.
 	{"given back beside an attached handle", 3, func(s *stage) {
 		c := s.Client()
