@@ -40,34 +40,66 @@ func ExampleClient_DoAny() {
 	// Output: 10 jobs, more than 3 at once: false
 }
 
-// A read/write lock for eight readers at most: a reader takes any of its keys, and a writer all.
+// A pool of two accounts: a caller waits for the first to be given back.
 func ExampleClient_AcquireAny() {
 	client, stop := connect()
 	defer stop()
-	ctx, keys := context.Background(), redlock.Permits("table", 8)
+	ctx, keys := context.Background(), redlock.Permits("account", 2)
 
-	reader, err := client.AcquireAny(ctx, 10*time.Second, keys...)
+	for range keys {
+		if _, err := client.AcquireAny(ctx, 10*time.Millisecond, keys...); err != nil {
+			log.Fatal(err)
+		}
+	}
+	next, err := client.AcquireAny(ctx, 10*time.Second, keys...)
+	fmt.Println("the TTL of a holder that is gone has ended:", err == nil)
+	next.ReleaseAsync()
+	// Output: the TTL of a holder that is gone has ended: true
+}
+
+// Readers of a table hold its lock together. Who changes it is alone.
+func ExampleClient_AcquireShared() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	reader, err := client.AcquireShared(ctx, "table", 10*time.Second)
 	if err != nil {
 		log.Fatal(err)
 	}
-	another, err := client.AcquireAny(ctx, 10*time.Second, keys...)
+	another, err := client.TryAcquireShared(ctx, "table", 10*time.Second)
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = client.TryAcquireAll(ctx, 10*time.Second, keys...)
-	fmt.Println("a writer beside readers:", err)
+	state, err := client.Inspect(ctx, "table")
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = client.TryAcquire(ctx, "table", 10*time.Second)
+	fmt.Printf("%v by %d of %v, a writer: %v\n", state.Status, state.Holders, state.Names, err)
 
 	_, _ = reader.Release(ctx), another.Release(ctx)
-	writer, err := client.AcquireAll(ctx, 10*time.Second, keys...)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer writer.ReleaseAsync()
-	_, err = client.TryAcquireAny(ctx, 10*time.Second, keys...)
+	err = client.Do(ctx, "table", 10*time.Second, func(context.Context) error {
+		_, err := client.TryAcquireShared(ctx, "table", 10*time.Second)
+		return err
+	})
 	fmt.Println("a reader beside a writer:", err)
 	// Output:
-	// a writer beside readers: redlock: taken: another holder has the lock
+	// shared by 2 of [worker-7], a writer: redlock: taken: another holder has the lock
 	// a reader beside a writer: redlock: taken: another holder has the lock
+}
+
+// Work that reads goes on beside other such work; TryDoShared skips it while a writer is at work, or waits.
+func ExampleClient_DoShared() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	read := func(context.Context) error {
+		return client.TryDoShared(ctx, "table", 10*time.Second, func(context.Context) error { return nil })
+	}
+	fmt.Println(client.DoShared(ctx, "table", 10*time.Second, read))
+	// Output: <nil>
 }
 
 // The key says which permit it is: one of two accounts of a service, say.

@@ -11,9 +11,9 @@
 // (TTL/100 + 2 ms). [Lock.Remaining] returns what is left of it. After it another client may hold the lock. If a
 // process may pause for longer, the resource must check a fencing token: see [Lock.Fence].
 //
-// [Client.AcquireAll] makes one lock of several keys, and [Client.AcquireAny] acquires one of several. So n keys are
-// a semaphore, or a read/write lock: a reader takes any key, a writer all, and n, 64 at most, bounds the readers at
-// once. A permit is a lease like any other lock: longer work keeps it alive, or checks its fencing token.
+// [Client.AcquireAll] makes one lock of several keys, and [Client.AcquireAny] acquires one of several: n keys, 64 at
+// most, are a semaphore of n permits. A permit is a lease like any other lock. [Client.AcquireShared] acquires a lock
+// that many may hold at once, as readers do, beside no exclusive holder.
 //
 // Concurrent operations are written to all nodes in one batch. Each ends as soon as a quorum of nodes has voted.
 // Acquire, Extend and Release allocate nothing in steady state. A client has one connection to each node and a few
@@ -236,11 +236,10 @@ func (c *Client) Close() error { c.client.Close(); return nil }
 //
 // The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded down to milliseconds. A
 // nil ctx has no end. The end of ctx is noticed within 5 ms, or later if more than 2048 operations wait to be sent.
-// The errors are ErrTaken, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(), of a Fenced client also ErrForgotten and ErrConfig. While callers of
-// Acquire wait for key in this client, ErrTaken comes mostly without a round trip, since a denial speaks for the next
-// second.
+// The errors are ErrTaken, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(), of a Fenced client also
+// ErrForgotten and ErrConfig. While callers of Acquire wait for key in this client, a denial speaks for the next second.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	h, err := c.client.Acquire(ctx, key, ttl, true)
+	h, err := c.client.Acquire(ctx, key, ttl, client.Once)
 	return Lock{h}, err
 }
 
@@ -263,7 +262,26 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // libraries, TryAcquire, and clients that write the nodes otherwise. Queues decide who asks when; votes decide who
 // holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	h, err := c.client.Acquire(ctx, key, ttl, false)
+	h, err := c.client.Acquire(ctx, key, ttl, 0)
+	return Lock{h}, err
+}
+
+// AcquireShared is Acquire for a shared lock: any number of callers hold key at once, and none beside an exclusive
+// holder, of Acquire or of any program's SET NX. A holder that asks for key again, itself or through a service that it
+// calls, waits for the exclusive callers that wait for it, as with sync.RWMutex: bound its ctx. There is no upgrade.
+//
+// It is weaker than an exclusive lock. It has no fencing token, so what its holder writes cannot be told from a late
+// write. A release that reaches no node keeps exclusive callers out until the TTL ends. Those in no line (TryAcquire,
+// other libraries) may long not find the key free. It is not handed over inside the process, and [Client.Attach]
+// refuses it. All programs that lock key need this version. Its key is a sorted set, on Redis 7 or Valkey.
+func (c *Client) AcquireShared(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
+	h, err := c.client.Acquire(ctx, key, ttl, client.Shared)
+	return Lock{h}, err
+}
+
+// TryAcquireShared is AcquireShared with one attempt. ErrTaken also means: an exclusive caller waits for the holders.
+func (c *Client) TryAcquireShared(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
+	h, err := c.client.Acquire(ctx, key, ttl, client.Once|client.Shared)
 	return Lock{h}, err
 }
 
@@ -273,35 +291,30 @@ func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lo
 // it keeps its turns for the others, each for as long as it has waited for that key (10 ms to 1.2 s). It is never
 // handed over inside the process. It allocates.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
-	h, err := c.client.AcquireAll(ctx, ttl, keys, false)
+	h, err := c.client.AcquireAll(ctx, ttl, keys, 0)
 	return Lock{h}, err
 }
 
 // TryAcquireAll is AcquireAll with one attempt.
 func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
-	h, err := c.client.AcquireAll(ctx, ttl, keys, true)
+	h, err := c.client.AcquireAll(ctx, ttl, keys, client.Once)
 	return Lock{h}, err
 }
 
 // AcquireAny is Acquire for one of 1 to 64 keys, the first to be had: [Lock.Key] returns which. The lock is like any
-// other, with its own fencing token. So n keys are a semaphore of n permits ([Permits]), and a read/write lock for at
-// most n readers: a reader takes any, and a writer all, by AcquireAll. It blocks and ends as Acquire, with the same
-// errors.
+// other, with its own fencing token. So n keys are a semaphore of n permits: see [Permits]. It blocks and ends as
+// Acquire, with the same errors.
 //
 // It takes one round trip while no caller waits and the key asked first is free; each call begins at another key. If
-// that key is taken, one look at all others shows the free ones, and the next round trip takes one of them. It never
-// takes a key to give it back.
-//
-// It stands in line for each key, first in, first out beside callers of one key, of others and of sets. A release of any
-// key serves the first in its line. It allocates.
+// that key is taken, one look at all others shows the free ones, and the next round trip takes one. It stands in line for
+// each key, first in, first out beside callers of one key, of others and of sets. It allocates.
 func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	h, err := c.client.AcquireAny(ctx, ttl, keys, false)
 	return Lock{h}, err
 }
 
 // TryAcquireAny is AcquireAny without waiting, with the errors of [Client.TryAcquire]. ErrTaken means: a vote on each
-// key has refused it, within two round trips as a rule, or a denial of the last second has, where callers wait. It
-// allocates.
+// key has refused it, in two round trips as a rule, or a denial of the last second has, where callers wait. It allocates.
 func (c *Client) TryAcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	h, err := c.client.AcquireAny(ctx, ttl, keys, true)
 	return Lock{h}, err
@@ -324,7 +337,17 @@ func Permits(name string, n int) []string { return client.Permits(name, n) }
 // Given the context of a lock on key held by this client, such as that of a Do around it, Do would wait for itself:
 // it returns ErrArgument.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
-	return c.client.Do(ctx, key, ttl, false, f)
+	return c.client.Do(ctx, key, ttl, 0, f)
+}
+
+// DoShared is Do for a shared lock: see AcquireShared. It refuses the context of any lock on key.
+func (c *Client) DoShared(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
+	return c.client.Do(ctx, key, ttl, client.Shared, f)
+}
+
+// TryDoShared is DoShared with one attempt, as by TryAcquireShared.
+func (c *Client) TryDoShared(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
+	return c.client.Do(ctx, key, ttl, client.Once|client.Shared, f)
 }
 
 // DoAll is Do for the lock on several keys, as by AcquireAll.
@@ -343,7 +366,7 @@ func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f 
 // some round trips to far nodes if that is longer, so that they see it. A lock won against no other ends with f. A caller that
 // comes after that runs f after the first. So may one whose clock, or way to the nodes, differs by more than the work takes.
 func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
-	return c.client.Do(ctx, key, ttl, true, f)
+	return c.client.Do(ctx, key, ttl, client.Once, f)
 }
 
 // Attach returns a handle on a lock acquired by another process, client or library, by its token, 1 to 256 bytes. A
@@ -558,16 +581,20 @@ func (e NodeError) Error() string { return texts.NodeFailure(e.Addr, e.Err) }
 // Unwrap returns Err.
 func (e NodeError) Unwrap() error { return e.Err }
 
-// OpKind is the kind of an operation. Its String is "acquire", "extend" or "release".
+// OpKind is the kind of an operation. Its String is "acquire", "extend", "release", "acquire shared" and so on. Hooks
+// and errors have the first three alone, also for shared locks.
 type OpKind uint8
 
 const (
 	OpAcquire OpKind = 1 + iota
 	OpExtend
 	OpRelease
+	OpAcquireShared // see Client.AcquireShared
+	OpExtendShared
+	OpReleaseShared
 )
 
-func (k OpKind) String() string { return texts.Kind(client.Kind(k)) }
+func (k OpKind) String() string { return texts.Kind(client.KindOf(uint8(k))) }
 
 // Op is an operation for callers with an event loop: Submit does not block, and a callback completes it. It must not
 // be touched from Submit until Done, or until a Cancel has returned true; then it can be reused.
@@ -577,8 +604,8 @@ func (k OpKind) String() string { return texts.Kind(client.Kind(k)) }
 type Op struct {
 	Kind  OpKind
 	Key   []byte        // 1 to MaxKey bytes
-	TTL   time.Duration // of OpAcquire and OpExtend
-	Token [22]byte      // set by Submit for OpAcquire, by the caller for the others
+	TTL   time.Duration // of acquires and extends
+	Token [22]byte      // set by Submit for an acquire, by the caller for the others
 	// Done is called once, by a goroutine of the client. It may use the client, and Submit this Op again. Those of
 	// one group of nodes run one at a time; beside one that takes longer than 20 ms the others go on. A panic is
 	// recovered and logged.
@@ -594,14 +621,15 @@ func (c *Client) Submit(op *Op) error {
 	if op == nil {
 		return client.WrongArgument("operation is nil")
 	}
-	if op.Kind > OpRelease { // the engine has more kinds
-		return client.WrongArgument("operation has kind %d, want 1 to %d", op.Kind, OpRelease)
+	if op.Kind > OpReleaseShared {
+		return client.WrongArgument("operation has kind %d, want 1 to %d", op.Kind, OpReleaseShared)
 	}
 	in := &op.op
 	if !in.Reserve() {
 		return client.ErrUnderWay // and it is not changed
 	}
-	in.Kind, in.Key, in.TTL, in.Done = client.Kind(op.Kind), op.Key, op.TTL, nil
+	in.Key, in.TTL, in.Done = op.Key, op.TTL, nil
+	in.Kind, in.Shared = client.KindOf(uint8(op.Kind))
 	if op.Done != nil {
 		in.Done = (*completion)(op)
 	}
@@ -629,7 +657,7 @@ func (op *Op) Format(f fmt.State, _ rune) { fmt.Fprint(f, op.text()) }
 // MarshalText is Format for log/slog and encoding/json.
 func (op *Op) MarshalText() ([]byte, error) { return []byte(op.text()), nil }
 
-func (op *Op) text() string { return texts.Op(client.Kind(op.Kind), op.Key, op.TTL, op.Token[:]) }
+func (op *Op) text() string { return texts.Op(op.Kind, op.Key, op.TTL, op.Token[:]) }
 
 // completion hides Complete from the users of Op.
 type completion Op
@@ -719,7 +747,9 @@ type KeyState struct {
 	// Holder is the Config.Name of the holder, or "". Digest is a short hash of the value, to distinguish two
 	// holders. Both are of the value on most nodes.
 	Holder, Digest string
-	TTL            time.Duration // a quorum of nodes shows this TTL at least, when it is held
+	TTL            time.Duration // a quorum of nodes shows this TTL at least, when it is held; of a shared lock, its longest
+	Holders        int           // of a shared lock: a quorum of nodes shows so many at least
+	Names          []string      // their Config.Names, each once, of the 256 with the longest TTLs on each node
 	Nodes          []KeyOnNode   // in the order of Node.Index
 
 	value client.Value // of a quorum
@@ -731,6 +761,7 @@ type KeyOnNode struct {
 	Addr           string // without credentials
 	Holder, Digest string // as in KeyState; "" if there is no key
 	TTL            time.Duration
+	Holders        int   // of a shared lock
 	NoTTL          bool  // there is a key without an expiry
 	Err            error // why the node did not answer
 }
@@ -744,6 +775,7 @@ const (
 	KeyHeld                     // a quorum of nodes has the same value
 	KeySplit                    // several values, none with a quorum: attempts under way, or their remains until these expire
 	KeyEternal                  // a quorum of nodes has a value without an expiry, as SETNX leaves it: no lock does
+	KeyShared                   // a quorum of nodes has holders of a shared lock
 )
 
 func (s KeyStatus) String() string { return client.Status(s).String() }
@@ -758,18 +790,17 @@ func (s KeyState) Token() string { return s.value.Show() }
 
 // Inspect asks each node what it has at key, and waits for all of them, at most for NodeTimeout. It changes nothing.
 // Value and TTL are not read at the same moment. The error is ctx.Err(), ErrClosed or ErrArgument. The
-// failure of a node, also of one without a string there, is in its KeyOnNode. Inspect and Attach need the permissions
-// for GETRANGE and PTTL.
+// failure of a node, also of one with a value of another type, is in its KeyOnNode. Package conn lists the permissions.
 func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 	seen, all, err := c.client.Inspect(ctx, key)
 	if err != nil {
 		return KeyState{}, err
 	}
-	s := KeyState{Key: key, Status: KeyStatus(all.Status), Holder: all.Holder, Digest: all.Digest, TTL: all.TTL, value: all.Value}
+	s := KeyState{Key: key, Status: KeyStatus(all.Status), Holder: all.Holder, Digest: all.Digest, TTL: all.TTL, Holders: all.Held.Count, Names: all.Held.Names(), value: all.Value}
 	for _, n := range seen {
 		holder, digest := n.Holder()
 		s.Nodes = append(s.Nodes, KeyOnNode{
-			Node: n.Node, Addr: n.Addr, Holder: holder, Digest: digest, TTL: n.TTL, NoTTL: n.There && n.TTL == 0, Err: n.Err,
+			Node: n.Node, Addr: n.Addr, Holder: holder, Digest: digest, TTL: n.TTL, Holders: n.Held.Count, NoTTL: n.There && n.TTL == 0, Err: n.Err,
 		})
 	}
 	return s, nil

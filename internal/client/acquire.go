@@ -21,6 +21,8 @@ type option struct {
 	site *site
 	Key  string
 	More *holding.More // several keys, in their canonical order, or a moving one; or nil
+
+	shared bool // others may hold it too
 }
 
 // want is a call that wants any of some options, the first to be had; one is the rule. It never asks for more than one
@@ -62,21 +64,21 @@ func (w *want) found(at int) *waiting.Ended {
 // Acquire makes attempts to acquire the lock on a key, in line with others for it, until one wins, one fails for a
 // lasting reason, they are used up, or ctx ends. With once it makes one attempt, and none beside waiters of this
 // process whose last one, at most a second ago, was denied. met, if not nil, learns whether the lock is won against others.
-func (g *site) Acquire(ctx context.Context, key string, ttl time.Duration, once bool, met *contest) (Handle, error) {
+func (g *site) Acquire(ctx context.Context, key string, ttl time.Duration, mode Mode, met *contest) (Handle, error) {
 	ctx = orBackground(ctx)
 	if ctx.Err() != nil || !g.isPlain() || token.TailFrom(ctx) != "" {
-		return g.acquire(ctx, key, ttl, once, met, nil)
+		return g.acquire(ctx, key, ttl, mode, met, nil)
 	}
-	h, ended, err := g.plainly(ctx, key, ttl, met)
+	h, ended, err := g.plainly(ctx, key, ttl, mode, met)
 	if ended == nil {
 		return h, err
 	}
-	return g.acquire(ctx, key, ttl, once, met, ended)
+	return g.acquire(ctx, key, ttl, mode, met, ended)
 }
 
 // acquire is Acquire of a lock not plain. ended is the first attempt if it was made: it has ended without a lock.
-func (g *site) acquire(ctx context.Context, key string, ttl time.Duration, once bool, met *contest, ended *engine.Call) (Handle, error) {
-	w := want{site: g, ttl: ttl, one: [1]option{{site: g, Key: key}}, once: once, met: met}
+func (g *site) acquire(ctx context.Context, key string, ttl time.Duration, mode Mode, met *contest, ended *engine.Call) (Handle, error) {
+	w := want{site: g, ttl: ttl, one: [1]option{{site: g, Key: key, shared: mode.IsShared()}}, once: mode.IsOnce(), met: met}
 	return w.acquire(ctx, ended)
 }
 
@@ -96,8 +98,8 @@ func acquireAny(ctx context.Context, ttl time.Duration, options []option, once b
 }
 
 // acquireSet is Acquire for several keys as one lock.
-func (g *site) acquireSet(ctx context.Context, more *holding.More, ttl time.Duration, once bool, met *contest) (Handle, error) {
-	w := want{site: g, ttl: ttl, one: [1]option{{g, more.Keys[0], more}}, isSet: true, once: once, met: met}
+func (g *site) acquireSet(ctx context.Context, more *holding.More, ttl time.Duration, mode Mode, met *contest) (Handle, error) {
+	w := want{site: g, ttl: ttl, one: [1]option{{g, more.Keys[0], more, mode.IsShared()}}, isSet: true, once: mode.IsOnce(), met: met}
 	return w.acquire(orBackground(ctx), nil)
 }
 
@@ -144,7 +146,7 @@ func callerOf(ctx context.Context) caller { return caller{ctx.Done(), token.Tail
 // acquisition returns the calls for the attempts of one caller to get the lock of an option. The caller frees them.
 // The first may have ended already.
 func (o *option) acquisition(by caller, ttl time.Duration, ended *engine.Call) (c operation, s holding.State, err error) {
-	s = holding.State{Key: o.Key, More: o.More}
+	s = holding.State{Key: o.Key, More: o.More, Shared: o.shared}
 	if ended != nil {
 		s.TTL = ended.TTL
 		c.Take(holding.Part{Call: ended, Site: o.site})
@@ -290,7 +292,7 @@ func (g *site) attempt(c *operation, s *holding.State, sent bool) (h Handle, r *
 		if sent {
 			op, unsent, err = c.Await()
 		} else {
-			f, failed := g.fresh(&first.Proposal)
+			f, failed := g.fresh(proposal(first))
 			if failed != nil {
 				return Handle{}, r, failed
 			}
@@ -349,15 +351,23 @@ type fresh struct {
 	block fencing.Block // where acquires are fenced
 }
 
+// proposal is what a fenced acquire has proposed before; nil of a shared lock, which has no fencing token.
+func proposal(c *engine.Call) *fencing.Proposal {
+	if c.Shared {
+		return nil
+	}
+	return &c.Proposal
+}
+
 // fresh makes the fresh parts of the next attempt. Rand and FenceClock are user code, and may panic.
 func (g *site) fresh(p *fencing.Proposal) (f fresh, err error) {
 	if err := f.token.Fill(g.cfg.Rand); err != nil {
 		return fresh{}, fmt.Errorf("redlock: %w", err)
 	}
-	if err := g.fence.Propose(&f.block, p); err != nil {
-		return fresh{}, err
+	if p != nil {
+		err = g.fence.Propose(&f.block, p)
 	}
-	return f, nil
+	return f, err
 }
 
 // acquired counts and reports how an Acquire went. If the hook panics, the caller gets no

@@ -27,40 +27,57 @@ func (c *Client) of(key string) (first, second *site) {
 	return c.groups[i], nil
 }
 
-// Acquire acquires the lock on a key. With once it makes one attempt. A moving key is a set of two: it is locked in
+// Mode is how a lock on one key is asked for.
+type Mode uint8
+
+const (
+	Once   Mode = 1 << iota // one attempt, in no line
+	Shared                  // beside others that share it
+)
+
+// IsOnce and IsShared report what a mode has.
+func (m Mode) IsOnce() bool   { return m&Once != 0 }
+func (m Mode) IsShared() bool { return m&Shared != 0 }
+
+// Acquire acquires the lock on a key. A moving key is a set of two: it is locked in
 // both groups or in none.
-func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration, once bool) (Handle, error) {
-	return c.acquire(ctx, key, ttl, once, nil)
+func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration, mode Mode) (Handle, error) {
+	return c.acquire(ctx, key, ttl, mode, nil)
 }
 
-func (c *Client) acquire(ctx context.Context, key string, ttl time.Duration, once bool, met *contest) (Handle, error) {
+func (c *Client) acquire(ctx context.Context, key string, ttl time.Duration, mode Mode, met *contest) (Handle, error) {
 	first, second := c.of(key)
 	if second != nil {
-		return acquireBoth(ctx, key, ttl, first, second, once, met)
+		return acquireBoth(ctx, key, ttl, first, second, mode, met)
 	}
-	return first.Acquire(ctx, key, ttl, once, met)
+	return first.Acquire(ctx, key, ttl, mode, met)
 }
 
 // acquireBoth is apart from Acquire for the stacks of its callers: they would hold its variables while they wait.
-func acquireBoth(ctx context.Context, key string, ttl time.Duration, first, second *site, once bool, met *contest) (Handle, error) {
+func acquireBoth(ctx context.Context, key string, ttl time.Duration, first, second *site, mode Mode, met *contest) (Handle, error) {
 	keys := []string{key}
-	return acquireAll(ctx, ttl, []part{{first, keys}, {second, keys}}, once, met)
+	return acquireAll(ctx, ttl, []part{{first, keys}, {second, keys}}, mode, met)
 }
 
 // Do calls f while the lock on a key is held.
-func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, once bool, f func(context.Context) error) error {
+func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, mode Mode, f func(context.Context) error) error {
 	d := doing{Name: "Do", Keys: []string{key}, TTL: ttl}
-	if once {
+	switch mode {
+	case Once:
 		d.Name, d.Met = "TryDo", new(contest)
+	case Shared:
+		d.Name = "DoShared"
+	case Once | Shared:
+		d.Name = "TryDoShared"
 	}
-	d.Acquire = func(ctx context.Context) (Handle, error) { return c.acquire(ctx, key, ttl, once, d.Met) }
+	d.Acquire = func(ctx context.Context) (Handle, error) { return c.acquire(ctx, key, ttl, mode, d.Met) }
 	return c.do(ctx, d, f)
 }
 
 // DoAll is Do for several keys.
 func (c *Client) DoAll(ctx context.Context, ttl time.Duration, keys []string, f func(context.Context) error) error {
 	d := doing{Name: "DoAll", Keys: keys, TTL: ttl}
-	d.Acquire = func(ctx context.Context) (Handle, error) { return c.AcquireAll(ctx, ttl, keys, false) }
+	d.Acquire = func(ctx context.Context) (Handle, error) { return c.AcquireAll(ctx, ttl, keys, 0) }
 	return c.do(ctx, d, f)
 }
 

@@ -42,5 +42,14 @@ var (
 	ErrUnderWay  = engine.ErrUnderWay
 )
 
+// KindOf reads a number of the API: the kinds of operations on exclusive locks, and then of those on shared ones.
+func KindOf(number uint8) (kind Kind, shared bool) {
+	const kinds = uint8(engine.Release)
+	if number > kinds && number <= 2*kinds {
+		return Kind(number - kinds), true
+	}
+	return Kind(number), false
+}
+
 // WrongArgument returns an error that is [ErrArgument].
 func WrongArgument(format string, args ...any) error { return engine.WrongArgument(format, args...) }

@@ -26,6 +26,9 @@ type Handle struct {
 
 // begin begins to hold the lock of s. The nodes of absent do not have its key.
 func (g *site) begin(s *holding.State, absent quorum.Set, fence fencing.Token) Handle {
+	if s.Shared {
+		fence = 0 // it was proposed for the first in line, of any kind
+	}
 	h := Handle{group: g, hold: g.keeper.Begin(s, absent, fence), key: s.Key}
 	if s.More != nil && s.More.Keys != nil {
 		h.more = s.More
@@ -197,7 +200,7 @@ func (h Handle) release(ctx context.Context, how holding.Manner, stay time.Durat
 	c.Watch(done)
 	var next fresh // of the first in line. It is made before the release is noted: user code may panic
 	waits, _ := g.lines.Look(s.Key)
-	if waits && ended == nil && s.Several() == nil && !engine.IsClosed(g.ending) {
+	if waits && ended == nil && s.Several() == nil && !s.Shared && !engine.IsClosed(g.ending) {
 		next, _ = g.fresh(new(fencing.Proposal))
 	}
 	absent, ok := g.keeper.Releasing(h.hold)

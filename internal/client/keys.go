@@ -42,8 +42,8 @@ func unique(keys []string) (once []string) {
 
 // acquireAll is Acquire for several keys, or a moving one, as one lock: all or none. The parts are in the order of
 // their groups, and the keys of each in their canonical order. The first group counts the lock, and keeps it alive.
-// With once there is one attempt.
-func acquireAll(ctx context.Context, ttl time.Duration, parts []part, once bool, met *contest) (Handle, error) {
+// With Once there is one attempt.
+func acquireAll(ctx context.Context, ttl time.Duration, parts []part, mode Mode, met *contest) (Handle, error) {
 	g, more := parts[0].site, new(holding.More)
 	for _, p := range parts {
 		if n, most := len(p.keys), g.cfg.Engine.MaxWaiting; n > most {
@@ -55,7 +55,7 @@ func acquireAll(ctx context.Context, ttl time.Duration, parts []part, once bool,
 		}
 	}
 	if len(more.Keys) == 1 {
-		return g.Acquire(ctx, more.Keys[0], ttl, once, met)
+		return g.Acquire(ctx, more.Keys[0], ttl, mode, met)
 	}
-	return g.acquireSet(ctx, more, ttl, once, met)
+	return g.acquireSet(ctx, more, ttl, mode, met)
 }

@@ -77,7 +77,7 @@ func (c *operation) MetIdleEnd() bool {
 // known, or a holder that got an older lock passed on.
 func (c *operation) Stands() bool {
 	for _, p := range c.Parts() {
-		if !groupOf(p).lines.Granted(p.KeyText(), p.Serial) {
+		if !groupOf(p).lines.Granted(p.KeyText(), p.Serial, p.Shared) {
 			return false
 		}
 	}
@@ -106,5 +106,6 @@ func (c *operation) Again(err error) (bool, error) {
 			ops = append(ops, &p.Op)
 		}
 	}
-	return last.fence.Again(&c.First().Proposal, err, ops...)
+	again, err := last.fence.Again(&c.First().Proposal, err, ops...)
+	return again && !c.First().Shared, err
 }

@@ -28,7 +28,7 @@ func (w *want) passesOver(o *option) bool {
 		return false
 	case !w.once:
 		return o.isContended()
-	case w.isSet:
+	case w.isSet, o.shared: // whether it has a holder says nothing to others that share it
 		return false
 	}
 	_, taken := o.site.lines.Look(o.Key)

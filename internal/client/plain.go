@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/client/holding"
 )
 
-// This page is the whole path of a plain lock: one key in one group, no hook, no fencing, no value of a front end,
+// This page is the whole path of a plain lock, exclusive or shared: one key in one group, no hook, no fencing, no value of a front end,
 // and no line for any key. A grant, or a successful release, ends here. attempt and released judge any other end,
 // given the ended call; so nothing is decided twice.
 
@@ -18,7 +18,7 @@ func (g *site) isPlain() bool { return g.plain && !g.lines.Known() }
 
 // plainly makes an attempt to acquire. A call without an error has not won. Rand and ctx are user code: after a panic
 // of theirs no node was asked, and the pool is short of a call.
-func (g *site) plainly(ctx context.Context, key string, ttl time.Duration, met *contest) (h Handle, ended *engine.Call, err error) {
+func (g *site) plainly(ctx context.Context, key string, ttl time.Duration, mode Mode, met *contest) (h Handle, ended *engine.Call, err error) {
 	c, err := g.engine.Call(engine.Acquire, key, ttl)
 	if err != nil {
 		return h, nil, err
@@ -27,12 +27,12 @@ func (g *site) plainly(ctx context.Context, key string, ttl time.Duration, met *
 		return h, nil, fmt.Errorf("redlock: %w", err)
 	}
 	c.Watch(ctx.Done())
-	c.Tail, c.Denied = g.cfg.Tail, met.deniedBy()
+	c.Tail, c.Denied, c.Shared = g.cfg.Tail, met.deniedBy(), mode.IsShared()
 	won := g.engine.Do(c) == nil && c.Err == nil && g.clock.Now() < c.Until // this goroutine may have waited long to run again
-	if !won || !g.lines.Granted(key, c.Serial) {
+	if !won || !g.lines.Granted(key, c.Serial, c.Shared) {
 		return h, c, nil
 	}
-	s := holding.State{Key: key, Serial: c.Serial, Token: c.Token, Until: c.Until, TTL: c.TTL}
+	s := holding.State{Key: key, Serial: c.Serial, Token: c.Token, Until: c.Until, TTL: c.TTL, Shared: c.Shared}
 	h = Handle{group: g, hold: g.keeper.Begin(&s, c.Absent, 0), key: key}
 	met.won(g, 0, c.Trip)
 	g.engine.Free(c)

@@ -8,13 +8,13 @@ import (
 // AcquireAll is Acquire for several keys, as one lock: all or none. With once it makes one attempt. Keys are asked
 // for, and waited for, in the order of their groups, and within a group in the order of their bytes. All clients have
 // this order, so no two sets wait for each other.
-func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys []string, once bool) (Handle, error) {
+func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys []string, mode Mode) (Handle, error) {
 	keys, err := checkKeys("AcquireAll", keys)
 	if err != nil {
 		return Handle{}, err
 	}
 	if len(c.groups) == 1 {
-		return acquireAll(ctx, ttl, []part{{c.groups[0], keys}}, once, nil)
+		return acquireAll(ctx, ttl, []part{{c.groups[0], keys}}, mode, nil)
 	}
 	of := make(map[*site][]string)
 	for _, key := range keys {
@@ -30,5 +30,5 @@ func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys []strin
 			parts = append(parts, part{g, keys})
 		}
 	}
-	return acquireAll(ctx, ttl, parts, once, nil)
+	return acquireAll(ctx, ttl, parts, mode, nil)
 }

@@ -43,7 +43,7 @@ func (g *site) Submit(op *Op, t *token.Token, also *site) error {
 			}
 		}()
 		op.Proposal, op.holder = fencing.Proposal{}, t
-		f, err := g.fresh(&op.Proposal)
+		f, err := g.fresh(proposal(&op.Call))
 		if err != nil {
 			return err
 		}
@@ -112,6 +112,7 @@ func (op *Op) askNext() bool {
 	if s.Token != op.Token {
 		s.Absent = 0
 	}
+	s.Shared = op.Shared
 	s.Kind, s.Key, s.TTL, s.Token, s.Tail, s.Block, s.OfSet, s.Done = op.Kind, op.Key, op.TTL, op.Token, op.Tail, op.Block, true, op.Done
 	err := op.parts.Submit(1)
 	if err == nil {
@@ -198,7 +199,7 @@ func (g *site) freedByOp(key []byte) {
 // repeat submits an acquire again, with another token, and reports whether it did. To its user the operation is still
 // under way, so no other submits it.
 func (op *Op) repeat() bool {
-	f, err := op.group.fresh(&op.Proposal)
+	f, err := op.group.fresh(proposal(&op.Call))
 	if err != nil || !op.Reserve() {
 		return false
 	}

@@ -3,6 +3,7 @@ package group
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -19,6 +20,7 @@ type Sight struct {
 	There bool          // there is such a key
 	Value string        // its first bytes
 	TTL   time.Duration // 0 if it has none
+	Held  Holders       // of a shared lock
 	Err   error         // why the node has not answered
 }
 
@@ -43,37 +45,66 @@ func (g *Group) read(ctx context.Context, key string) ([]Sight, error) {
 	return seen, err
 }
 
-// ask is read of a right key, for a caller whose context is known by its Done channel.
+// ask is read of a right key, for a caller whose context is known by its Done channel. Nodes with a value of another
+// type are asked again, for the holders of a shared lock.
 func (g *Group) ask(done <-chan struct{}, key string, timeout time.Duration) ([]Sight, error) {
-	failed := engine.Op{Timeout: timeout}
-	questions, seen := make([]*engine.Query, g.Len()), make([]Sight, g.Len())
-	for i := range questions {
-		q := g.engine.Query(i, failed.Timeout)
-		defer q.Free()
-		q.Buf, q.Replies = command.AppendRead(q.Buf, key)
-		g.engine.AskSoon(q)
-		questions[i] = q
-	}
-	g.engine.Drive()
-	for i, q := range questions {
-		select {
-		case <-q.Answered():
-		case <-done:
-			return nil, context.Canceled
-		}
-		if q.Err == engine.ErrClosed {
-			return nil, q.Err
-		}
+	failed, again := engine.Op{Timeout: timeout}, quorum.Set(0)
+	seen := make([]Sight, g.Len())
+	for i := range seen {
 		seen[i] = Sight{Node: g.Number(i), Addr: g.Addr(i)}
-		if err := seen[i].read(q); err != nil {
-			failed.Failures = append(failed.Failures, engine.Failure{Node: i, Err: err})
+	}
+	fail := func(node int, err error) {
+		if err != nil {
+			failed.Failures = append(failed.Failures, engine.Failure{Node: node, Err: err})
 		}
+	}
+	err := g.each(quorum.First(g.Len()), done, timeout, func(q *engine.Query) {
+		q.Buf, q.Replies = command.AppendRead(q.Buf, key)
+	}, func(node int, q *engine.Query) {
+		if err := seen[node].read(q); err == errOfType {
+			again.Add(node)
+		} else {
+			fail(node, err)
+		}
+	})
+	if err == nil {
+		err = g.each(again, done, timeout, func(q *engine.Query) {
+			q.Buf, q.Replies = command.AppendHolders(q.Buf, key, mostShown)
+		}, func(node int, q *engine.Query) { fail(node, seen[node].readHolders(q)) })
 	}
 	for _, f := range g.Failures(&failed) {
 		seen[f.Node].Err = f.Err
 	}
-	return seen, nil
+	return seen, err
 }
+
+// each asks some nodes, and waits for their answers.
+func (g *Group) each(nodes quorum.Set, done <-chan struct{}, timeout time.Duration, ask func(*engine.Query), answered func(int, *engine.Query)) error {
+	var questions []*engine.Query
+	for node := range nodes.All() {
+		q := g.engine.Query(node, timeout)
+		defer q.Free()
+		ask(q)
+		g.engine.AskSoon(q)
+		questions = append(questions, q)
+	}
+	g.engine.Drive()
+	for _, q := range questions {
+		select {
+		case <-q.Answered():
+		case <-done:
+			return context.Canceled
+		}
+		if q.Err == engine.ErrClosed {
+			return q.Err
+		}
+		answered(q.Node, q)
+	}
+	return nil
+}
+
+// errOfType is the answer of a node with a value of another type.
+var errOfType = errors.New("value of another type")
 
 // read reads the answer to AppendRead.
 func (n *Sight) read(q *engine.Query) error {
@@ -82,6 +113,8 @@ func (n *Sight) read(q *engine.Query) error {
 	}
 	ttl, value := &q.Said[0], &q.Said[1]
 	switch {
+	case ttl.Err == nil && value.OfType:
+		return errOfType
 	case cmp.Or(ttl.Err, value.Err) != nil:
 		return cmp.Or(ttl.Err, value.Err)
 	case ttl.Kind != resp.Integer || value.Kind != resp.Bulk:
@@ -98,6 +131,9 @@ func (g *Group) Prove(ctx context.Context, key, value string) (ttl time.Duration
 	if err != nil {
 		return 0, err
 	}
+	if slices.ContainsFunc(seen, func(s Sight) bool { return s.Held.has(value) }) {
+		return 0, engine.WrongArgument("lock is shared: only its own holder can extend or release it")
+	}
 	op, ttl := prove(seen, value, g.Members().Quorum)
 	if op.Err != nil {
 		return 0, g.Explain(op, op.Err)
@@ -108,11 +144,15 @@ func (g *Group) Prove(ctx context.Context, key, value string) (ttl time.Duration
 // leastLook is the least time for the nodes to answer a look.
 const leastLook = 5 * time.Millisecond
 
-// IsHeld reports whether a quorum of nodes shows one value at the key of a call with split votes: its holder's. It waits
+// IsHeld reports whether a quorum of nodes shows a holder that excludes a call with split votes at its key. It waits
 // for all nodes, but not for long, since it is no attempt. What it does not learn, the next attempt finds out.
 func (g *Group) IsHeld(split *engine.Call) bool {
 	seen, err := g.ask(split.Watched(), split.KeyText(), max(leastLook, 4*split.Trip))
-	return err == nil && summarize(seen, g.Members().Quorum).Value.Show() != ""
+	if err != nil {
+		return false
+	}
+	s := summarize(seen, g.Members().Quorum)
+	return s.Value.Show() != "" || s.Status == sharedBy && !split.Shared
 }
 
 // prove returns what nodes have shown of a lock as if asked in one operation, without an error if a quorum has the
@@ -144,14 +184,19 @@ func prove(seen []Sight, value string, nodes *quorum.Config) (op *engine.Op, ttl
 
 // shownBy is the longest TTL shown by each node of some quorum among some nodes.
 func shownBy(seen []Sight, among quorum.Set, nodes *quorum.Config) time.Duration {
+	return leastOf(among, nodes, func(node int) time.Duration { return seen[node].TTL })
+}
+
+// leastOf is the largest number that each node of some quorum among some nodes reaches.
+func leastOf[N cmp.Ordered](among quorum.Set, nodes *quorum.Config, of func(node int) N) (least N) {
 	order := slices.Collect(among.All())
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(seen[b].TTL, seen[a].TTL) })
-	longest := quorum.Set(0)
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(of(b), of(a)) })
+	most := quorum.Set(0)
 	for _, node := range order {
-		longest.Add(node)
-		if nodes.IsQuorum(longest) {
-			return seen[node].TTL
+		most.Add(node)
+		if nodes.IsQuorum(most) {
+			return of(node)
 		}
 	}
-	return 0
+	return least
 }

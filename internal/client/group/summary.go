@@ -20,10 +20,11 @@ const (
 	heldBy
 	split
 	eternal
+	sharedBy
 )
 
 func (s Status) String() string {
-	return [...]string{"unknown", "free", "held", "split", "held without a TTL"}[s]
+	return [...]string{"unknown", "free", "held", "split", "held without a TTL", "shared"}[s]
 }
 
 // Summary is what the nodes together have at a key. Holder and Digest are of the value on a quorum, else on most nodes.
@@ -31,7 +32,8 @@ type Summary struct {
 	Status         Status
 	Holder, Digest string
 	Value          Value         // of a quorum
-	TTL            time.Duration // shown by a quorum at least
+	TTL            time.Duration // shown by a quorum at least; of a shared lock, its longest
+	Held           Holders       // of a shared lock: as many holders as a quorum shows at least, and all names
 }
 
 // Value is a value able to release a lock, or the zero Value. It is behind a pointer to a string: package fmt does
@@ -51,7 +53,7 @@ type count struct{ nodes, eternal quorum.Set }
 
 // summarize counts what read has seen.
 func summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
-	var absent, failed quorum.Set
+	var absent, failed, shared quorum.Set
 	var most *Sight
 	counts := map[string]count{}
 	for i := range seen {
@@ -62,6 +64,9 @@ func summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
 			continue
 		case !n.There:
 			absent |= bit
+			continue
+		case n.Held.Count > 0:
+			shared |= bit
 			continue
 		}
 		c := counts[n.Value]
@@ -84,6 +89,9 @@ func summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
 		s.Status, s.Value = eternal, Value{&most.Value}
 	case nodes.IsQuorum(c.nodes):
 		s.Status, s.Value, s.TTL = heldBy, Value{&most.Value}, shownBy(seen, c.nodes, nodes)
+	case nodes.IsQuorum(shared):
+		s.Status, s.TTL, s.Held = sharedBy, shownBy(seen, shared, nodes), holders(seen, shared, nodes)
+		s.Holder, s.Digest = "", ""
 	case nodes.IsQuorum(absent):
 		s.Status = free
 	case nodes.Blocks(failed):
@@ -94,10 +102,20 @@ func summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
 	return s
 }
 
+// holders is as many holders of a shared lock as a quorum of some nodes shows at least, and all that they show.
+func holders(seen []Sight, among quorum.Set, nodes *quorum.Config) (all Holders) {
+	all.Count = leastOf(among, nodes, func(node int) int { return seen[node].Held.Count })
+	for node := range among.All() {
+		all.some = append(all.some, seen[node].Held.some...)
+	}
+	return all
+}
+
 // Both is the summary of a key locked in two groups of nodes.
 func Both(a, b Summary) Summary {
 	if a.Status == b.Status && a.Value.Show() == b.Value.Show() {
 		a.TTL = min(a.TTL, b.TTL)
+		a.Held.Count, a.Held.some = min(a.Held.Count, b.Held.Count), append(a.Held.some, b.Held.some...)
 		return a
 	}
 	s := Summary{Status: split, Holder: a.Holder, Digest: a.Digest}
@@ -112,14 +130,18 @@ func Both(a, b Summary) Summary {
 
 // Holder is what may be shown of the value: the name behind the token, and a digest.
 func (n *Sight) Holder() (name, digest string) {
-	if !n.There {
+	if !n.There || n.Held.Count > 0 {
 		return "", ""
 	}
-	digest = texts.Digest([]byte(n.Value))
-	if len(n.Value) <= token.Size || !strings.HasPrefix(n.Value[token.Size:], token.NameMark) {
+	return show(n.Value)
+}
+
+func show(value string) (name, digest string) {
+	digest = texts.Digest([]byte(value))
+	if len(value) <= token.Size || !strings.HasPrefix(value[token.Size:], token.NameMark) {
 		return "", digest // all of it may be another library's token
 	}
-	name = n.Value[token.Size+len(token.NameMark):]
+	name = value[token.Size+len(token.NameMark):]
 	for _, r := range name {
 		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
 			return "", digest

@@ -40,7 +40,7 @@ func (c *Compound) Compose(home Site, kind engine.Kind, s *State, ttl time.Durat
 		p := &c.one[0]
 		p.Site = home
 		if p.Call, err = home.Engine().Call(kind, s.Key, ttl); err == nil {
-			p.Tail = s.Tail(tail)
+			p.Tail, p.Shared = s.Tail(tail), s.Shared
 		}
 		return err
 	}
@@ -50,7 +50,7 @@ func (c *Compound) Compose(home Site, kind engine.Kind, s *State, ttl time.Durat
 			free(c.more)
 			return err
 		}
-		p.OfSet, p.Tail = true, s.Tail(tail)
+		p.OfSet, p.Tail, p.Shared = true, s.Tail(tail), s.Shared
 		c.more = append(c.more, p)
 	}
 	return nil

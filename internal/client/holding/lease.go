@@ -37,6 +37,7 @@ const (
 	contended  = 1 << iota // there were several releases
 	reported               // the loss was reported, or there will be none to report
 	tokenShown             // the user has asked for the token
+	shared                 // others may hold the lock too
 )
 
 // MaxPasses bounds the holders of one grant, in a row inside a process: then other processes have their turn. The
@@ -80,6 +81,7 @@ type State struct {
 	Released bool // a release was asked for: no validity, but perhaps a key
 	More     *More
 	Kept     bool // it is kept alive
+	Shared   bool // others may hold it too
 }
 
 // Keys is all keys, in the order of their writing.
@@ -123,6 +125,9 @@ func (l *lease) begin(s *State, absent quorum.Set) (life uint64) {
 	l.life, l.key, l.token, l.more, l.absent = life, s.Key, veil(s.Token), s.More, absent
 	l.validity, l.kept = renewal.Validity{TTL: s.TTL, Until: s.Until}, nil
 	l.releases, l.notes = 0, 0
+	if s.Shared {
+		l.notes = shared
+	}
 	l.mu.Unlock()
 	return life
 }
@@ -182,7 +187,7 @@ func (h Hold) State() (s State, ok bool) {
 	defer l.mu.Unlock()
 	s = State{
 		Key: l.key, Serial: l.life / MaxPasses, Token: l.token.unveil(), Until: l.validity.Until, TTL: l.validity.TTL,
-		Released: l.releases > 0, More: l.more, Kept: l.kept != nil,
+		Released: l.releases > 0, More: l.more, Kept: l.kept != nil, Shared: l.notes&shared != 0,
 	}
 	if s.Released {
 		s.Until = 0
@@ -266,7 +271,7 @@ func (h Hold) releasingPlain(op *engine.Op) (until clock.Instant, ok bool) {
 	ok = l.releases == 0 && l.kept == nil && l.more == nil
 	if ok {
 		until, l.releases = l.validity.Until, 1
-		op.Token, op.Absent = l.token.unveil(), l.absent
+		op.Token, op.Absent, op.Shared = l.token.unveil(), l.absent, l.notes&shared != 0
 	}
 	l.mu.Unlock()
 	return until, ok
@@ -332,7 +337,7 @@ func (h Hold) ShowToken() {
 
 // Pass ends h and begins the Hold of the next holder, for the ttl of its own and renewed by it: the nodes see one long
 // hold. It returns when validity ends. If not ok, the lock stays: less than 7/8 of ttl is left, or more than all of
-// it; the lock may be in other hands or is lost; or it was passed on often enough.
+// it; the lock is shared, may be in other hands or is lost; or it was passed on often enough.
 func (h Hold) Pass(now clock.Instant, ttl time.Duration) (next Hold, until clock.Instant, ok bool) {
 	if !h.lock() {
 		return Hold{}, 0, false

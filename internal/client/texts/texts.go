@@ -47,14 +47,17 @@ func Lock(key string, left time.Duration, digest string) string {
 }
 
 // Op shows an operation without its token.
-func Op(kind engine.Kind, key []byte, ttl time.Duration, token []byte) string {
-	return fmt.Sprintf("%s %s, ttl %v, token digest %s", Kind(kind), Quote(string(key)), ttl, Digest(token))
+func Op(kind fmt.Stringer, key []byte, ttl time.Duration, token []byte) string {
+	return fmt.Sprintf("%s %s, ttl %v, token digest %s", kind, Quote(string(key)), ttl, Digest(token))
 }
 
 // Kind names the public kinds.
-func Kind(kind engine.Kind) string {
-	if kind > engine.Release {
+func Kind(kind engine.Kind, shared bool) string {
+	switch {
+	case kind > engine.Release:
 		return "unknown"
+	case shared:
+		return kind.String() + " shared"
 	}
 	return kind.String()
 }

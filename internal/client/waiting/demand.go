@@ -368,7 +368,7 @@ func (d *Demand) takeTurn(p *place) answer {
 // takeLock passes the lock of h on to it, at p, and returns when its validity ends.
 func (d *Demand) takeLock(p *place, h holding.Hold, now clock.Instant) (until clock.Instant, a answer) {
 	a = d.gives(p, func() (s state, ok bool) {
-		if d.all || p.moves {
+		if d.all || p.moves || d.call != nil && d.call.Shared {
 			return rests, false
 		}
 		var next holding.Hold

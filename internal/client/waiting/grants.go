@@ -25,8 +25,9 @@ func (g *grants) note(hash, serial uint64) {
 }
 
 // Granted notes that the nodes have granted key, by the number of the acquire, and reports whether that stands: else
-// its caller gives it back. See desk.stands.
-func (l *Lines) Granted(key string, serial uint64) (stands bool) {
+// its caller gives it back. See desk.stands. A shared grant stands: it ends no other, but no exclusive one before it
+// is passed on any more.
+func (l *Lines) Granted(key string, serial uint64, shared bool) (stands bool) {
 	hash := l.hash(key)
 	l.grants.note(hash, serial)
 	if l.known.Load() == 0 {
@@ -35,7 +36,10 @@ func (l *Lines) Granted(key string, serial uint64) (stands bool) {
 	s := l.lockOf(hash)
 	defer s.mu.Unlock()
 	d := s.desks[key]
-	return d == nil || d.stands(serial, l.cfg.Clock.Now())
+	if shared && d != nil {
+		d.unknown = max(d.unknown, serial)
+	}
+	return d == nil || shared || d.stands(serial, l.cfg.Clock.Now())
 }
 
 // Doubt notes that a lock on key may end without its handle: it is attached, or an Op is about to release it. No

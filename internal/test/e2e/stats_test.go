@@ -323,7 +323,8 @@ func TestTypesAreDefinedHere(t *testing.T) {
 // packages below, so this also compares the numbers with theirs.
 func TestNamesOfKindsAndOutcomes(t *testing.T) {
 	for want, k := range map[string]redlock.OpKind{
-		"none": 0, "acquire": redlock.OpAcquire, "extend": redlock.OpExtend, "release": redlock.OpRelease, "unknown": 4,
+		"none": 0, "acquire": redlock.OpAcquire, "extend": redlock.OpExtend, "release": redlock.OpRelease, "unknown": 7,
+		"acquire shared": redlock.OpAcquireShared, "extend shared": redlock.OpExtendShared, "release shared": redlock.OpReleaseShared,
 	} {
 		require.Equal(t, want, k.String())
 	}

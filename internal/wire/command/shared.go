@@ -105,6 +105,12 @@ func AppendRepair(dst []byte, op []Operand) []byte {
 	return Append(dst, Acquire, Scripts, op, nil)
 }
 
+// AppendHolders asks who holds a shared lock, by SharedLookScript.
+func AppendHolders(dst []byte, key string, most int) (_ []byte, replies int) {
+	dst = append(dst, "*5\r\n"+callBySHA+SharedLookSHA1+"\r\n$1\r\n1\r\n"...)
+	return appendInt(resp.AppendBulkString(dst, key), int64(most)), 1
+}
+
 // appendShared writes a call of a script of shared locks; passes: gates do not refuse it.
 func appendShared(dst []byte, k Kind, f Form, operands []Operand, fence *Fence, passes bool) []byte {
 	keys := 0

@@ -1,0 +1,311 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+	"github.com/redlock-go/redlock/internal/wire/command"
+)
+
+// sharedHolders is how many hold a shared lock at each master.
+func sharedHolders(r *cluster.Cluster, key string) (all []int) {
+	for _, s := range r.Servers {
+		holders, _ := s.Holders(key)
+		all = append(all, len(holders))
+	}
+	return all
+}
+
+func awaitShared(t *testing.T, r *cluster.Cluster, key string, want ...int) {
+	t.Helper()
+	testkit.Await(t, fmt.Sprint("holders of ", key, ": ", want), func() bool { return slices.Equal(sharedHolders(r, key), want) })
+}
+
+func mustShare(t *testing.T, c *redlock.Client, key string, ttl time.Duration) redlock.Lock {
+	t.Helper()
+	l, err := c.TryAcquireShared(t.Context(), key, ttl)
+	require.NoError(t, err)
+	return l
+}
+
+// TestShared: many hold a shared lock at once, and none beside an exclusive holder, by this library or by any SET NX.
+func TestShared(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, func(c *redlock.Config) { c.Name = "reader" })
+		other := cluster.Connect(t, fakeredis.Addrs(r.Servers), func(c *redlock.Config) { c.Name = "another" })
+		var locks []redlock.Lock
+		for i := range 10 {
+			locks = append(locks, mustShare(t, []*redlock.Client{r.Client, other}[i%2], "k", ttl/time.Duration(i+1)))
+		}
+		awaitShared(t, r, "k", 10, 10, 10)
+		for _, c := range []*redlock.Client{r.Client, other} {
+			_, err := c.TryAcquire(t.Context(), "k", ttl)
+			require.Equal(t, redlock.ErrTaken, err)
+			require.ErrorIs(t, c.TryDo(t.Context(), "k", ttl, func(context.Context) error { return nil }), redlock.ErrTaken)
+			_, err = c.TryAcquireAll(t.Context(), ttl, "j", "k")
+			require.Equal(t, redlock.ErrTaken, err)
+		}
+		require.Zero(t, locks[0].Fence())
+		require.Equal(t, []string{"k"}, locks[0].Keys())
+		require.InDelta(t, ttl-cluster.Drift(ttl), locks[0].Remaining(), float64(time.Second))
+
+		state, err := r.Inspect(t.Context(), "k")
+		require.NoError(t, err)
+		require.Equal(t, redlock.KeyShared, state.Status)
+		require.Equal(t, "shared", state.Status.String())
+		require.Equal(t, 10, state.Holders)
+		require.Equal(t, []string{"another", "reader"}, state.Names)
+		require.InDelta(t, ttl, state.TTL, float64(time.Second))
+		require.Empty(t, state.Holder+state.Digest+state.Token())
+		require.False(t, state.IsHeldBy(locks[0]))
+		for _, n := range state.Nodes {
+			require.NoError(t, n.Err)
+			require.Equal(t, 10, n.Holders)
+			require.InDelta(t, ttl, n.TTL, float64(time.Second))
+			require.Empty(t, n.Holder+n.Digest)
+		}
+		_, err = r.Attach(t.Context(), "k", locks[0].Token(), time.Now().Add(ttl))
+		require.ErrorIs(t, err, redlock.ErrArgument)
+		_, err = r.Attach(t.Context(), "k", "another", time.Now().Add(ttl))
+		require.ErrorIs(t, err, redlock.ErrNotHeld)
+
+		// The key ends with the last holder that is left.
+		require.NoError(t, locks[9].Extend(t.Context(), 2*ttl))
+		for i, l := range locks {
+			require.Greater(t, r.Servers[0].TTL("k"), 3*ttl/2)
+			if i < 9 {
+				require.NoError(t, l.Release(t.Context()))
+				require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+				require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
+			}
+		}
+		awaitShared(t, r, "k", 1, 1, 1)
+		locks[9].ReleaseAsync()
+		r.AwaitEmpty(t)
+
+		cluster.MustAcquire(t, r.Client, "k", ttl)
+		_, err = other.TryAcquireShared(t.Context(), "k", ttl)
+		require.Equal(t, redlock.ErrTaken, err)
+		r.Servers[0].Set("j", "redsync's", 0)
+		r.Servers[1].Set("j", "redsync's", 0)
+		require.ErrorIs(t, other.TryDoShared(t.Context(), "j", ttl, func(context.Context) error { return nil }), redlock.ErrTaken)
+		s := cluster.Stats(t, other)
+		require.Equal(t, [2]uint64{5, 5}, [2]uint64{s.Acquire.Won, s.Release.Won})
+	})
+}
+
+// TestSharedEnds: a holder that has gone keeps the lock for its own TTL, however many come and go meanwhile, and a lock
+// of another type is none.
+func TestSharedEnds(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		gone := mustShare(t, r.Client, "k", brief)
+		for r.Servers[0].TTL("k") > 10*time.Millisecond {
+			l := mustShare(t, r.Client, "k", ttl)
+			time.Sleep(time.Millisecond)
+			require.NoError(t, l.Release(t.Context()))
+		}
+		time.Sleep(20 * time.Millisecond)
+		cluster.MustAcquire(t, r.Client, "k", ttl)
+		require.Equal(t, redlock.ErrNotHeld, gone.Release(t.Context()))
+		for _, s := range r.Servers {
+			s.Plant("list", "list")
+			s.Set("eternal", "x", 0)
+		}
+		for _, key := range []string{"list", "eternal"} {
+			_, err := r.TryAcquireShared(t.Context(), key, ttl)
+			require.Equal(t, redlock.ErrTaken, err, key)
+		}
+	})
+}
+
+// TestSharedCallers: holders of one key that ask together share a command; a client in line waits for them, and they wait
+// for it.
+func TestSharedCallers(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		mustShare(t, r.Client, "warm", ttl)
+		var locks []redlock.Lock
+		unclogged := r.Clog(t)
+		var calls []<-chan testkit.Result[redlock.Lock]
+		for range 40 {
+			calls = append(calls, testkit.InBackground(func() (redlock.Lock, error) { return r.AcquireShared(t.Context(), "k", ttl) }))
+		}
+		testkit.Await(t, "queued", func() bool { return r.Stats().Waiting >= 40 })
+		before := len(r.Recorders[0].Calls("EVALSHA", command.SharedAcquireSHA1))
+		r.Heal(t)
+		unclogged()
+		for _, call := range calls {
+			locks = append(locks, locked(t, call))
+		}
+		require.Equal(t, 1, len(r.Recorders[0].Calls("EVALSHA", command.SharedAcquireSHA1))-before)
+		writer := inLine(t, r.Client, t.Context(), "k", 1)
+		for _, l := range locks {
+			l.ReleaseAsync()
+		}
+		w := locked(t, writer)
+		reader := testkit.InBackground(func() (redlock.Lock, error) { return r.AcquireShared(t.Context(), "k", ttl) })
+		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+		require.Equal(t, redlock.ErrNotHeld, func() error { w.ReleaseAsync(); return w.Release(t.Context()) }())
+		l := locked(t, reader)
+		require.Zero(t, l.Fence())
+		awaitShared(t, r, "k", 1, 1, 1)
+	})
+}
+
+// TestSharedDo: a kept lock is renewed, and a Do inside another on its key is refused, as it might wait for itself.
+func TestSharedDo(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		require.NoError(t, r.DoShared(t.Context(), "k", brief, func(ctx context.Context) error {
+			time.Sleep(3 * brief)
+			require.NoError(t, ctx.Err())
+			awaitShared(t, r, "k", 1, 1, 1)
+			require.NoError(t, r.TryDoShared(context.Background(), "k", brief, func(context.Context) error { return nil }))
+			require.ErrorIs(t, r.DoShared(ctx, "k", brief, func(context.Context) error { return nil }), redlock.ErrArgument)
+			_, ok := redlock.FenceFrom(ctx)
+			require.False(t, ok)
+			return nil
+		}))
+		r.AwaitEmpty(t)
+		var lost atomic.Int32
+		err := r.DoShared(t.Context(), "k", brief, func(ctx context.Context) error {
+			for _, s := range r.Servers {
+				s.Del("k")
+			}
+			<-ctx.Done()
+			lost.Add(1)
+			return nil
+		})
+		var of *redlock.LostError
+		require.True(t, errors.As(err, &of) && errors.Is(of.Cause, redlock.ErrNotHeld))
+		require.EqualValues(t, 1, lost.Load())
+	})
+}
+
+// TestSharedRollingRestart: shared locks outlive the restart of all nodes, one after another, on fenced fleets too. A
+// node that has lost some of them gets them back past a gate, with no later end than their validity.
+func TestSharedRollingRestart(t *testing.T) {
+	for name, change := range map[string][]func(*redlock.Config){"plain": nil, "fenced": {fenced(0), func(c *redlock.Config) { c.MaxTTL = 5 * brief }}} {
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.New(t, 3, append(change, cluster.DefaultTimeouts, cluster.NodeTimeout(brief))...)
+			if change != nil {
+				require.NoError(t, r.InitFencing(t.Context()))
+			}
+			var kept []context.Context
+			for range 5 {
+				ctx, stop := mustShare(t, r.Client, "k", 5*brief).KeepAlive(t.Context())
+				defer stop()
+				kept = append(kept, ctx)
+			}
+			for i, s := range r.Servers {
+				require.NoError(t, s.Restart(true))
+				s.Set("k:redlock:gate", "a writer's", time.Minute)
+				awaitShared(t, r, "k", 5, 5, 5)
+				require.NoError(t, r.Ready(t.Context()))
+				testkit.Await(t, "its vote", func() bool { return r.Stats().Nodes[i].NoVote == nil })
+				require.LessOrEqual(t, s.TTL("k"), 5*brief)
+				s.Del("k:redlock:gate")
+			}
+			for _, ctx := range kept {
+				require.NoError(t, context.Cause(ctx))
+			}
+			require.Zero(t, cluster.Stats(t, r.Client).Lost)
+		})
+	}
+}
+
+// TestSharedReleaseIsOwed: a node that was away at the release of a shared lock, and comes back with it, is sent the
+// release; the others stay.
+func TestSharedReleaseIsOwed(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		l, stays := mustShare(t, r.Client, "k", ttl), mustShare(t, r.Client, "k", ttl)
+		awaitShared(t, r, "k", 2, 2, 2)
+		r.Servers[2].Hang()
+		require.NoError(t, l.Release(t.Context()))
+		awaitShared(t, r, "k", 1, 1, 2)
+		r.Servers[2].ResetConns()
+		r.Heal(t)
+		awaitShared(t, r, "k", 1, 1, 1)
+		require.NoError(t, stays.Release(t.Context()))
+		r.AwaitEmpty(t)
+	})
+}
+
+// TestSharedGate: a gate refuses new holders, and says that the lock is taken at once: the votes are not split. Those
+// who hold it extend it.
+func TestSharedGate(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		l := mustShare(t, r.Client, "k", ttl)
+		for _, s := range r.Servers[:2] {
+			s.Set("k:redlock:gate", "a writer's", time.Minute)
+		}
+		before := cluster.Stats(t, r.Client).Acquire.Denied
+		_, err := r.TryAcquireShared(t.Context(), "k", ttl)
+		require.Equal(t, redlock.ErrTaken, err)
+		require.Equal(t, before+1, cluster.Stats(t, r.Client).Acquire.Denied)
+		awaitShared(t, r, "k", 1, 1, 1)
+		require.NoError(t, l.Extend(t.Context(), ttl))
+		r.Servers[0].Del("k:redlock:gate")
+		mustShare(t, r.Client, "k", ttl)
+	})
+}
+
+// TestSharedOp is the same without a waiting caller, in one group and for a key that moves to another.
+func TestSharedOp(t *testing.T) {
+	for name, moves := range map[string]bool{"one group": false, "two groups": true} {
+		cluster.Run(t, name, func(t *testing.T) {
+			n, key := 3, "k"
+			var change []func(*redlock.Config)
+			if moves {
+				n, key = 9, movingKey(t, 0, 2)
+			}
+			servers := cluster.Start(t, n)
+			if moves {
+				change = append(change, groupsFromTo(servers, 2, 3))
+			}
+			r := cluster.Of(t, servers, change...)
+			count := func() (all int) {
+				for _, n := range sharedHolders(r, key) {
+					all += n
+				}
+				return all
+			}
+			ops := []*redlock.Op{{Key: []byte(key), TTL: ttl}, {Key: []byte(key), TTL: ttl}}
+			nodes := min(n, 6)
+			for i, op := range ops {
+				require.NoError(t, submitAs(t, r.Client, op, redlock.OpAcquireShared))
+				require.Zero(t, op.Fence())
+				require.Positive(t, op.Remaining())
+				testkit.Await(t, "on all nodes", func() bool { return count() == (i+1)*nodes })
+			}
+			require.Equal(t, redlock.ErrTaken, submitAs(t, r.Client, &redlock.Op{Key: []byte(key), TTL: ttl}, redlock.OpAcquire))
+			require.Equal(t, redlock.ErrNotHeld, submitAs(t, r.Client, &redlock.Op{Key: []byte(key), Token: ops[0].Token}, redlock.OpRelease))
+			require.NoError(t, submitAs(t, r.Client, ops[0], redlock.OpExtendShared))
+			require.NoError(t, submitAs(t, r.Client, ops[0], redlock.OpReleaseShared))
+			require.Equal(t, redlock.ErrNotHeld, submitAs(t, r.Client, ops[0], redlock.OpExtendShared))
+			testkit.Await(t, "the other stays", func() bool { return count() == nodes })
+			require.NoError(t, submitAs(t, r.Client, ops[1], redlock.OpReleaseShared))
+			l, err := r.AcquireShared(t.Context(), key, ttl)
+			require.NoError(t, err)
+			require.NoError(t, l.Extend(t.Context(), 2*ttl))
+			require.NoError(t, l.Release(t.Context()))
+			r.AwaitEmpty(t)
+			op := &redlock.Op{Kind: redlock.OpReleaseShared + 1, Key: []byte(key)}
+			require.ErrorIs(t, r.Submit(op), redlock.ErrArgument)
+		})
+	}
+}
