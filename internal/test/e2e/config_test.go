@@ -1,11 +1,9 @@
 package e2e
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"math"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
@@ -48,53 +44,21 @@ func TestLongestTimeouts(t *testing.T) {
 	}
 }
 
-// TestEvenNumberIsWarnedAbout, and only an even number.
+// TestEvenNumberIsWarnedAbout, and only an even number, in either list.
 func TestEvenNumberIsWarnedAbout(t *testing.T) {
-	for n := 1; n <= 6; n++ {
-		var log bytes.Buffer
-		c, err := redlock.New(redlock.Config{
-			Nodes:       fakeredis.Addrs(fakeredis.StartN(t, n)),
-			NodeTimeout: testkit.Patience,
-			DialTimeout: testkit.Patience,
-			Logger:      slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		})
-		require.NoError(t, err)
-		require.NoError(t, cluster.MustAcquire(t, c, "k", ttl).Release(t.Context()), "it works all the same")
-		require.NoError(t, c.Close())
-		if n%2 == 1 {
-			require.Empty(t, log.String())
-			continue
-		}
-		require.Contains(t, log.String(), "level=WARN")
-		require.Contains(t, log.String(), fmt.Sprintf("nodes=%d quorum=%d", n, n/2+1))
-		require.Equal(t, 1, strings.Count(log.String(), "\n"))
-	}
-}
-
-// TestSameServerIsRefused: two addresses of one server are found out by its run_id.
-func TestSameServerIsRefused(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		servers := fakeredis.StartN(t, 3, fakeredis.Options{Password: "sesame"})
-		_, port, err := net.SplitHostPort(servers[1].Addr())
-		require.NoError(t, err)
-		alias := "localhost:" + port
-		var nodes []string
-		for _, addr := range append(fakeredis.Addrs(servers), alias) {
-			nodes = append(nodes, "redis://:sesame@"+addr)
-		}
-		patient := func(k *knobs.Knobs) { k.Stragglers = testkit.Patience }
-		c, err := redlock.New(knobs.With(redlock.Config{Nodes: nodes, Portable: portable, DialTimeout: testkit.Patience}, patient))
-		require.Nil(t, c)
-		require.ErrorIs(t, err, conn.ErrSameServer)
-		require.ErrorContains(t, err, "same server as another node")
-		_, err = redlock.New(knobs.With(redlock.Config{Groups: [][]string{nodes[:3], nodes[3:]}, Portable: portable, DialTimeout: testkit.Patience}, patient))
-		require.ErrorIs(t, err, conn.ErrSameServer, "a server in two groups")
-		// The later of the two is refused, and names the first.
-		require.Contains(t, err.Error(), servers[1].Addr())
-		require.Contains(t, err.Error(), alias)
-		require.NotContains(t, err.Error(), "sesame")
-		for _, s := range servers {
-			testkit.Await(t, "the refused client is gone", func() bool { return s.Conns() == 0 })
+	cluster.Virtually(t, func(t *testing.T) {
+		nodes := fakeredis.Addrs(cluster.Start(t, 6))
+		for _, n := range []struct{ nodes, next, even int }{{1, 0, 0}, {2, 0, 2}, {3, 0, 0}, {4, 0, 4}, {5, 0, 0}, {6, 0, 6}, {3, 2, 2}} {
+			var log testkit.LogSink
+			c := cluster.Connect(t, nodes[:n.nodes], func(c *redlock.Config) { c.NextNodes, c.Logger = nodes[:n.next], log.Logger(slog.LevelWarn) })
+			require.NoError(t, cluster.MustAcquire(t, c, "k", ttl).Release(t.Context()), "it works all the same")
+			require.NoError(t, c.Close())
+			if n.even == 0 {
+				require.Empty(t, log.String())
+				continue
+			}
+			require.Equal(t, 1, strings.Count(log.String(), fmt.Sprintf("nodes=%d quorum=%d", n.even, n.even/2+1)))
+			require.Equal(t, 1, strings.Count(log.String(), "\n"))
 		}
 	})
 }

@@ -190,28 +190,3 @@ func TestFleets(t *testing.T) {
 		require.ErrorIs(t, cluster.Connect(t, nodes).InitFencing(t.Context()), redlock.ErrConfig)
 	})
 }
-
-// TestFenceRestart: a restarted node is another one, though it has kept its tokens: it has no vote
-// for a quarantine, and is brought back then. So is a flushed one with its connection.
-func TestFenceRestart(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 3)
-		c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0), cluster.NodeTimeout(100*time.Millisecond))
-		require.NoError(t, c.InitFencing(t.Context()))
-		granted := func() uint64 { return c.Stats().Nodes[0].Granted }
-		require.NoError(t, cluster.MustAcquire(t, c, "k", fenceTTL).Release(t.Context()))
-		testkit.Await(t, "its vote", func() bool { return granted() > 0 })
-		for _, lose := range []func() error{
-			func() error { return servers[0].Restart(false) },
-			func() error { servers[0].Flush(); return nil },
-		} {
-			before, began := granted(), time.Now()
-			require.NoError(t, lose())
-			testkit.Await(t, "its vote again", func() bool {
-				require.NoError(t, cluster.MustAcquire(t, c, "k", fenceTTL).Release(t.Context()))
-				return granted() > before+2 // some may have been on their way
-			})
-			require.Greater(t, time.Since(began), fenceTTL)
-		}
-	})
-}

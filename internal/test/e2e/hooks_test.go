@@ -3,9 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,112 +10,27 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestAttemptHearsTheResult: the hook gets the error that the caller gets, also
-// where validity ends between the verdict and the return.
+// TestAttemptHearsTheResult: the caller gets the error that the hook got, also where the hook uses up the validity.
 func TestAttemptHearsTheResult(t *testing.T) {
-	const short = 50 * time.Millisecond
-	start := func(t *testing.T, inHook time.Duration) (r *cluster.Cluster, heardOf func(key string) error) {
-		var heard sync.Map
-		r = cluster.New(t, 3, func(c *redlock.Config) {
+	cluster.Virtually(t, func(t *testing.T) {
+		const short = 50 * time.Millisecond
+		var heard error
+		r := cluster.New(t, 3, func(c *redlock.Config) {
 			c.Hooks.Attempt = func(a redlock.Attempt) {
 				if a.Kind == redlock.OpAcquire {
-					time.Sleep(inHook) // it may use up the validity
-					heard.Store(a.Key, &a.Err)
+					time.Sleep(short)
+					heard = a.Err
 				}
 			}
 		})
-		return r, func(key string) error {
-			err, found := heard.Load(key)
-			require.True(t, found, "not heard")
-			return *err.(*error)
+		for range 3 {
+			require.Equal(t, errorOf(r.TryAcquire(t.Context(), "k", short)), heard)
+			r.Servers.Flush()
 		}
-	}
-	cluster.Run(t, "call", func(t *testing.T) {
-		r, heardOf := start(t, short)
-		for i := range 3 {
-			key := fmt.Sprint(i)
-			_, err := r.TryAcquire(t.Context(), key, short)
-			require.Equal(t, heardOf(key), err)
-		}
-	})
-	cluster.Run(t, "op", func(t *testing.T) { // after others, each of them keeps it for 20 ms
-		r, heardOf := start(t, 0)
-		unclogged := r.Clog(t)
-		for i := range 3 {
-			slow := acquireOp(fmt.Sprint("slow ", i))
-			slow.Done = func(*redlock.Op) { time.Sleep(short) }
-			require.NoError(t, r.Submit(slow))
-		}
-		var ops []*redlock.Op
-		var results []<-chan error
-		for i := range 3 {
-			op := acquireOp(fmt.Sprint(i))
-			op.TTL = short
-			ops, results = append(ops, op), append(results, cluster.Begin(t, r.Client, op))
-		}
-		r.Heal(t)
-		unclogged()
-		for i, result := range results {
-			err := testkit.Outcome(t, "an operation", result)
-			require.Equal(t, heardOf(fmt.Sprint(i)), err)
-			require.ErrorIs(t, err, redlock.ErrExpired, "another may have the lock")
-			require.Zero(t, ops[i].Remaining())
-		}
-	})
-}
-
-// TestNodeThatDiesIsHeard: its votes, its end and its return, in the hooks and
-// in the log, once each, and nothing when the client is closed.
-func TestNodeThatDiesIsHeard(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		var y cluster.HookRecorder
-		var log testkit.LogSink
-		servers := cluster.Start(t, 3)
-		servers[2].Down() // from the start
-		r := cluster.Of(t, servers, cluster.Portable(portable), cluster.Listening(&y), func(c *redlock.Config) {
-			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		})
-		expect := func(want ...string) {
-			t.Helper()
-			var all []string
-			testkit.Await(t, strings.Join(want, ", "), func() bool {
-				for _, n := range cluster.Take(&y, &y.Nodes) {
-					require.Equal(t, r.Servers[n.Index].Addr(), n.Addr)
-					require.Equal(t, n.Up, n.Err == nil)
-					all = append(all, fmt.Sprint(n.Index, " ", n.Up, " ", n.Connects))
-				}
-				return len(all) >= len(want)
-			})
-			slices.Sort(all)
-			require.Equal(t, want, all)
-		}
-		expect("0 true 1", "1 true 1", "2 false 0")
-		require.Contains(t, log.String(), fmt.Sprintf("level=INFO msg=\"redlock: node is up\" node=%s server=", servers[0].Addr()))
-		require.Contains(t, log.String(), fmt.Sprintf("level=WARN msg=\"redlock: node is down\" node=%s error=", servers[2].Addr()))
-		require.NoError(t, servers[2].Heal())
-		expect("2 true 1")
-
-		servers[0].Mute()
-		cluster.MustAcquire(t, r.Client, "k", ttl) // of the other two
-		servers[0].Down()
-		expect("0 false 1")
-		failed := cluster.Take(&y, &y.Failed)
-		testkit.Await(t, "the vote that failed", func() bool {
-			failed = append(failed, cluster.Take(&y, &y.Failed)...)
-			return len(failed) > 0
-		})
-		require.Len(t, failed, 1)
-		require.Equal(t, redlock.OpAcquire, failed[0].Kind)
-		require.Equal(t, 0, failed[0].Node)
-		require.NotErrorIs(t, failed[0].Err, conn.ErrNotSent)
-		require.NoError(t, r.Close())
-		require.Empty(t, cluster.Take(&y, &y.Nodes), "that is no news")
-		require.Equal(t, 5, strings.Count(log.String(), "redlock: node is "), log.String())
 	})
 }
 

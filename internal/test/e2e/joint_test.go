@@ -1,19 +1,13 @@
 package e2e
 
 import (
-	"bytes"
-	"log/slog"
-	"net"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
-	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
@@ -125,27 +119,4 @@ func TestNextNodesNeedBothQuorums(t *testing.T) {
 			check(held.Release(t.Context()))
 		})
 	}
-}
-
-// TestNextNodesNameServersOnce: a server by two names is refused, and an even number is warned of.
-func TestNextNodesNameServersOnce(t *testing.T) {
-	servers := fakeredis.StartN(t, 3)
-	_, port, err := net.SplitHostPort(servers[0].Addr())
-	require.NoError(t, err)
-	nodes := fakeredis.Addrs(servers)
-	_, err = redlock.New(knobs.With(redlock.Config{
-		Nodes: nodes, NextNodes: []string{"localhost:" + port, nodes[1], nodes[2]}, DialTimeout: testkit.Patience,
-	}, func(k *knobs.Knobs) { k.Stragglers = testkit.Patience }))
-	require.ErrorIs(t, err, redlock.ErrConfig)
-	require.ErrorIs(t, err, conn.ErrSameServer)
-	require.ErrorContains(t, err, "write one name for a server in Nodes and NextNodes")
-
-	var log bytes.Buffer
-	c, err := redlock.New(redlock.Config{
-		Nodes: nodes, NextNodes: nodes[:2], DialTimeout: testkit.Patience,
-		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
-	})
-	require.NoError(t, err)
-	require.NoError(t, c.Close())
-	require.Contains(t, log.String(), "nodes=2 quorum=2", "an even number")
 }

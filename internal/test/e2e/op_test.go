@@ -17,35 +17,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestOpLife: one Op acquires, extends and releases, with the results of the blocking calls.
-func TestOpLife(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable))
-		op := &redlock.Op{Key: []byte("k"), TTL: ttl}
-		for range 3 {
-			require.NoError(t, submitAs(t, r.Client, op, redlock.OpAcquire))
-			token := op.Token
-			require.Greater(t, op.Remaining(), ttl-cluster.Drift(ttl)-testkit.Patience)
-			require.LessOrEqual(t, op.Remaining(), ttl-cluster.Drift(ttl))
-			testkit.Await(t, "set", func() bool { v, _ := r.Servers[0].Get("k"); return v == string(token[:]) })
-			_, err := r.TryAcquire(t.Context(), "k", ttl)
-			require.Equal(t, redlock.ErrTaken, err)
-
-			op.Kind, op.TTL = redlock.OpExtend, 2*ttl
-			require.NoError(t, cluster.Submit(t, r.Client, op))
-			require.Equal(t, token, op.Token)
-			require.Greater(t, op.Remaining(), ttl)
-
-			op.Kind, op.TTL = redlock.OpRelease, 0
-			require.NoError(t, cluster.Submit(t, r.Client, op))
-			r.AwaitEmpty(t)
-			require.Equal(t, redlock.ErrNotHeld, cluster.Submit(t, r.Client, op))
-			op.Kind, op.TTL = redlock.OpExtend, ttl
-			require.Equal(t, redlock.ErrNotHeld, cluster.Submit(t, r.Client, op))
-		}
-	})
-}
-
 // TestOpReusedFromWithinDone: many chains of operations, each continued in the callback of the
 // last, and each callback once.
 func TestOpReusedFromWithinDone(t *testing.T) {

@@ -225,21 +225,26 @@ func TestAnActAfterNew(t *testing.T) {
 	})
 }
 
-// TestARefusedNewWritesNothing: what it would write has other clients of these nodes refused.
+// TestARefusedNewWritesNothing: what it would write has other clients of these nodes refused. A server by two names is found
+// out by its run_id: the error has both names.
 func TestARefusedNewWritesNothing(t *testing.T) {
-	for name, wrong := range map[string]func(s fakeredis.Servers, again string, c *redlock.Config){
-		"two names": func(_ fakeredis.Servers, again string, c *redlock.Config) {
+	for name, wrong := range map[string]struct {
+		config func(s fakeredis.Servers, again string, c *redlock.Config)
+		want   error
+		text   string
+	}{
+		"two names": {func(_ fakeredis.Servers, again string, c *redlock.Config) {
 			c.Nodes = append(c.Nodes, again, "other:9")
-		},
-		"two names in NextNodes": func(_ fakeredis.Servers, again string, c *redlock.Config) {
+		}, conn.ErrSameServer, "same server as another node"},
+		"two names in NextNodes": {func(_ fakeredis.Servers, again string, c *redlock.Config) {
 			c.NextNodes = append([]string{again}, c.Nodes[1:]...)
-		},
-		"two names in groups": func(_ fakeredis.Servers, again string, c *redlock.Config) {
+		}, conn.ErrSameServer, "write one name for a server in Nodes and NextNodes"},
+		"two names in groups": {func(_ fakeredis.Servers, again string, c *redlock.Config) {
 			c.Groups, c.Nodes = [][]string{c.Nodes, {again}}, nil
-		},
-		"a replica":     func(s fakeredis.Servers, _ string, _ *redlock.Config) { s[1].Demote() },
-		"no permission": func(s fakeredis.Servers, _ string, _ *redlock.Config) { s[1].Deny("EVALSHA") },
-		"each refuses":  func(s fakeredis.Servers, _ string, _ *redlock.Config) { s.Each((*fakeredis.Server).DenyScripts) },
+		}, conn.ErrSameServer, "same server as another node"},
+		"a replica":     {func(s fakeredis.Servers, _ string, _ *redlock.Config) { s[1].Demote() }, conn.ErrNotMaster, ""},
+		"no permission": {func(s fakeredis.Servers, _ string, _ *redlock.Config) { s[1].Deny("EVALSHA") }, conn.ErrForbidden, ""},
+		"each refuses":  {func(s fakeredis.Servers, _ string, _ *redlock.Config) { s.Each((*fakeredis.Server).DenyScripts) }, conn.ErrForbidden, ""},
 	} {
 		cluster.Run(t, name, func(t *testing.T) {
 			servers := cluster.Start(t, 3)
@@ -256,14 +261,21 @@ func TestARefusedNewWritesNothing(t *testing.T) {
 				return cfg
 			}
 			cfg := config()
-			wrong(servers, "db:"+port, &cfg)
+			wrong.config(servers, "db:"+port, &cfg)
 			var written atomic.Int64 // a key at any moment
 			servers.Each(func(s *fakeredis.Server) {
 				s.OnCommand(func(int64, []string) { written.Add(int64(s.Len())) })
 			})
 			_, err = m.Client(cfg)
 			require.ErrorIs(t, err, redlock.ErrConfig)
+			require.ErrorIs(t, err, wrong.want)
+			require.ErrorContains(t, err, wrong.text)
+			if wrong.want == conn.ErrSameServer {
+				require.ErrorContains(t, err, servers[0].Addr())
+				require.ErrorContains(t, err, "db:"+port)
+			}
 			time.Sleep(5 * time.Second)
+			require.Zero(t, servers[0].Conns()+servers[1].Conns()+servers[2].Conns())
 			require.Zero(t, servers[0].Len()+servers[1].Len()+servers[2].Len())
 			require.Zero(t, written.Load())
 
