@@ -18,6 +18,9 @@ type inquiry struct {
 	heard  uint64 // pushes of the node before
 }
 
+// ways is the words of the queue's script.
+var ways = [...]command.Way{contention.InPlace: command.Enter, contention.AtEnd: command.Again, contention.BehindGap: command.Gap}
+
 var errRefused = errors.New("the node refuses what waiting needs")
 
 // ask asks a node what a step needs. answered goes on.
@@ -31,15 +34,9 @@ func (d *desk) ask(step contention.Step) {
 	replies := 0
 	switch step.Action {
 	case contention.Enter:
-		way := command.Enter
-		if step.Again {
-			way = command.Again
-		}
-		q.Buf, replies = command.AppendQueue(q.Buf, d.key, p.id, way)
+		q.Buf, replies = command.AppendQueue(q.Buf, d.key, p.id, ways[step.Way])
 	case contention.Watch:
 		q.Buf, replies = command.AppendWatch(q.Buf, d.key)
-	case contention.Claim:
-		q.Buf, replies = command.AppendClaim(q.Buf, d.key, p.id, step.Claim)
 	}
 	q.Replies, q.Ring = x.begins+replies, d.answered
 	if !cfg.Engine.AskSoon(q) { // the engine is closed, and the process has left its queues
@@ -89,9 +86,6 @@ func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
 			d.Watched(around, node, ttl)
 		}
 		return err
-	case contention.Claim: // where the node refuses claims, each process leaves gaps of its own
-		d.Claimed(around, said[0].OK || said[0].Err != nil, contention.Millis(said[1].Ints[0]))
-		return nil
 	}
 	switch err := said[0].Err; {
 	case said[0].Lacks:

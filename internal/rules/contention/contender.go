@@ -73,20 +73,27 @@ type Action uint8
 const (
 	Pause   Action = iota // until Step.Until, or the next report
 	Attempt               // to get the lock from all nodes
-	Enter                 // the queue of Step.Node, at the end where Step.Again
+	Enter                 // the queue of Step.Node, in Step.Way
 	Leave                 // the queues of Step.Leave, and call Next at once
 	Watch                 // the key on Step.Node
-	Claim                 // the next gap, of all processes in the queue of Step.Node
+)
+
+// Way is how a process enters a queue.
+type Way uint8
+
+const (
+	InPlace   Way = iota // at the end, or where it is there already
+	AtEnd                // at the end
+	BehindGap            // in place, with a gap before all, unless the queue has left one lately
 )
 
 // Step is an action with its details.
 type Step struct {
 	Action Action
 	Node   int
-	Again  bool
+	Way    Way
 	Leave  quorum.Set
 	Until  clock.Instant // of Pause
-	Claim  time.Duration // how long a claim holds off further ones
 }
 
 // Surroundings is what a contender looks at.
@@ -107,9 +114,6 @@ func (c *Contender) Next(s *Surroundings) Step {
 	switch {
 	case step.Action == Attempt && c.gap.isDue(s.Now):
 		step = c.leaveFree(s)
-		if step.Action == Pause {
-			step = c.advised(s)
-		}
 	case step.Action == Pause && s.Now >= c.ask && !c.gap.isOpen(s.Now):
 		step, c.asks = Step{Action: Attempt}, true
 	}
@@ -127,23 +131,14 @@ func (c *Contender) Next(s *Surroundings) Step {
 	return step
 }
 
-// leaveFree begins a gap. Where others are in the queue, one process claims the gaps for all.
+// leaveFree begins a gap. In a queue that is a place before all others, one for all processes.
 func (c *Contender) leaveFree(s *Surroundings) Step {
-	if c.seat != none && c.others > 0 {
-		return Step{Action: Claim, Node: c.seat, Claim: GapLength + GapInterval}
+	if c.seat != none {
+		c.gap.grants = 0 // where another process has left one lately, the next comes after as many grants
+		return Step{Action: Enter, Node: c.seat, Way: BehindGap}
 	}
-	c.gap.begin(s.Now)
-	return Step{}
-}
-
-// Claimed reports that the process has claimed the present gap, or that another process has claimed
-// one, to be followed by the next after left.
-func (c *Contender) Claimed(s *Surroundings, own bool, left time.Duration) {
-	if own {
-		c.gap.begin(s.Now)
-	} else {
-		c.gap.postpone(s.Now, min(left, GapLength+GapInterval))
-	}
+	c.gap.begin(s.Now, c.gap.long(s.Now))
+	return Step{Until: c.gap.open}
 }
 
 // advised is what queue, watch and own belief advise.
@@ -182,7 +177,11 @@ func (c *Contender) advised(s *Surroundings) Step {
 		if !c.rung {
 			c.rings = 0
 		}
-		return Step{Action: Enter, Node: c.seat, Again: c.again}
+		step := Step{Action: Enter, Node: c.seat}
+		if c.again {
+			step.Way = AtEnd
+		}
+		return step
 	}
 	step := c.inQueue(&well)
 	if step.Action == Pause && c.rung {
@@ -196,8 +195,6 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 	switch {
 	case !c.first:
 		return Step{Until: min(c.change, c.renew)}
-	case c.gap.isOpen(s.Now):
-		return Step{Until: min(c.gap.open, c.renew)}
 	case s.Held > s.Now:
 		return Step{Until: min(s.Held.Add(s.Jitter), c.renew)}
 	case s.Now < c.pause:
@@ -252,17 +249,18 @@ func (c *Contender) home(s *Surroundings, preferred quorum.Set) int {
 // Entry is the answer to Enter.
 type Entry struct {
 	First  bool
+	Gap    bool // a gap is the first
 	Others int
 	Lease  time.Duration // of the own ticket
 	Left   time.Duration // of the first's ticket, if that is another's
 	Rung   bool          // the ticket has been shortened already
 }
 
-// EntryOfQueue reads the answer of the queue's script: whether the process is the first, the number
-// of others, and the lifetimes of its ticket and of the first's, in milliseconds. ticket is the
+// EntryOfQueue reads the answer of the queue's script: whether the process is the first or a gap is,
+// the number of others, and the lifetimes of its ticket and of the first's, in milliseconds. ticket is the
 // present lifetime of its own ticket, and short the one given to the first of several.
 func EntryOfQueue(said [4]int64, ticket, short time.Duration) Entry {
-	e := Entry{First: said[0] == 1, Others: int(said[1])}
+	e := Entry{First: said[0] == 1, Gap: said[0] == 2, Others: int(said[1])}
 	e.Lease, e.Left = Millis(said[2]), Millis(said[3])
 	e.Rung = e.Lease > short && ticket <= short
 	return e
@@ -278,6 +276,9 @@ func (c *Contender) Entered(s *Surroundings, node int, e Entry) {
 	was := c.first && c.seat == node && !c.again
 	c.seat, c.again, c.rung = node, false, e.Rung || c.early
 	c.first, c.others = e.First, e.Others
+	if e.Gap {
+		c.gap.begin(s.Now, min(e.Left, GapLength))
+	}
 	c.renew = s.Now.Add(max(e.Lease/2, leastLease))
 	c.change = s.Now.Add(max(e.Left, leastLease) + s.Jitter)
 	c.calm = 0

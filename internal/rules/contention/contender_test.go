@@ -71,7 +71,7 @@ func TestNoHotLoop(t *testing.T) {
 					case contention.Attempt:
 						actions++
 						c.Refused(s, denied)
-					case contention.Leave, contention.Claim:
+					case contention.Leave:
 						actions++
 					default:
 						actions++

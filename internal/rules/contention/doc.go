@@ -3,8 +3,8 @@
 //
 // A [Contender] acts for all callers of the process waiting for one lock. Events are reported to
 // it, and [Contender.Next] returns what to do: enter or leave the queue of processes, have a node
-// track the key, ask the nodes for the lock, or leave it free for a while for clients outside the
-// queue (a gap).
+// track the key, or ask the nodes for the lock. A gap, in which the lock is left free for clients
+// outside the queue, is a place in it that none takes.
 //
 // Invariants:
 //

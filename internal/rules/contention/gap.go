@@ -9,7 +9,7 @@ import (
 // A process leaves a lock free for a while, a gap, once it has had it for long without a break.
 // Clients in no line and no queue (other libraries, clients with other names for the nodes or too
 // few permissions, sets of keys, TryAcquire) get a lock only by asking at a free moment. Hand-over
-// leaves no such moment.
+// leaves no such moment. In a queue the gap is a place before all others, in no queue a pause.
 const (
 	// GapLength exceeds the longest default pause between two tries, of this library and of others
 	// (250 ms): a polling client asks at least once in a gap.
@@ -92,13 +92,14 @@ func (g *gap) refused(now clock.Instant) {
 // isOpen reports whether the lock is left free now.
 func (g *gap) isOpen(now clock.Instant) bool { return now < g.open }
 
-func (g *gap) begin(now clock.Instant) {
-	long := GapLength
-	if g.polls && now < g.rivals { // the more rivals, the longer: all have a turn
-		long = max(long, min(3*g.waited, maxAway))
+// long is the length of a gap of a process in no queue: the more rivals, the longer, so all have a turn.
+func (g *gap) long(now clock.Instant) time.Duration {
+	if g.polls && now < g.rivals {
+		return max(GapLength, min(3*g.waited, maxAway))
 	}
-	*g = gap{open: now.Add(long), apart: g.apart, later: true, polls: g.polls, rivals: g.rivals, turn: g.turn, waited: g.waited}
+	return GapLength
 }
 
-// postpone has the next gap come after left: another process of the queue has left one.
-func (g *gap) postpone(now clock.Instant, left time.Duration) { g.next = now.Add(left) }
+func (g *gap) begin(now clock.Instant, long time.Duration) {
+	*g = gap{open: now.Add(long), apart: g.apart, later: true, polls: g.polls, rivals: g.rivals, turn: g.turn, waited: g.waited}
+}

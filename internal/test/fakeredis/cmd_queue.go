@@ -12,6 +12,11 @@ const (
 	queueEnd  = '\n'
 )
 
+// gapID is the place of a gap.
+const gapID = "gap"
+
+func isGap(id []byte) bool { return string(id) == gapID }
+
 // queueCommands are the commands of entering a queue, for the access list. All are checked before,
 // while Lua comes as far as it can.
 var queueCommands = []string{"zrange", "zadd", "zcard", "set", "pexpire"}
@@ -31,29 +36,34 @@ func (c *conn) runQueue(keys, argv [][]byte) {
 	}
 	c.remember(keys)
 	id, way := argv[0], argv[1]
-	leases := [3]int64{}
-	for i := range leases {
-		leases[i], _ = parseInt(argv[2+i])
+	spans := [5]int64{}
+	for i := range spans {
+		spans[i], _ = parseInt(argv[2+i])
 	}
-	c.answerQueue(keys[0], keys[1], id, way, leases)
+	c.answerQueue(keys[0], keys[1], id, way, spans)
 }
 
 // answerQueue is runQueue for a process's id, with its ticket and the lifetimes of tickets: of a
-// lone process, of the first, and of the others.
-func (c *conn) answerQueue(key, ticket, id, way []byte, leases [3]int64) {
-	alone, head, behind := leases[0], leases[1], leases[2]
+// lone process, of the first, of the others, of a gap, and of the key that remembers one.
+func (c *conn) answerQueue(key, ticket, id, way []byte, spans [5]int64) {
+	alone, head, behind := spans[0], spans[1], spans[2]
 	prefix := bytes.TrimSuffix(ticket, id)
 	ticketOf := func(id []byte) []byte { return slices.Concat(prefix, id) }
 	before := c.queued(key)
 	ids := slices.Clone(before)
 	is := func(other []byte) bool { return bytes.Equal(other, id) }
 	leaves := string(way) == "leave"
-	if string(way) != "enter" {
+	if leaves || string(way) == "again" {
 		ids = slices.DeleteFunc(ids, is)
 		c.table().del(ticket, c.now)
 	}
 	if !leaves && !slices.ContainsFunc(ids, is) {
 		ids = append(ids, id)
+	}
+	if string(way) == gapID && !c.leftGap(key, spans[4]) {
+		ids = append([][]byte{way}, slices.DeleteFunc(ids, isGap)...)
+		gap := ticketOf(way)
+		c.table().put(c.table().get(gap, c.now), gap, nil, stringKind, c.now+spans[3], c.now)
 	}
 	for len(ids) > 0 && !is(ids[0]) && c.table().get(ticketOf(ids[0]), c.now) == nil {
 		ids = ids[1:]
@@ -71,11 +81,14 @@ func (c *conn) answerQueue(key, ticket, id, way []byte, leases [3]int64) {
 		c.ints(0, others+1, 0, left)
 		return
 	}
-	lease := behind
-	if first && others == 0 {
-		lease = alone
-	} else if first {
-		lease = head
+	lease, place := behind, int64(0)
+	switch {
+	case isGap(ids[0]):
+		place, others = 2, others-1
+	case first && others == 0:
+		place, lease = 1, alone
+	case first:
+		place, lease = 1, head
 	}
 	t := c.table()
 	t.put(t.get(ticket, c.now), ticket, nil, stringKind, c.now+lease, c.now)
@@ -83,8 +96,17 @@ func (c *conn) answerQueue(key, ticket, id, way []byte, leases [3]int64) {
 		e.expires = c.now + max(lease, behind) + head
 		c.srv.touched(key)
 	}
-	c.bool(first)
-	c.ints(others, lease, left)
+	c.ints(place, others, lease, left)
+}
+
+// leftGap reports whether a queue has left a gap lately, and remembers one from now on.
+func (c *conn) leftGap(queue []byte, every int64) (lately bool) {
+	t, name := c.table(), slices.Concat(bytes.TrimSuffix(queue, []byte("queue")), []byte(gapID))
+	if t.get(name, c.now) != nil {
+		return true
+	}
+	t.put(nil, name, nil, stringKind, c.now+every, c.now)
+	return false
 }
 
 // queued is the ids in a queue.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/rules/contention"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -22,17 +23,20 @@ import (
 // the next node. A first with others behind it gets a short ticket, by PEXPIRE. This notifies the
 // process, since it tracks its ticket.
 //
-//	EVALSHA QueueSHA1 2 queue ticket id way alone first behind
+// A gap is a place before all others (Gap), with a ticket that no process renews. A key beside the
+// queue remembers it, so that the processes of a queue leave one gap, and not one each.
 //
-// answers whether the process is the first, the number of others, the lifetime of its ticket, and
-// of the first's ticket if it is another's.
+//	EVALSHA QueueSHA1 2 queue ticket id way alone first behind gap every
+//
+// answers whether the process is the first (1) or a gap is (2), the number of other processes, the
+// lifetime of its ticket, and of the first's ticket if it is another's.
 
 // QueueScript is the script of the queue, and QueueSHA1 its digest.
 //
 //go:embed queue.lua
 var QueueScript string
 
-const QueueSHA1 = "96d98cc44a0d47d246aa1cfa933003ae712a609f"
+const QueueSHA1 = "ee1ffaf0a211d5b56f8fd94de4d3a67adec8f615"
 
 // Way is the action of the script of the queue.
 type Way string
@@ -41,6 +45,7 @@ const (
 	Enter Way = "enter"
 	Again Way = "again"
 	Leave Way = "leave"
+	Gap   Way = "gap" // enter, behind a gap if none was left lately
 )
 
 // Lifetimes of tickets. A process renews its ticket at half of it. A dead first process delays the
@@ -55,7 +60,6 @@ const (
 const (
 	queueSuffix  = ":redlock:queue"
 	ticketSuffix = ":redlock:ticket:"
-	gapSuffix    = ":redlock:gap"
 )
 
 // AppendTracking switches tracking on for a connection, and makes the node push at once, as a proof
@@ -75,12 +79,12 @@ func AppendTracking(dst []byte, key, id string) (_ []byte, replies int) {
 // process's ticket: a change by the connection itself ends tracking. The replies are those of the
 // script, of CLIENT CACHING and of PTTL.
 func AppendQueue(dst []byte, key, id string, way Way) (_ []byte, replies int) {
-	dst = append(dst, "*10\r\n"+callBySHA+QueueSHA1+"\r\n$1\r\n2\r\n"...)
+	dst = append(dst, "*12\r\n"+callBySHA+QueueSHA1+"\r\n$1\r\n2\r\n"...)
 	dst = appendName(dst, key, queueSuffix, "")
 	dst = appendName(dst, key, ticketSuffix, id)
 	dst = resp.AppendBulkString(dst, id)
 	dst = resp.AppendBulkString(dst, string(way))
-	for _, d := range [...]time.Duration{AloneTicket, FirstTicket, BehindTicket} {
+	for _, d := range [...]time.Duration{AloneTicket, FirstTicket, BehindTicket, contention.GapLength, contention.GapLength + contention.GapInterval} {
 		dst = appendInt(dst, d.Milliseconds())
 	}
 	if way == Leave {
@@ -93,18 +97,6 @@ func AppendQueue(dst []byte, key, id string, way Way) (_ []byte, replies int) {
 // those of CLIENT CACHING and of PTTL.
 func AppendWatch(dst []byte, key string) (_ []byte, replies int) {
 	return appendWatch(dst, key, "", ""), 2
-}
-
-// AppendClaim claims the present gap of a queue's processes for one of them, and prevents further
-// claims for a while. The replies are those of SET, OK for one process, and of PTTL.
-func AppendClaim(dst []byte, key, id string, holdsOff time.Duration) (_ []byte, replies int) {
-	dst = append(dst, "*6\r\n$3\r\nSET\r\n"...)
-	dst = appendName(dst, key, gapSuffix, "")
-	dst = resp.AppendBulkString(dst, id)
-	dst = append(dst, "$2\r\nNX\r\n$2\r\nPX\r\n"...)
-	dst = appendInt(dst, holdsOff.Milliseconds())
-	dst = append(dst, "*2\r\n$4\r\nPTTL\r\n"...)
-	return appendName(dst, key, gapSuffix, ""), 2
 }
 
 // AppendRead asks for the time to live of a key, and then for the beginning of its value: the lock
