@@ -67,6 +67,7 @@ type options struct {
 	out, server, client string
 	suite               bool
 	runs                int
+	part                string
 	check, render       string
 }
 
@@ -92,6 +93,7 @@ func command() error {
 	flag.StringVar(&o.out, "o", "", "a `folder` for the files of the runs (default: a new one, removed unless a promise is broken)")
 	flag.BoolVar(&o.suite, "suite", false, "the runs of the page; with -o they can be continued")
 	flag.IntVar(&o.runs, "runs", 1000, "of the suite: at most so many now")
+	flag.StringVar(&o.part, "part", "1/1", "of the suite: `k/n` is each nth run from the kth on, for several at once")
 	flag.StringVar(&o.check, "check", "", "only judge the files of a run again, in a `folder`")
 	flag.StringVar(&o.render, "render", "", "only print the page's tables of the runs in a `folder`")
 	flag.Parse()

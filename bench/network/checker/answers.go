@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -137,16 +138,50 @@ func (c *check) stopped(client int, from, to history.Time) (d time.Duration) {
 	return d
 }
 
-// losses: a lock that is kept alive lives while there is a quorum.
+// losses: a lock that is kept alive lives while three masters are well. The last renewal that won has given them the key, if they
+// had lost it.
 func (c *check) losses() {
 	for _, x := range c.Calls {
 		if x.API != "KeepAlive" || x.Over == "" {
 			continue
 		}
 		c.Counts["kept locks lost"]++
-		from := x.Until.Add(-x.TTL - time.Second)
-		if !c.quorumGone(x.Client, from, x.Released) && c.killed(x.Asked, x.Released) < 3 && c.longest(from, x.Released, nil) < busy {
+		before, well := x.Until.Add(-x.TTL-200*time.Millisecond), 0 // the last renewal that won
+		for _, master := range []int{11, 12, 13, 14, 15} {
+			if c.isWell(master, x.Client, before, x.Released) {
+				well++
+			}
+		}
+		if well >= 3 && !c.Change && c.longest(before, x.Released, nil) < busy {
 			c.found(Lost, x.Library, x.Released, "%s of %v: %s", x.Worker, x.Got, x.Over)
 		}
 	}
+}
+
+// isWell reports whether no fault kept a master from a client between two times, and all clients were over those of the seconds
+// before: a client that is not dials yet, or has left a key behind.
+func (c *check) isWell(master, client int, from, to history.Time) bool {
+	for _, f := range c.Faults {
+		switch {
+		case f.From >= to || f.To.Add(afterwards) <= from || !slices.Contains(f.Hit, client):
+		case f.Masters != nil && !slices.Contains(f.Masters, master):
+		case f.To > from || f.Kind == "kill": // and the quarantine
+			return false
+		case slices.ContainsFunc(f.Hit, func(n int) bool { return n <= c.Clients && c.lastUp(n, master, from) < f.To }):
+			return false
+		}
+	}
+	return true
+}
+
+// lastUp is when the connection of a client to a master began that stood at a time; 0: none did, or it began before all faults.
+func (c *check) lastUp(client, master int, at history.Time) (since history.Time) {
+	for _, n := range c.Nodes {
+		if n.Client == client && n.At < at && strings.HasSuffix(n.Addr, fmt.Sprintf(".%d:6379", master)) {
+			if since = n.At; !n.Up {
+				since = 0
+			}
+		}
+	}
+	return since
 }

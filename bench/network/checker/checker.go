@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/bench/network/history"
-	"github.com/redlock-go/redlock/bench/network/nemesis"
 )
 
 // Rules, by what breaks them.
@@ -153,20 +152,4 @@ func (c *check) killed(from, to history.Time) int {
 		}
 	}
 	return len(lost)
-}
-
-// quorumGone reports whether faults kept a quorum of nodes from a client at some time between two, or may have. Nodes of a fault that
-// has ended may still be dialed, or have the key of another for its TTL.
-func (c *check) quorumGone(client int, from, to history.Time) bool {
-	minor := 0
-	for _, f := range c.Faults {
-		if f.From >= to || f.To.Add(afterwards) <= from || !slices.Contains(f.Hit, client) {
-			continue
-		}
-		if f.Scope != nemesis.Minority {
-			return true
-		}
-		minor++
-	}
-	return minor > 1
 }

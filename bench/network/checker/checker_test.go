@@ -70,6 +70,9 @@ func TestRules(t *testing.T) {
 	breaks := func(h *history.History) {
 		h.Breaks = []*history.Break{{Client: 1, Key: "broken0", Digest: "d", Called: at(1100), Answered: at(1110)}}
 	}
+	of := func(f *history.Fault, masters ...int) *history.Fault { f.Masters = masters; return f }
+	faults := func(f ...*history.Fault) change { return func(h *history.History) { h.Faults = f } }
+	kept := with(lock(1, "a", 1000, 1010, 2900, 1000), func(c *history.Call) { c.API, c.Over = "KeepAlive", history.NoQuorum })
 	many := func(changes ...change) change {
 		return func(h *history.History) {
 			for _, c := range changes {
@@ -128,12 +131,16 @@ func TestRules(t *testing.T) {
 			f.Masters = []int{11, 12, 13}
 			h.Faults = []*history.Fault{f}
 		}), nil},
-		"a kept lock lost beside a quorum": {many(calls(with(lock(1, "a", 1000, 1010, 2900, 1000), func(c *history.Call) { c.API, c.Over = "KeepAlive", history.NoQuorum })), func(h *history.History) {
-			h.Faults = []*history.Fault{fault("cut", nemesis.Minority, 1200, 4000, 1, 2)}
-		}), []string{Lost}},
-		"a kept lock lost without one": {many(calls(with(lock(1, "a", 1000, 1010, 2900, 1000), func(c *history.Call) { c.API, c.Over = "KeepAlive", history.NoQuorum })), func(h *history.History) {
-			h.Faults = []*history.Fault{fault("cut", nemesis.Majority, 1200, 4000, 1, 2)}
-		}), nil},
+		"a kept lock lost beside a quorum": {calls(kept), []string{Lost}},
+		"a kept lock lost without one":     {many(calls(kept), faults(of(fault("cut", nemesis.Majority, 1200, 4000, 1, 2), 11, 12, 13))), nil},
+		"a kept lock lost while one master is silent, and two are dialed": {
+			many(calls(kept), faults(of(fault("reset", nemesis.Minority, 500, 900, 1, 2), 13, 14), of(fault("loss", nemesis.Minority, 2000, 4000, 1, 2), 15))), nil},
+		"the same, and one is back": {
+			many(calls(kept), faults(of(fault("reset", nemesis.Minority, 500, 900, 1, 2), 13, 14), of(fault("loss", nemesis.Minority, 2000, 4000, 1, 2), 15)), func(h *history.History) {
+				for client := 1; client <= 2; client++ {
+					h.Nodes = append(h.Nodes, &history.Node{Client: client, At: at(1000), Addr: "10.77.0.14:6379", Up: true})
+				}
+			}), []string{Lost}},
 
 		"a key beyond its TTL": {many(calls(refused(1, "once", "once-1-1", 1000, 1005, history.Deadline)), func(h *history.History) {
 			h.Seen = []*history.Seen{{At: at(2400), Master: 11, Key: "once-1-1", TTL: forMs}}

@@ -81,10 +81,6 @@ func (c *check) processes() {
 	if ended < c.Clients {
 		c.found(Unclean, c.Library, c.Stop, "%d of %d clients have not ended: see their .stderr", c.Clients-ended, c.Clients)
 	}
-	for _, g := range c.Gauges {
-		c.max("goroutines", time.Duration(g.Goroutines)*time.Millisecond)
-		c.max("resident, MiB", time.Duration(g.Resident>>20)*time.Millisecond)
-	}
 }
 
 // linesPerMinute is what Config.Logger promises of a node that comes and goes.

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -14,14 +15,13 @@ import (
 	"time"
 )
 
-// event is a line of a file: one of these.
-type event struct {
+// Record is a line of a file: one of these.
+type Record struct {
 	Setup  *Setup  `json:",omitempty"`
 	Call   *Call   `json:",omitempty"`
 	Extend *Extend `json:",omitempty"`
 	Break  *Break  `json:",omitempty"`
 	Node   *Node   `json:",omitempty"`
-	Gauge  *Gauge  `json:",omitempty"`
 	Pause  *Pause  `json:",omitempty"`
 	End    *End    `json:",omitempty"`
 	Fault  *Fault  `json:",omitempty"`
@@ -67,38 +67,11 @@ func (f *File) flush() {
 	}
 }
 
-// Add writes a record: one of the types of this package.
-func (f *File) Add(record any) {
-	var e event
-	switch r := record.(type) {
-	case Setup:
-		e.Setup = &r
-	case Call:
-		e.Call = &r
-	case Extend:
-		e.Extend = &r
-	case Break:
-		e.Break = &r
-	case Node:
-		e.Node = &r
-	case Gauge:
-		e.Gauge = &r
-	case Pause:
-		e.Pause = &r
-	case End:
-		e.End = &r
-	case Fault:
-		e.Fault = &r
-	case Seen:
-		e.Seen = &r
-	case Dials:
-		e.Dials = &r
-	default:
-		panic(fmt.Sprintf("history: %T", record))
-	}
+// Add writes a record.
+func (f *File) Add(r Record) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_ = f.encoder.Encode(e)
+	_ = f.encoder.Encode(r)
 }
 
 // Close ends the file.
@@ -121,6 +94,10 @@ func Read(dir string) (*History, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	for _, e := range h.Ends {
+		log, _ := os.ReadFile(filepath.Join(dir, fmt.Sprintf("client%d.log", e.Client)))
+		e.Log = bytes.Count(log, []byte("\n"))
+	}
 	slices.SortFunc(h.Calls, func(a, b *Call) int { return cmp.Compare(a.Asked, b.Asked) })
 	slices.SortFunc(h.Faults, func(a, b *Fault) int { return cmp.Compare(a.From, b.From) })
 	return h, nil
@@ -133,7 +110,7 @@ func (h *History) read(name string) error {
 	}
 	defer file.Close()
 	for d := json.NewDecoder(bufio.NewReader(file)); ; {
-		var e event
+		var e Record
 		err := d.Decode(&e)
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // a process that was killed leaves a part of a line
 			return nil
@@ -147,7 +124,6 @@ func (h *History) read(name string) error {
 		add(&h.Extends, e.Extend)
 		add(&h.Breaks, e.Break)
 		add(&h.Nodes, e.Node)
-		add(&h.Gauges, e.Gauge)
 		add(&h.Pauses, e.Pause)
 		add(&h.Ends, e.End)
 		add(&h.Faults, e.Fault)

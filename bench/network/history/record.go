@@ -112,15 +112,6 @@ type Node struct {
 	Quarantined bool
 }
 
-// Gauge is the state of a process.
-type Gauge struct {
-	Client                 int
-	At                     Time
-	Goroutines, Files      int
-	Heap, Resident         int64
-	Held, InLine, InFlight int
-}
-
 // Pause is a time for which a process, or one of its threads that was ready, did not run.
 type Pause struct {
 	Client   int // 0: the wire
@@ -135,7 +126,7 @@ type End struct {
 	Shutdown      string // the result
 	Took          time.Duration
 	Before, After int // goroutines: before New, after Shutdown. 0: the process goes on with another client
-	Log           int // lines
+	Log           int // lines, counted by Read
 }
 
 // Fault is one that was injected.
@@ -170,7 +161,6 @@ type History struct {
 	Extends []*Extend
 	Breaks  []*Break
 	Nodes   []*Node
-	Gauges  []*Gauge
 	Pauses  []*Pause
 	Ends    []*End
 	Faults  []*Fault

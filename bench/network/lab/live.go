@@ -21,7 +21,7 @@ func (l *lab) live(ctx context.Context, faults []*nemesis.Fault) error {
 	s.Start = history.Now().Add(300 * time.Millisecond)
 	s.Heal = s.Start.Add(s.Faults + l.quarantine())
 	s.Stop = s.Heal.Add(s.Calm)
-	l.file.Add(*s)
+	l.file.Add(history.Record{Setup: s})
 	for _, in := range l.inputs {
 		if err := json.NewEncoder(in).Encode(workload.Times{Start: s.Start, Heal: s.Heal, Stop: s.Stop}); err != nil {
 			return err
@@ -32,7 +32,9 @@ func (l *lab) live(ctx context.Context, faults []*nemesis.Fault) error {
 	watch.Go(func() { l.watchKeys(over) })
 	watch.Go(func() { l.watchWire(over) })
 	watch.Go(func() {
-		workload.Pauses(over, func(from, to history.Time) { l.file.Add(history.Pause{From: from, To: to, Waited: to.Sub(from)}) }, nil)
+		workload.Pauses(over, func(from, to history.Time) {
+			l.file.Add(history.Record{Pause: &history.Pause{From: from, To: to, Waited: to.Sub(from)}})
+		}, nil)
 	})
 	injected := make(chan struct{})
 	go func() { nemesis.Inject(l, faults, s.Start); close(injected) }()
@@ -42,7 +44,7 @@ func (l *lab) live(ctx context.Context, faults []*nemesis.Fault) error {
 	}
 	for _, f := range faults {
 		f.Hit = clients(f.Hit)
-		l.file.Add(f.Fault)
+		l.file.Add(history.Record{Fault: &f.Fault})
 	}
 	err := l.await(ctx)
 	close(over)
@@ -107,7 +109,7 @@ func (l *lab) seeKeys(last bool) {
 		seen, _ := m.keys(ctx)
 		for _, s := range seen {
 			if s.Last = last; last || s.TTL < 0 || len(s.Key) > 5 && s.Key[:5] == "once-" {
-				l.file.Add(s)
+				l.file.Add(history.Record{Seen: &s})
 			}
 		}
 	}
@@ -126,7 +128,7 @@ func (l *lab) watchWire(over <-chan struct{}) {
 			for m := range l.masters {
 				n := l.wire.Dials(c, m)
 				if n > last[c][m] {
-					l.file.Add(history.Dials{At: history.Now(), Client: clientOf(c), Master: m, Count: n - last[c][m]})
+					l.file.Add(history.Record{Dials: &history.Dials{At: history.Now(), Client: clientOf(c), Master: m, Count: n - last[c][m]}})
 				}
 				last[c][m] = n
 			}

@@ -35,7 +35,7 @@ func (w *worker) begin(api string, ttl, d time.Duration, keys ...string) (*histo
 func (w *worker) granted(c *history.Call, err error, l held) bool {
 	c.Answered, c.Result, c.Text = history.Now(), result(err), text(err)
 	if err != nil {
-		w.file.Add(*c)
+		w.file.Add(history.Record{Call: c})
 		return false
 	}
 	c.Got = c.Keys
@@ -101,7 +101,7 @@ const releaseTime = time.Second
 
 func (w *worker) complete(c *history.Call) {
 	c.Until = min(c.Until, c.Released)
-	w.file.Add(*c)
+	w.file.Add(history.Record{Call: c})
 }
 
 // do works for d under the context of a Do. It claims each instant at which the context had no error.

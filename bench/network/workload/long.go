@@ -66,7 +66,7 @@ func (w *worker) extended(c *history.Call, l held, end history.Time) {
 			x.Result = result(l.Extend(ctx, c.TTL))
 			cancel()
 			x.Answered = history.Now()
-			w.file.Add(x)
+			w.file.Add(history.Record{Extend: &x})
 			switch next = now.Add(c.TTL / 3); x.Result {
 			case history.OK:
 			case history.NotHeld:
@@ -133,6 +133,6 @@ func operate(w *worker) time.Duration {
 	b := history.Break{Client: w.Client, Key: key, Digest: s.Digest, Called: history.Now()}
 	b.Result = result(l.Release(ctx))
 	b.Answered = history.Now()
-	w.file.Add(b)
+	w.file.Add(history.Record{Break: &b})
 	return pause
 }

@@ -51,7 +51,7 @@ type process struct {
 	Times
 	file     *history.File
 	register *Register
-	log      *lineCounter
+	log      *os.File
 	workers  sync.WaitGroup
 	mu       sync.Mutex
 	now      user
@@ -89,9 +89,10 @@ func Run(argument string) (err error) {
 		return err
 	}
 	defer p.file.Close()
-	if p.log, err = newLineCounter(filepath.Join(p.Dir, name+".log")); err != nil {
+	if p.log, err = os.Create(filepath.Join(p.Dir, name+".log")); err != nil {
 		return err
 	}
+	defer p.log.Close()
 	p.register = &Register{Path: p.Register}
 	before := runtime.NumGoroutine()
 	if err := p.connect(); err != nil {
@@ -103,7 +104,6 @@ func Run(argument string) (err error) {
 	}
 	history.Sleep(p.Times.Start)
 	over, watch := make(chan struct{}), sync.WaitGroup{}
-	watch.Go(func() { p.gauge(over) })
 	watch.Go(func() { p.pauses(over) })
 	if p.Change {
 		p.workers.Go(p.change)
@@ -150,8 +150,7 @@ func (p *process) connect() error {
 // open makes a client of this library.
 func (p *process) open(nodes, next []string) (*redlock.Client, error) {
 	node := func(n redlock.Node, quarantined bool) {
-		r := history.Node{Client: p.Client, At: history.Now(), Up: n.Up, Addr: n.Addr, Text: text(n.Err), Quarantined: quarantined}
-		p.file.Add(r)
+		p.file.Add(history.Record{Node: &history.Node{Client: p.Client, At: history.Now(), Up: n.Up, Addr: n.Addr, Text: text(n.Err), Quarantined: quarantined}})
 	}
 	return redlock.New(redlock.Config{
 		Nodes: nodes, NextNodes: next, Name: fmt.Sprint("client", p.Client), MaxTTL: p.MaxTTL, Fenced: p.Fenced, NodeTimeout: p.NodeTimeout,
@@ -175,22 +174,22 @@ func (p *process) change() {
 		}
 		before := p.use(c, ours{c})
 		before.turns.Wait()
-		p.file.Add(p.shutdown(before.client))
+		p.file.Add(history.Record{End: p.shutdown(before.client)})
 	}
 }
 
 // shutdown ends a client, and notes how.
-func (p *process) shutdown(c *redlock.Client) history.End {
+func (p *process) shutdown(c *redlock.Client) *history.End {
 	began := history.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	err := c.Shutdown(ctx)
-	return history.End{Client: p.Client, Shutdown: result(err), Took: history.Now().Sub(began)}
+	return &history.End{Client: p.Client, Shutdown: result(err), Took: history.Now().Sub(began)}
 }
 
 // end ends the process's client, and waits for its goroutines.
 func (p *process) end(before int) {
-	e := history.End{Client: p.Client, Shutdown: history.OK}
+	e := &history.End{Client: p.Client, Shutdown: history.OK}
 	if p.now.client != nil {
 		e = p.shutdown(p.now.client)
 	}
@@ -201,6 +200,5 @@ func (p *process) end(before int) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	e.Log = p.log.count()
-	p.file.Add(e)
+	p.file.Add(history.Record{End: e})
 }

@@ -2,61 +2,12 @@ package workload
 
 import (
 	"os"
-	"runtime"
-	"runtime/metrics"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/network/history"
 )
-
-// lineCounter is a log of which the lines are counted.
-type lineCounter struct {
-	file  *os.File
-	lines atomic.Int64
-}
-
-func newLineCounter(path string) (*lineCounter, error) {
-	f, err := os.Create(path)
-	return &lineCounter{file: f}, err
-}
-
-func (l *lineCounter) Write(b []byte) (int, error) {
-	l.lines.Add(1)
-	return l.file.Write(b)
-}
-
-func (l *lineCounter) count() int { return int(l.lines.Load()) }
-
-// gauge notes the state of the process each second.
-func (p *process) gauge(over <-chan struct{}) {
-	for {
-		select {
-		case <-over:
-			return
-		case <-time.After(time.Second):
-		}
-		heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-		metrics.Read(heap)
-		g := history.Gauge{Client: p.Client, At: history.Now(), Goroutines: runtime.NumGoroutine(), Heap: int64(heap[0].Value.Uint64())}
-		if text, err := os.ReadFile("/proc/self/statm"); err == nil {
-			pages, _ := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
-			g.Resident = pages * int64(os.Getpagesize())
-		}
-		if files, err := os.ReadDir("/proc/self/fd"); err == nil {
-			g.Files = len(files)
-		}
-		u, done := p.borrow()
-		if u.client != nil {
-			s := u.client.Stats()
-			g.Held, g.InLine, g.InFlight = s.Held, s.InLine, s.InFlight
-		}
-		done()
-		p.file.Add(g)
-	}
-}
 
 // The least pause that is noted, and how often it is looked for.
 const (
@@ -67,7 +18,7 @@ const (
 // pauses notes when this process did not run: the machine has few processors, and faults stop processes.
 func (p *process) pauses(over <-chan struct{}) {
 	Pauses(over, func(from, to history.Time) {
-		p.file.Add(history.Pause{Client: p.Client, From: from, To: to, Waited: to.Sub(from)})
+		p.file.Add(history.Record{Pause: &history.Pause{Client: p.Client, From: from, To: to, Waited: to.Sub(from)}})
 	}, p.threads())
 }
 
@@ -107,7 +58,7 @@ func (p *process) threads() func() {
 			n, _ := strconv.ParseInt(fields[1], 10, 64)
 			d := time.Duration(n) - waited[thread.Name()]
 			if waited[thread.Name()] > 0 && d > leastPause {
-				p.file.Add(history.Pause{Client: p.Client, From: looked.Add(-d), To: now, Waited: d, Thread: true})
+				p.file.Add(history.Record{Pause: &history.Pause{Client: p.Client, From: looked.Add(-d), To: now, Waited: d, Thread: true}})
 			}
 			waited[thread.Name()] = time.Duration(n)
 		}
