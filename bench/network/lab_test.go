@@ -111,17 +111,6 @@ func TestBrokenClients(t *testing.T) {
 	}
 }
 
-// TestForgottenKeys: masters that are killed, and have lost what they are declared to keep, grant a lock twice.
-func TestForgottenKeys(t *testing.T) {
-	if !testkit.Long() {
-		t.Skip("half a minute: REDLOCK_LONG=1")
-	}
-	needsLab(t)
-	s := history.Setup{Seed: 261, Mix: "kill", Library: history.Ours, Faults: 25 * time.Second, Calm: 4 * time.Second, Scale: .15, Persistent: true, Forget: true}
-	v := check(t, s, build(t, filepath.Join("..", "..")))
-	assert.NotZero(t, v.Broken()[checker.Overlap], "%s", v)
-}
-
 // TestSeededDefects: defects of the library that need a network are found. They are those of the mutants' list.
 func TestSeededDefects(t *testing.T) {
 	if !testkit.Long() {
@@ -161,6 +150,12 @@ var defects = []struct {
 	{"joint-won-by-one-list", checker.Overlap, history.Setup{Mix: "partition", Change: true}},
 	{"passed-on-by-validity", checker.Overlap, history.Setup{Mix: "calm"}},
 	{"failed-acquire-not-released", checker.KeyKept, history.Setup{Mix: "packets"}},
+	{"restart-not-noticed", checker.Overlap, history.Setup{Mix: "kill", Scale: .15}},
+	{"not-held-by-a-minority", checker.Lost, history.Setup{Mix: "kill"}},
+	{"cancelled-acquire-not-released", checker.KeyKept, history.Setup{Mix: "packets"}},
+	{"sent-counts-as-absent", checker.KeyKept, history.Setup{Mix: "lost-replies,reset"}},
+	{"silent-connection-kept", checker.Unavailable, history.Setup{Mix: "stale"}},
+	{"line-is-always-taken", checker.FalseTaken, history.Setup{Mix: "cut,stop-master"}},
 	{"set-not-given-back", checker.Unavailable, history.Setup{Mix: "calm"}},
 	{"no-attempt-is-a-grant", checker.FalseTaken, history.Setup{Mix: "cut,stop-master"}},
 	{"endless-log", checker.Noise, history.Setup{Mix: "reset"}},

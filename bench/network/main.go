@@ -85,9 +85,7 @@ func command() error {
 	flag.BoolVar(&s.Portable, "portable", false, "Config.Portable")
 	flag.BoolVar(&s.Serve, "serve", true, "with redlock serve and bare clients of it")
 	flag.BoolVar(&s.Persistent, "persistent", false, "the masters keep their keys on disk")
-	flag.BoolVar(&s.Forget, "forget", false, "with -persistent: they do not. A control: there must be overlaps")
 	flag.BoolVar(&s.Compared, "compared", false, "only what each library can do")
-	flag.DurationVar(&s.NodeTimeout, "node-timeout", 0, "Config.NodeTimeout; delays are longer with it")
 	flag.StringVar(&o.server, "server", "", "the `command` of the masters (default: redis-server or valkey-server)")
 	flag.StringVar(&o.client, "client", "", "the `program` of the clients (default: this one)")
 	flag.StringVar(&o.out, "o", "", "a `folder` for the files of the runs (default: a new one, removed unless a promise is broken)")
@@ -175,7 +173,7 @@ func name(s history.Setup) string {
 	for _, x := range []struct {
 		is   bool
 		word string
-	}{{s.Fenced, "fenced"}, {s.Change, "change"}, {s.Portable, "portable"}, {s.Persistent, "persistent"}, {s.Forget, "forget"}, {s.Compared, "compared"}} {
+	}{{s.Fenced, "fenced"}, {s.Change, "change"}, {s.Portable, "portable"}, {s.Persistent, "persistent"}, {s.Compared, "compared"}} {
 		if x.is {
 			name += "-" + x.word
 		}

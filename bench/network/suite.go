@@ -13,47 +13,41 @@ import (
 	"github.com/redlock-go/redlock/bench/network/page"
 )
 
-// setups are the runs of the page: ours with every workload, and then the same workloads, seeds and faults for each library.
+// setups are the runs of the page: first the same workloads, seeds and faults for each library, then ours with every workload.
 func setups() (all []history.Setup) {
-	run := func(mix string, seed uint64, change func(*history.Setup)) {
-		s := history.Setup{Mix: mix, Seed: seed, Library: history.Ours, Serve: true, Faults: 42 * time.Second, Calm: 8 * time.Second, Scale: 1}
-		if change != nil {
-			change(&s)
-		}
-		all = append(all, s)
-	}
+	mixes := []string{"partition", "silence", "packets", "reset", "process", "all", "restart", "minority"}
+	base := history.Setup{Faults: 42 * time.Second, Calm: 8 * time.Second, Scale: 1}
 	compared := func(mix string, seed uint64, scale float64) {
-		for _, library := range []string{history.Ours, history.Redsync} {
-			run(mix, seed, func(s *history.Setup) { s.Library, s.Compared, s.Serve, s.Scale = library, true, false, scale })
+		s := base
+		s.Mix, s.Seed, s.Scale, s.Compared = mix, seed, scale, true
+		for _, s.Library = range []string{history.Ours, history.Redsync} {
+			all = append(all, s)
 		}
 	}
-	fenced := func(s *history.Setup) { s.Fenced = true }
-	alone := func(s *history.Setup) { s.Serve = false } // keys that are used once have a TTL of 20 s then
-	for i, mix := range []string{"partition", "silence", "packets", "reset", "process", "all", "restart"} {
+	for i, mix := range mixes {
 		compared(mix, 201+uint64(i), 1)
 	}
 	compared("kill", 261, .15)
 	compared("kill", 263, .15)
 	compared("cut,refuse,link,lost-replies,lost-requests", 251, 1.5)
-	run("all", 11, nil)
-	run("every", 81, fenced)
-	run("partition", 21, alone)
-	run("silence", 41, nil)
-	run("packets", 31, alone)
-	run("process", 51, fenced)
-	run("reset", 61, alone)
-	run("restart", 71, nil)
-	run("all", 121, func(s *history.Setup) { s.Change, s.Serve = true, false })
-	run("all", 111, func(s *history.Setup) { s.Portable, s.Serve = true, false })
-	run("restart", 73, func(s *history.Setup) { s.Persistent, s.Serve = true, false })
-	run("packets", 32, func(s *history.Setup) { s.NodeTimeout, s.Serve = 150*time.Millisecond, false })
-	run("every", 82, fenced)
-	run("partition", 22, nil)
-	run("silence", 42, alone)
-	run("every", 84, func(s *history.Setup) { s.Fenced, s.Persistent = true, true })
-	run("cut,lost-replies,link,stop-master,stale,flap", 131, func(s *history.Setup) { s.Scale, s.Serve = 3, false })
-	run("minority", 91, alone)
-	run("minority", 92, nil)
+	base.Library = history.Ours
+	for round := range uint64(4) {
+		for i, mix := range append(mixes, "every", "flap") {
+			s := base
+			s.Mix, s.Seed = mix, 301+100*round+uint64(i)
+			switch n := int(round) + i; { // without redlock serve keys that are used once have a TTL of 20 s
+			case mix == "every" || n%4 == 1:
+				s.Fenced, s.Serve = true, true
+			case n%4 == 2:
+				s.Serve = true
+			case n%8 == 3:
+				s.Change = true
+			case n%8 == 7:
+				s.Portable = true
+			}
+			all = append(all, s)
+		}
+	}
 	return all
 }
 

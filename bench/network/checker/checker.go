@@ -145,7 +145,7 @@ func waits(c *history.Call) bool { return !strings.HasPrefix(c.API, "Try") }
 func (c *check) killed(from, to history.Time) int {
 	lost := map[int]bool{}
 	for _, f := range c.Faults {
-		if f.Kind == "kill" && (!c.Persistent || c.Forget) && f.From < to && f.To > from {
+		if f.Kind == "kill" && !c.Persistent && f.From < to && f.To > from {
 			for _, m := range f.Masters {
 				lost[m] = true
 			}

@@ -206,7 +206,6 @@ func TestFigures(t *testing.T) {
 	require.Equal("cut/majority", f.Fault)
 	require.Equal([]float64{1500}, f.Without)
 	require.Equal([]float64{502}, f.After)
-	require.Equal([]float64{100}, f.Others)
 	require.Equal(15, f.NoQuorum)
 	require.Equal(int64(7), f.Dials)
 }

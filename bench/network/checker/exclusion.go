@@ -60,8 +60,8 @@ func (c *check) isOutdated(key string, a *history.Call, since history.Time) bool
 	})
 }
 
-// tokens: a token is above all that were granted before its call. No two grants have the same. And the claims of a key are in the order of
-// their tokens, for else a resource would refuse a rightful holder.
+// tokens: a token is above all that were granted before its call. And the claims of a key are in the order of their tokens, of which
+// no two are the same, for else a resource would refuse a rightful holder.
 func (c *check) tokens() {
 	by := map[string][]*history.Call{}
 	for _, call := range c.Calls {
@@ -78,7 +78,6 @@ func (c *check) tokens() {
 		}
 		answered := slices.Clone(calls)
 		slices.SortFunc(answered, func(a, b *history.Call) int { return int(a.Answered - b.Answered) })
-		seen := map[uint64]*history.Call{}
 		var most *history.Call
 		for _, call := range calls {
 			for len(answered) > 0 && answered[0].Answered < call.Asked {
@@ -90,10 +89,6 @@ func (c *check) tokens() {
 			if most != nil && call.Fence <= most.Fence {
 				c.found(Token, call.Library, call.Answered, "%s: %s was granted token %d, and %s had %d before it asked", key, call.Worker, call.Fence, most.Worker, most.Fence)
 			}
-			if other := seen[call.Fence]; other != nil {
-				c.found(Token, call.Library, call.Answered, "%s: %s and %s were granted token %d", key, other.Worker, call.Worker, call.Fence)
-			}
-			seen[call.Fence] = call
 		}
 	}
 	for key, list := range c.claims { // by From
@@ -101,7 +96,7 @@ func (c *check) tokens() {
 		for _, call := range list {
 			switch {
 			case call.Fence == 0:
-			case most != nil && call.Fence < most.Fence && !c.isBroken(key):
+			case most != nil && call.Fence <= most.Fence && !c.isBroken(key):
 				c.found(Token, call.Library, call.From, "%s: %s holds with token %d, and %s held before with %d", key, call.Worker, call.Fence, most.Worker, most.Fence)
 			case most == nil || call.Fence > most.Fence:
 				most = call

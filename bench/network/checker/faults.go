@@ -15,7 +15,6 @@ type Figures struct {
 	Length   float64
 	Without  []float64 // the longest time without a grant of each client that was hit, from the begin of the fault to its end
 	After    []float64 // from its end to the first grant of each
-	Others   []float64 // as Without, of the clients that were not hit
 	Wanted   []float64 // the longest time for which a contended key was free and wanted
 	NoQuorum int       // answers
 	Overlaps int
@@ -63,8 +62,6 @@ func (c *check) measure(f *history.Fault, grants map[int][]history.Time) Figures
 		without, after := gap(grants[client], f.From, f.To, c.Stop)
 		if slices.Contains(f.Hit, client) {
 			m.Without, m.After = append(m.Without, ms(without)), append(m.After, ms(after))
-		} else {
-			m.Others = append(m.Others, ms(without))
 		}
 	}
 	for key := range c.uses() {
@@ -110,27 +107,24 @@ func gap(grants []history.Time, from, to, end history.Time) (longest, after time
 	}
 }
 
-// attempts compares attempts on free keys while a minority is cut off, silent, slow or lossy with those without a fault.
+// attempts are those on free keys, while a minority is cut off, silent, slow or lossy, and without a fault.
 func (c *check) attempts() {
-	var faulty, healthy []float64
+	kinds := []string{"cut", "delay", "loss", "freeze", "rate", "stop-master", "link", "refuse", "lost-requests", "lost-replies"}
 	for _, x := range c.Calls {
 		if !strings.HasPrefix(x.Keys[0], "probe-") || x.Result != history.OK || c.standstill(x.Client, x.Asked.Add(-20*time.Millisecond), x.Answered.Add(20*time.Millisecond)) > 0 {
 			continue
 		}
-		took, during := ms(x.Answered.Sub(x.Asked)), c.faultAt(x.Asked)
-		switch {
-		case during == nil && c.during(x.Asked) == "":
-			healthy = append(healthy, took)
-		case during != nil && during.Scope == nemesis.Minority && during.From < x.Asked && x.Answered < during.To:
-			if slices.Contains([]string{"cut", "delay", "loss", "freeze", "rate", "stop-master", "link", "refuse", "lost-requests", "lost-replies"}, during.Kind) {
-				faulty = append(faulty, took)
+		took, isFree := ms(x.Answered.Sub(x.Asked)), true
+		for _, f := range c.Faults {
+			if f.From <= x.Answered && x.Asked < f.To.Add(time.Second) {
+				isFree = false
+			}
+			if f.Alone && f.Scope == nemesis.Minority && f.From < x.Asked && x.Answered < f.To && slices.Contains(f.Hit, x.Client) && slices.Contains(kinds, f.Kind) {
+				c.Attempts.Faulty = append(c.Attempts.Faulty, took)
 			}
 		}
-	}
-	if len(faulty) > 500 && len(healthy) > 500 {
-		c.Figures["attempt on a free key, minority faulty, p50 ms"] = Quantile(faulty, .5)
-		c.Figures["attempt on a free key, minority faulty, p99 ms"] = Quantile(faulty, .99)
-		c.Figures["attempt on a free key, no fault, p50 ms"] = Quantile(healthy, .5)
-		c.Figures["attempt on a free key, no fault, p99 ms"] = Quantile(healthy, .99)
+		if isFree {
+			c.Attempts.Healthy = append(c.Attempts.Healthy, took)
+		}
 	}
 }

@@ -29,6 +29,7 @@ type Verdict struct {
 	Figures    map[string]float64 // the largest of the run
 	Results    map[string]int     // of calls, by library and API
 	Faulty     []Figures
+	Attempts   struct{ Healthy, Faulty []float64 } // on free keys, in milliseconds
 }
 
 // file is where a verdict is kept.
@@ -115,7 +116,7 @@ func (v *Verdict) String() string {
 	line(v.Figures)
 	line(floats(v.Results))
 	for _, f := range v.Faulty {
-		fmt.Fprintf(&b, "  %-24s %5.0f ms: without a grant %s, after its end %s; key wanted %s; no quorum %d, dials %d\n", f.Fault, f.Length, three(f.Without), three(f.After), three(f.Wanted), f.NoQuorum, f.Dials)
+		fmt.Fprintf(&b, "  %-24s %5.0f ms: without a grant %s, after its end %s; key wanted %s; no quorum %d, dials %d\n", f.Fault, f.Length, Three(f.Without), Three(f.After), Three(f.Wanted), f.NoQuorum, f.Dials)
 	}
 	return b.String()
 }
@@ -128,8 +129,8 @@ func floats(values map[string]int) map[string]float64 {
 	return all
 }
 
-// three are p50, p99 and the largest.
-func three(list []float64) string {
+// Three are p50, p99 and the largest.
+func Three(list []float64) string {
 	if len(list) == 0 {
 		return "–"
 	}

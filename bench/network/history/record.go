@@ -31,13 +31,11 @@ type Setup struct {
 	Clients      int
 	Fenced       bool
 	Persistent   bool // masters keep their keys, and are named so
-	Forget       bool // with Persistent: they are named so and keep nothing. The checker must find overlaps
 	Change       bool // the fifth master is replaced by a sixth meanwhile
 	Portable     bool
 	Serve        bool // redlock serve is a host, with a client in each process
 	Compared     bool // only what each library can do
 	MaxTTL       time.Duration
-	NodeTimeout  time.Duration
 
 	Start, Heal, Stop Time // the faults are over by Heal, the workers end at Stop
 }

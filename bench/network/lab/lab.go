@@ -119,7 +119,7 @@ func (l *lab) quarantine() time.Duration {
 
 func (l *lab) plan() nemesis.Plan {
 	p := nemesis.Plan{
-		Seed: l.Seed, Mix: l.Mix, Length: l.Faults, Scale: l.Scale, Slow: l.NodeTimeout > 0, AtMost: 3,
+		Seed: l.Seed, Mix: l.Mix, Length: l.Faults, Scale: l.Scale, AtMost: 3,
 		Masters: numbers(firstMaster, masters), Clients: numbers(firstClient, l.Clients), Gap: time.Second + l.quarantine(),
 	}
 	if l.Serve {
@@ -161,7 +161,7 @@ func (l *lab) build(ctx context.Context) error {
 	}
 	var nodes []string
 	for _, n := range all {
-		m := newMaster(l.hosts[n], filepath.Join(l.dir, fmt.Sprint("master", n)), l.tools.Server, l.Persistent && !l.Forget)
+		m := newMaster(l.hosts[n], filepath.Join(l.dir, fmt.Sprint("master", n)), l.tools.Server, l.Persistent)
 		if err := m.start(); err != nil {
 			return err
 		}

@@ -40,7 +40,6 @@ type Plan struct {
 	Length           time.Duration
 	Scale            float64
 	Masters, Clients []int
-	Slow             bool          // nodes have the time of far networks
 	Gap              time.Duration // between faults at least
 	AtMost           int           // of the masters are killed at once
 }

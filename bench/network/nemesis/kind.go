@@ -73,11 +73,7 @@ func (d *draw) anywhere(f *Fault, e *wire.Effect) {
 // kinds are all kinds of faults.
 var kinds = map[string]func(d *draw, f *Fault){
 	"delay": func(d *draw, f *Fault) {
-		top := 15 * time.Millisecond
-		if d.Slow {
-			top = 50 * time.Millisecond
-		}
-		e := &wire.Effect{Delay: d.between(time.Millisecond, top), InOrder: d.rng.IntN(2) == 0}
+		e := &wire.Effect{Delay: d.between(time.Millisecond, 15*time.Millisecond), InOrder: d.rng.IntN(2) == 0}
 		e.Jitter = e.Delay / time.Duration(1+d.rng.IntN(4))
 		f.Detail = fmt.Sprintf("%v ± %v, in order %v", e.Delay, e.Jitter, e.InOrder)
 		d.anywhere(f, e)

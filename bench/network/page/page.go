@@ -27,7 +27,7 @@ func Render(out io.Writer, dir string) error {
 		switch {
 		case v.Setup.Library == history.Redsync:
 			peer = append(peer, v)
-		case v.Setup.Library != history.Ours || v.Setup.Forget: // controls
+		case v.Setup.Library != history.Ours: // controls
 		case v.Setup.Compared:
 			compared = append(compared, v)
 		default:
@@ -36,9 +36,10 @@ func Render(out io.Writer, dir string) error {
 	}
 	w := &writer{out: out}
 	w.versions(slices.Concat(compared, peer, own))
-	w.sums([]group{{"redlock, every workload", own}, {"redlock, compared", compared}, {"redsync, compared", peer}})
+	groups := []group{{"redlock, every workload", own}, {"redlock, compared", compared}, {"redsync, compared", peer}}
+	w.sums(groups)
 	w.faults(compared, peer)
-	w.attempts(slices.Concat(own, compared))
+	w.attempts(groups)
 	w.runs(all)
 	return w.err
 }
@@ -109,8 +110,8 @@ func (w *writer) faults(ours, peer []*checker.Verdict) {
 	a, b := sum(ours), sum(peer)
 	for _, kind := range slices.Sorted(maps.Keys(a)) {
 		if x, y := a[kind], b[kind]; y != nil {
-			w.row(kind, both(x.n, y.n), both(x.Overlaps, y.Overlaps), both(three(x.Without), three(y.Without)), both(three(x.After), three(y.After)),
-				both(three(x.Wanted), three(y.Wanted)), both(x.False, y.False), both(x.Dials/int64(x.n), y.Dials/int64(y.n)))
+			w.row(kind, both(x.n, y.n), both(x.Overlaps, y.Overlaps), both(checker.Three(x.Without), checker.Three(y.Without)), both(checker.Three(x.After), checker.Three(y.After)),
+				both(checker.Three(x.Wanted), checker.Three(y.Wanted)), both(x.False, y.False), both(x.Dials/int64(x.n), y.Dials/int64(y.n)))
 		}
 	}
 }
@@ -140,23 +141,17 @@ func sum(runs []*checker.Verdict) map[string]*total {
 
 func both(ours, peer any) string { return fmt.Sprintf("%v · %v", ours, peer) }
 
-// three are p50, p99 and the largest.
-func three(list []float64) string {
-	if len(list) == 0 {
-		return "–"
-	}
-	return fmt.Sprintf("%.0f/%.0f/%.0f", checker.Quantile(list, .5), checker.Quantile(list, .99), slices.Max(list))
-}
-
-// attempts compare attempts on free keys while a minority is at fault with those without a fault, in each run that has enough of both.
-func (w *writer) attempts(runs []*checker.Verdict) {
-	const name = "attempt on a free key, %s, %s ms"
-	w.head("run", "p50 ms, no fault", "p50, a minority faulty", "p99 ms, no fault", "p99, a minority faulty", "ratio of p99")
-	for _, v := range runs {
-		f := func(when, q string) float64 { return v.Figures[fmt.Sprintf(name, when, q)] }
-		if healthy, faulty := f("no fault", "p99"), f("minority faulty", "p99"); healthy > 0 && faulty > 0 {
-			w.row(v.Setup.Name, fmt.Sprintf("%.1f", f("no fault", "p50")), fmt.Sprintf("%.1f", f("minority faulty", "p50")), fmt.Sprintf("%.1f", healthy), fmt.Sprintf("%.1f", faulty), fmt.Sprintf("%.2f", faulty/healthy))
+// attempts compare attempts on free keys while a minority is at fault with those without a fault, in all runs of a group.
+func (w *writer) attempts(groups []group) {
+	w.head("an attempt on a free key, ms", "n, no fault", "p50", "p99", "n, a minority faulty", "p50", "p99", "ratio of p99")
+	for _, g := range groups {
+		var healthy, faulty []float64
+		for _, v := range g.runs {
+			healthy, faulty = append(healthy, v.Attempts.Healthy...), append(faulty, v.Attempts.Faulty...)
 		}
+		q := func(list []float64, q float64) string { return fmt.Sprintf("%.2f", checker.Quantile(list, q)) }
+		w.row(g.name, len(healthy), q(healthy, .5), q(healthy, .99), len(faulty), q(faulty, .5), q(faulty, .99),
+			fmt.Sprintf("%.2f", checker.Quantile(faulty, .99)/checker.Quantile(healthy, .99)))
 	}
 }
 

@@ -153,8 +153,8 @@ func (p *process) open(nodes, next []string) (*redlock.Client, error) {
 		p.file.Add(history.Record{Node: &history.Node{Client: p.Client, At: history.Now(), Up: n.Up, Addr: n.Addr, Text: text(n.Err), Quarantined: quarantined}})
 	}
 	return redlock.New(redlock.Config{
-		Nodes: nodes, NextNodes: next, Name: fmt.Sprint("client", p.Client), MaxTTL: p.MaxTTL, Fenced: p.Fenced, NodeTimeout: p.NodeTimeout,
-		Portable: p.Portable, Logger: slog.New(slog.NewTextHandler(p.log, nil)),
+		Nodes: nodes, NextNodes: next, Name: fmt.Sprint("client", p.Client), MaxTTL: p.MaxTTL, Fenced: p.Fenced, Portable: p.Portable,
+		Logger: slog.New(slog.NewTextHandler(p.log, nil)),
 		Hooks: redlock.Hooks{
 			NodeUp: func(n redlock.Node) { node(n, false) }, NodeDown: func(n redlock.Node) { node(n, false) },
 			NodeQuarantined: func(n redlock.Node) { node(n, true) },
