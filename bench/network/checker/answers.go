@@ -37,43 +37,40 @@ func (c *check) contexts() {
 	}
 }
 
-// window is a time in which a worker may have a key, or had it.
+// window is a time in which a key may be at the nodes because of a call.
 type window struct {
-	from, to history.Time
-	worker   string
+	from, to        history.Time
+	worker          string
+	shared, granted bool
 }
 
-// presence are the times at which a key may be at the nodes, because of each call, and those at which it was granted.
-func (c *check) presence() (present, granted map[string][]window) {
-	present, granted = map[string][]window{}, map[string][]window{}
+// presence are the windows of each key.
+func (c *check) presence() map[string][]window {
+	all := map[string][]window{}
 	for _, x := range c.Calls {
-		to := x.Answered.Add(x.TTL + 100*time.Millisecond)
+		to, keys := x.Answered.Add(x.TTL+100*time.Millisecond), x.Keys
 		if x.Released > 0 {
 			if to = x.Gone; x.Release != history.OK || x.Async {
 				to = to.Add(x.TTL) // not known to be gone before
 			}
 		}
-		keys := x.Keys
 		if x.Result == history.OK {
-			for _, k := range x.Got {
-				granted[k] = append(granted[k], window{x.Asked, to, x.Worker})
-			}
 			keys = x.Got
-		} else if x.Result == history.Taken && waits(x) {
-			continue
 		}
 		for _, k := range keys {
-			present[k] = append(present[k], window{x.Asked, to, x.Worker})
+			all[k] = append(all[k], window{x.Asked, to, x.Worker, x.Shared, x.Result == history.OK})
 		}
 	}
-	return present, granted
+	return all
 }
 
-// another reports whether a worker other than that of x was there during the call or in the second before: a denial speaks for a second.
-func another(x *history.Call, of map[string][]window) bool {
+// another reports whether a worker other than that of x may have refused x during the call or in the second before, for a denial speaks
+// for a second: one that asked for the key, or only one that was granted it. Readers refuse no reader, and a writer that waits does.
+func another(x *history.Call, of map[string][]window, granted bool) bool {
 	for _, k := range x.Keys {
 		for _, w := range of[k] {
-			if w.worker != x.Worker && w.from < x.Answered && w.to > x.Asked.Add(-time.Second) {
+			if w.worker != x.Worker && w.from < x.Answered && w.to > x.Asked.Add(-time.Second) &&
+				!(x.Shared && w.shared) && (x.Shared || w.granted || !granted) {
 				return true
 			}
 		}
@@ -83,7 +80,7 @@ func another(x *history.Call, of map[string][]window) bool {
 
 // answers: what a call says is so.
 func (c *check) answers() {
-	present, granted := c.presence()
+	present := c.presence()
 	for _, x := range c.Calls {
 		if x.Library == history.Front || !strings.Contains(x.Result, history.Taken) {
 			continue
@@ -91,11 +88,11 @@ func (c *check) answers() {
 		switch waited := strings.HasPrefix(x.Result, history.GaveUp); {
 		case isPrivate(x.Keys[0]):
 			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %s, its own key: %s", x.Worker, x.API, x.Keys[0], x.Text)
-		case waited && !another(x, granted):
+		case waited && !another(x, present, true):
 			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %v [%s, %s]: no worker had it, nor in the second before: %s", x.Worker, x.API, x.Keys, c.at(x.Asked), c.at(x.Answered), x.Text)
 		case waited && c.outage(x):
 			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %v [%s, %s]: no quorum has been there for long: %s", x.Worker, x.API, x.Keys, c.at(x.Asked), c.at(x.Answered), x.Text)
-		case !waited && !another(x, present):
+		case !waited && !another(x, present, false):
 			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %v: no other worker asked for it: %s", x.Worker, x.API, x.Keys, x.Text)
 		}
 	}

@@ -70,6 +70,13 @@ func TestRules(t *testing.T) {
 	breaks := func(h *history.History) {
 		h.Breaks = []*history.Break{{Client: 1, Key: "broken0", Digest: "d", Called: at(1100), Answered: at(1110)}}
 	}
+	reads := func(c *history.Call) *history.Call { c.Shared = true; return c }
+	on := func(key string, all ...*history.Call) []*history.Call {
+		for _, c := range all {
+			c.Keys, c.Got = []string{key}, []string{key}
+		}
+		return all
+	}
 	of := func(f *history.Fault, masters ...int) *history.Fault { f.Masters = masters; return f }
 	faults := func(f ...*history.Fault) change { return func(h *history.History) { h.Faults = f } }
 	kept := with(lock(1, "a", 1000, 1010, 2900, 1000), func(c *history.Call) { c.API, c.Over = "KeepAlive", history.NoQuorum })
@@ -94,6 +101,16 @@ func TestRules(t *testing.T) {
 			c.Keys = []string{"j", "k"}
 			c.Got = c.Keys
 		})), []string{Overlap}},
+
+		"two readers":                      {calls(reads(lock(1, "a", 1000, 1010, 1200, 1000)), reads(lock(2, "b", 1050, 1060, 1300, 1000))), nil},
+		"a reader beside a writer":         {calls(lock(1, "a", 1000, 1010, 1200, 1000), reads(lock(2, "b", 1050, 1060, 1300, 1000))), []string{Overlap}},
+		"a reader behind a waiting writer": {calls(refused(1, "a", "k", 900, 1500, gaveUpTaken), reads(lock(1, "c", 800, 810, 1400, 1000)), reads(refused(2, "b", "k", 1000, 1100, gaveUpTaken))), nil},
+		"a reader beside readers alone":    {calls(reads(lock(1, "a", 800, 810, 1400, 1000)), reads(refused(2, "b", "k", 1000, 1100, gaveUpTaken))), []string{FalseTaken}},
+		"a reader waits for nobody":        {calls(on("book0", reads(lock(1, "a", 10_800, 10_810, 13_400, 3000)), reads(lock(2, "b", 11_000, 13_100, 13_200, 3000)))...), []string{Unavailable}},
+		"a reader waits for a writer":      {calls(on("book0", reads(lock(1, "a", 10_800, 10_810, 13_000, 3000)), lock(1, "c", 11_050, 13_010, 13_050, 3000), reads(lock(2, "b", 11_100, 13_060, 13_200, 3000)))...), nil},
+		"a gate at the end": {func(h *history.History) {
+			h.Seen = []*history.Seen{{At: at(15_100), Master: 11, Key: "k:redlock:gate", TTL: forMs, Last: true}}
+		}, []string{KeyKept}},
 
 		"broken by an operator":                        {many(breaks, calls(digest(lock(1, "a", 1000, 1010, 1900, 1000), "d"), digest(lock(2, "b", 1050, 1120, 1200, 1000), "e"))), nil},
 		"another was broken":                           {many(breaks, calls(digest(lock(1, "a", 1000, 1010, 1900, 1000), "f"), digest(lock(2, "b", 1050, 1120, 1200, 1000), "e"))), []string{Overlap}},

@@ -7,8 +7,7 @@ import (
 	"github.com/redlock-go/redlock/bench/network/history"
 )
 
-// exclusion: no two claims on one key overlap, unless an operator has broken one of the locks. A rule for locks that several
-// may hold at once would be another line of excludes.
+// exclusion: no two claims on one key overlap, unless both are shared, or an operator has broken one of the locks.
 func (c *check) exclusion() {
 	for key, list := range c.claims {
 		var held []*history.Call
@@ -35,7 +34,7 @@ func worse(a, b *history.Call) string {
 
 // excludes reports whether a, which began before, and b may not hold a key at once.
 func (c *check) excludes(key string, a, b *history.Call) bool {
-	return a.Until > a.From && b.Until > b.From && !c.broken(key, a, b) && !c.broken(key, b, a)
+	return a.Until > a.From && b.Until > b.From && !(a.Shared && b.Shared) && !c.broken(key, a, b) && !c.broken(key, b, a)
 }
 
 // broken reports whether an operator has broken the lock of a, so that b may have it too. The process of a learns of it late: by

@@ -30,6 +30,8 @@ func (c *check) keys() {
 		case s.Key == "redlock:fence":
 		case s.TTL < 0:
 			report(NoExpiry, c.Library, s.Key, s.At, "at master %d", s.Master)
+		case strings.HasSuffix(s.Key, ":redlock:gate") && s.Last:
+			report(KeyKept, c.Library, s.Key, s.At, "at master %d: readers are shut out by a writer that has gone", s.Master)
 		case strings.Contains(s.Key, ":redlock:"): // a queue
 			if s.Last {
 				c.Counts["queues left at the end"]++

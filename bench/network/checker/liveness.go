@@ -80,18 +80,28 @@ func (c *check) uses() map[string][]use {
 		return c.usage
 	}
 	c.usage = map[string][]use{}
+	note := func(key string, from, to history.Time, holds, wants int) {
+		c.usage[key] = append(c.usage[key], use{from, holds, wants}, use{to, -holds, -wants})
+	}
 	for _, x := range c.Calls {
+		k, end := x.Keys[0], x.Answered
 		if x.From > 0 {
-			end := x.Until
-			if x.Gone < x.Until.Add(time.Second) {
+			if end = x.Until; x.Gone < x.Until.Add(time.Second) {
 				end = max(end, x.Gone) // the release takes its time
 			}
 			for _, k := range x.Got {
-				c.usage[k] = append(c.usage[k], use{x.Answered, 1, 0}, use{end, -1, 0})
+				note(k, x.Answered, end, 1, 0)
 			}
 		}
-		if k := x.Keys[0]; waits(x) && len(x.Keys) == 1 && !isPrivate(k) && x.Library != history.Front {
-			c.usage[k] = append(c.usage[k], use{x.Asked, 0, 1}, use{x.Answered, 0, -1})
+		if waits(x) && len(x.Keys) == 1 && !isPrivate(k) && x.Library != history.Front {
+			note(k, x.Asked, x.Answered, 0, 1)
+		}
+		if strings.HasPrefix(k, "book") { // readers wait for writers alone, for those that wait too
+			if r := k + " for readers"; !x.Shared {
+				note(r, x.Asked, end, 1, 0)
+			} else if waits(x) {
+				note(r, x.Asked, x.Answered, 0, 1)
+			}
 		}
 	}
 	for _, list := range c.usage {

@@ -56,6 +56,7 @@ type Call struct {
 	Client                    int
 	Worker, API, Library      string
 	Keys                      []string
+	Shared                    bool // others may have the keys too, if they ask so
 	TTL                       time.Duration
 	Asked, Deadline, Answered Time
 	Result, Text              string

@@ -93,8 +93,8 @@ func (p *process) start() {
 		return
 	}
 	more := map[string]task{
-		"hot3": hot, "keep2": keep, "sets": sets, "permit1": permit("permits", 3), "permit2": permit("permits", 3),
-		"read1": permit("shared", 3), "read2": permit("shared", 3), "write": writer("shared", 3),
+		"hot3": hot, "keep2": keep, "sets": sets, "permit1": permit, "permit2": permit,
+		"read1": shared, "read2": shared, "read3": shared, "write": write,
 		"patient1": patient, "patient2": patient, "patient3": patient, "patient4": patient, "patient5": patient,
 		"operate": operate,
 	}
