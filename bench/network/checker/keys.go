@@ -32,6 +32,7 @@ func (c *check) keys() {
 			report(NoExpiry, c.Library, s.Key, s.At, "at master %d", s.Master)
 		case strings.HasSuffix(s.Key, ":redlock:gate") && s.Last:
 			report(KeyKept, c.Library, s.Key, s.At, "at master %d: readers are shut out by a writer that has gone", s.Master)
+		case strings.HasSuffix(s.Key, ":redlock:gap"):
 		case strings.Contains(s.Key, ":redlock:"): // a queue
 			if s.Last {
 				c.Counts["queues left at the end"]++
