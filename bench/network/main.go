@@ -21,7 +21,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/redlock-go/redlock/bench/network/checker"
 	"github.com/redlock-go/redlock/bench/network/history"
@@ -41,7 +41,7 @@ var (
 const exitNoLab = 69
 
 func main() {
-	redis.SetLogger(silence{})
+	logging.Disable() // of the clients that the lab uses itself
 	var err error
 	if len(os.Args) == 3 && os.Args[1] == workload.Verb {
 		err = workload.Run(os.Args[2])
@@ -57,18 +57,11 @@ func main() {
 	}
 }
 
-// silence is the log of the clients that the lab uses itself.
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}
-
 // options are what is no part of a setup.
 type options struct {
-	out, server, client string
-	suite               bool
-	runs                int
-	part                string
-	check, render       string
+	out, part, check, render string
+	suite                    bool
+	runs                     int
 }
 
 func command() error {
@@ -86,8 +79,6 @@ func command() error {
 	flag.BoolVar(&s.Serve, "serve", true, "with redlock serve and bare clients of it")
 	flag.BoolVar(&s.Persistent, "persistent", false, "the masters keep their keys on disk")
 	flag.BoolVar(&s.Compared, "compared", false, "only what each library can do")
-	flag.StringVar(&o.server, "server", "", "the `command` of the masters (default: redis-server or valkey-server)")
-	flag.StringVar(&o.client, "client", "", "the `program` of the clients (default: this one)")
 	flag.StringVar(&o.out, "o", "", "a `folder` for the files of the runs (default: a new one, removed unless a promise is broken)")
 	flag.BoolVar(&o.suite, "suite", false, "the runs of the page; with -o they can be continued")
 	flag.IntVar(&o.runs, "runs", 1000, "of the suite: at most so many now")
@@ -106,7 +97,7 @@ func command() error {
 	if err := lab.Missing(); err != nil {
 		return fmt.Errorf("%w: %w", errNoLab, err)
 	}
-	tools, remove, err := o.tools(s.Serve || o.suite)
+	tools, remove, err := tools(s.Serve || o.suite)
 	if err != nil {
 		return err
 	}
@@ -197,15 +188,9 @@ func versions() (commit, other string) {
 }
 
 // tools are the programs of a run. The command is built, from the library of this checkout.
-func (o options) tools(serve bool) (t lab.Tools, remove func(), err error) {
-	t = lab.Tools{Server: strings.Fields(o.server), Client: o.client}
-	if t.Client == "" {
-		if t.Client, err = os.Executable(); err != nil {
-			return t, nil, err
-		}
-	}
-	if !serve {
-		return t, func() {}, nil
+func tools(serve bool) (t lab.Tools, remove func(), err error) {
+	if t.Client, err = os.Executable(); err != nil || !serve {
+		return t, func() {}, err
 	}
 	dir, err := os.MkdirTemp("", "network-")
 	if err != nil {

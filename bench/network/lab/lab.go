@@ -40,6 +40,7 @@ type lab struct {
 	history.Setup
 	dir      string
 	tools    Tools
+	server   []string // the command of the masters
 	wire     *wire.Wire
 	hosts    map[int]*host.Host
 	masters  map[int]*master
@@ -51,9 +52,8 @@ type lab struct {
 
 // Tools are the programs of a run.
 type Tools struct {
-	Server  []string // of the masters
-	Redlock string   // the command, where it serves
-	Client  string   // this program, or a copy of it with another library
+	Redlock string // the command, where it serves
+	Client  string // this program, or a copy of it with another library
 }
 
 // Missing says what this machine lacks for a run, or nil.
@@ -65,12 +65,11 @@ func Missing() (err error) {
 // Run runs a setup, and leaves its files in a folder.
 func Run(ctx context.Context, setup history.Setup, dir string, tools Tools) (err error) {
 	l := &lab{Setup: setup, dir: dir, tools: tools, wire: wire.New(setup.Seed), hosts: map[int]*host.Host{}, masters: map[int]*master{}, programs: map[int]*exec.Cmd{}}
-	if l.Setup = fill(l.Setup); len(tools.Server) == 0 {
-		if l.tools.Server, err = realredis.Usual.Command(); err != nil {
-			return err
-		}
-	}
+	l.Setup = fill(l.Setup)
 	defer l.close()
+	if l.server, err = realredis.Usual.Command(); err != nil {
+		return err
+	}
 	if l.file, err = history.Create(dir, "lab"); err != nil {
 		return err
 	}
@@ -161,7 +160,7 @@ func (l *lab) build(ctx context.Context) error {
 	}
 	var nodes []string
 	for _, n := range all {
-		m := newMaster(l.hosts[n], filepath.Join(l.dir, fmt.Sprint("master", n)), l.tools.Server, l.Persistent)
+		m := newMaster(l.hosts[n], filepath.Join(l.dir, fmt.Sprint("master", n)), l.server, l.Persistent)
 		if err := m.start(); err != nil {
 			return err
 		}
