@@ -152,6 +152,7 @@ var defects = []struct {
 	{"failed-acquire-not-released", checker.KeyKept, history.Setup{Mix: "packets"}},
 	{"restart-not-noticed", checker.Overlap, history.Setup{Mix: "kill", Scale: .15}},
 	{"not-held-by-a-minority", checker.Lost, history.Setup{Mix: "kill"}},
+	{"never-repaired", checker.Lost, history.Setup{Mix: "cut-few"}},
 	{"cancelled-acquire-not-released", checker.KeyKept, history.Setup{Mix: "packets"}},
 	{"sent-counts-as-absent", checker.KeyKept, history.Setup{Mix: "lost-replies,reset"}},
 	{"silent-connection-kept", checker.Unavailable, history.Setup{Mix: "stale"}},

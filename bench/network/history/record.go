@@ -103,12 +103,10 @@ type Break struct {
 
 // Node is what a hook said of a node.
 type Node struct {
-	Client      int
-	At          Time
-	Up          bool
-	Addr        string
-	Text        string
-	Quarantined bool
+	Client int
+	At     Time
+	Up     bool
+	Addr   string
 }
 
 // Pause is a time for which a process, or one of its threads that was ready, did not run.

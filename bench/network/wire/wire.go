@@ -22,7 +22,6 @@ type Wire struct {
 	change  sync.Mutex // of effects
 	begun   sync.Map   // connection: the history.Time of its last SYN
 	dials   [Hosts][Hosts]atomic.Int64
-	packets atomic.Int64
 	mu      sync.Mutex
 	rng     *rand.Rand
 }
@@ -70,15 +69,11 @@ func (w *Wire) End(e *Effect) {
 // Dials is how many connections a host has begun to another: its SYNs, with those that were sent again.
 func (w *Wire) Dials(from, to int) int64 { return w.dials[from][to].Load() }
 
-// Packets is how many were sent.
-func (w *Wire) Packets() int64 { return w.packets.Load() }
-
 // pass carries a packet.
 func (w *Wire) pass(from int, p packet) {
 	if !p.isOurs() || w.ports[p.to()] == nil {
 		return
 	}
-	w.packets.Add(1)
 	if p.isDial() {
 		w.dials[from][p.to()].Add(1)
 		w.begun.Store(p.connection(), history.Now())

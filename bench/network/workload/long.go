@@ -19,8 +19,8 @@ func keep(w *worker) time.Duration {
 		return w.upTo(40 * time.Millisecond)
 	}
 	d := 2*time.Second + w.upTo(5*time.Second)
-	if w.isCalm() {
-		d = w.upTo(30 * time.Millisecond)
+	if w.rng.IntN(4) == 0 { // through several faults, after each of which nodes lack the key
+		d = 10*time.Second + w.upTo(10*time.Second)
 	}
 	end := history.Now().Add(d)
 	if own, ok := l.(redlock.Lock); ok && w.rng.IntN(2) == 0 {
@@ -44,7 +44,7 @@ func (w *worker) kept(c *history.Call, l redlock.Lock, end history.Time) {
 			return
 		}
 		w.write(c, l, false)
-		if history.Now() >= end {
+		if history.Now() >= end || w.isCalm() {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -57,7 +57,7 @@ func (w *worker) extended(c *history.Call, l held, end history.Time) {
 	next := history.Now().Add(c.TTL / 3)
 	for look(c, l) {
 		now := history.Now()
-		if now >= end {
+		if now >= end || w.isCalm() {
 			return
 		}
 		if now >= next {

@@ -149,16 +149,13 @@ func (p *process) connect() error {
 
 // open makes a client of this library.
 func (p *process) open(nodes, next []string) (*redlock.Client, error) {
-	node := func(n redlock.Node, quarantined bool) {
-		p.file.Add(history.Record{Node: &history.Node{Client: p.Client, At: history.Now(), Up: n.Up, Addr: n.Addr, Text: text(n.Err), Quarantined: quarantined}})
+	node := func(n redlock.Node) {
+		p.file.Add(history.Record{Node: &history.Node{Client: p.Client, At: history.Now(), Up: n.Up, Addr: n.Addr}})
 	}
 	return redlock.New(redlock.Config{
 		Nodes: nodes, NextNodes: next, Name: fmt.Sprint("client", p.Client), MaxTTL: p.MaxTTL, Fenced: p.Fenced, Portable: p.Portable,
 		Logger: slog.New(slog.NewTextHandler(p.log, nil)),
-		Hooks: redlock.Hooks{
-			NodeUp: func(n redlock.Node) { node(n, false) }, NodeDown: func(n redlock.Node) { node(n, false) },
-			NodeQuarantined: func(n redlock.Node) { node(n, true) },
-		},
+		Hooks:  redlock.Hooks{NodeUp: node, NodeDown: node},
 	})
 }
 
