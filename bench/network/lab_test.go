@@ -150,7 +150,6 @@ var defects = []struct {
 	{"joint-won-by-one-list", checker.Overlap, history.Setup{Mix: "partition", Change: true}},
 	{"passed-on-by-validity", checker.Overlap, history.Setup{Mix: "calm"}},
 	{"failed-acquire-not-released", checker.KeyKept, history.Setup{Mix: "packets"}},
-	{"restart-not-noticed", checker.Overlap, history.Setup{Mix: "kill", Scale: .15}},
 	{"not-held-by-a-minority", checker.Lost, history.Setup{Mix: "kill"}},
 	{"never-repaired", checker.Lost, history.Setup{Mix: "cut-few"}},
 	{"cancelled-acquire-not-released", checker.KeyKept, history.Setup{Mix: "packets"}},
