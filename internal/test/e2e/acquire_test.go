@@ -41,49 +41,6 @@ func TestAcquireWaitsUntilFreed(t *testing.T) {
 	})
 }
 
-// TestAcquireEndsWithItsContext, during an attempt and during a pause, with an error that is the
-// context's, its cause's and the last attempt's; and leaves no key.
-func TestAcquireEndsWithItsContext(t *testing.T) {
-	for name, pause := range map[string]time.Duration{"in an attempt": time.Millisecond, "in a pause": time.Hour} {
-		cluster.Run(t, name, func(t *testing.T) {
-			r := cluster.New(t, 5, func(c *redlock.Config) { c.Retry = redlock.Retry{Min: pause, Max: pause} }).NoPushes()
-			r.Servers.Take("k")
-			tries := 1
-			if pause < time.Second {
-				tries = 10
-			}
-
-			ctx, cancel := context.WithCancelCause(t.Context())
-			waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })
-			r.AwaitCalls(t, tries, "SET", "k")
-			cause := errors.New("a cause of one's own")
-			cancel(cause)
-			err := testkit.Get(t, waiter).Err
-			for _, is := range []error{context.Canceled, cause, redlock.ErrTaken} {
-				require.ErrorIs(t, err, is)
-			}
-			require.NotErrorIs(t, err, context.DeadlineExceeded)
-			var gaveUp *redlock.AcquireError
-			require.ErrorAs(t, err, &gaveUp)
-			require.Equal(t, "k", gaveUp.Key)
-			require.GreaterOrEqual(t, gaveUp.Attempts, tries)
-			require.Equal(t, redlock.ErrTaken, gaveUp.Last)
-			require.Positive(t, gaveUp.Waited)
-			require.Less(t, gaveUp.Waited, testkit.Patience)
-
-			ctx, stop := context.WithTimeout(t.Context(), 30*time.Millisecond)
-			defer stop()
-			_, err = r.Acquire(ctx, "k", ttl)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.ErrorAs(t, err, &gaveUp)
-			require.Equal(t, context.DeadlineExceeded, gaveUp.Ctx)
-			require.GreaterOrEqual(t, gaveUp.Waited, 20*time.Millisecond)
-
-			testkit.Await(t, "nothing of ours left", func() bool { return r.Holders("k") == 5 })
-		})
-	}
-}
-
 // TestAcquireThatNoNodeHasAnswered gives up with no claim about the lock.
 func TestAcquireThatNoNodeHasAnswered(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
@@ -186,15 +143,20 @@ func TestAttemptsAreUsedUp(t *testing.T) {
 	require.Zero(t, r.Stats().Waits, "one attempt is no wait")
 }
 
-// TestWaits: each waiting Acquire counts once, by its end. Standing in line, and getting a lock by
-// hand-over there, is no attempt.
+// TestWaits: each waiting Acquire counts once, by its end, and its hook has what its caller gets. Standing in line, and getting
+// a lock by hand-over there, is no attempt. If the hook panics its caller gets no lock, and none is left.
 func TestWaits(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		heard := make(chan redlock.Acquisition, 10)
 		var broken atomic.Bool
 		r := cluster.New(t, 3, func(c *redlock.Config) {
 			c.Retry = redlock.Retry{Min: testkit.Patience, Attempts: 2}
-			c.Hooks.Acquire = func(a redlock.Acquisition) { heard <- a }
+			c.Hooks.Acquire = func(a redlock.Acquisition) {
+				heard <- a
+				if a.Key == "bad" {
+					panic("of the hook")
+				}
+			}
 			knobs.Of(c).Rand = userReader(func(p []byte) (int, error) {
 				if broken.Load() {
 					return 0, errors.New("none left")
@@ -203,11 +165,11 @@ func TestWaits(t *testing.T) {
 			})
 		})
 		var want cluster.Waits
-		check := func(attempts int, handedOver bool) {
+		check := func(ctx context.Context, attempts int, handedOver bool, err error) {
 			t.Helper()
 			a := testkit.Get(t, heard)
-			require.Equal(t, attempts, a.Attempts)
-			require.Equal(t, handedOver, a.HandedOver)
+			require.Equal(t, redlock.Acquisition{Key: "k", Attempts: attempts, HandedOver: handedOver, Waited: a.Waited, Err: err, Ctx: ctx}, a)
+			require.Positive(t, a.Waited)
 			got := r.Stats().Waits
 			require.Greater(t, got.Total, want.Total)
 			require.GreaterOrEqual(t, got.Longest, want.Longest)
@@ -223,6 +185,16 @@ func TestWaits(t *testing.T) {
 			return c
 		}
 
+		_, err := r.TryAcquire(t.Context(), "other", ttl)
+		require.NoError(t, err)
+		require.Error(t, errorOf(r.Acquire(t.Context(), "", ttl)))
+		require.ErrorIs(t, errorOf(r.Acquire(ended(t), "k", ttl)), context.Canceled)
+		require.Empty(t, heard, "there was no attempt")
+		require.ErrorContains(t, testkit.Try(t, "Acquire", func() error { return errorOf(r.Acquire(t.Context(), "bad", ttl)) }), "of the hook")
+		r.AwaitHolders(t, 0, "bad")
+		require.Len(t, heard, 1)
+		<-heard
+
 		l, err := r.Acquire(t.Context(), "k", ttl)
 		require.NoError(t, err)
 		require.Zero(t, r.Stats().Waits)
@@ -231,33 +203,39 @@ func TestWaits(t *testing.T) {
 		first, second := wait(t.Context(), 1), wait(t.Context(), 2)
 		for i, c := range []<-chan result{first, second} {
 			require.NoError(t, l.Release(t.Context()))
-			got := locked(t, c)
-			l = got
+			l = locked(t, c)
 			want.HandedOver++
-			check(1-i, true)
+			check(t.Context(), 1-i, true, nil)
 		}
 
 		next := wait(t.Context(), 1)
 		_ = l.Token() // it is not passed on
 		require.NoError(t, l.Release(t.Context()))
-		got := locked(t, next)
+		l = locked(t, next)
 		want.Granted++
-		check(1, false) // the key is known to be contended: it did not ask before it was in line
+		check(t.Context(), 1, false, nil) // the key is known to be contended: it did not ask before it was in line
 
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancelCause(t.Context())
 		next = wait(ctx, 1)
-		cancel()
-		requireOnly(t, testkit.Get(t, next).Err, context.Canceled, redlock.ErrTaken)
+		cause := errors.New("a cause of one's own")
+		cancel(cause)
+		err = testkit.Get(t, next).Err
+		requireOnly(t, err, context.Canceled, redlock.ErrTaken)
+		require.ErrorIs(t, err, cause)
+		var gaveUp *redlock.AcquireError
+		require.ErrorAs(t, err, &gaveUp)
+		require.Equal(t, redlock.AcquireError{Key: "k", Waited: gaveUp.Waited, Last: redlock.ErrTaken, Ctx: gaveUp.Ctx}, *gaveUp)
 		want.GaveUp++
-		check(0, false)
+		check(ctx, 0, false, err)
 
 		next = wait(t.Context(), 1)
 		broken.Store(true)
-		_ = got.Token()
-		require.NoError(t, got.Release(t.Context()))
-		require.ErrorContains(t, testkit.Get(t, next).Err, "none left")
+		_ = l.Token()
+		require.NoError(t, l.Release(t.Context()))
+		err = testkit.Get(t, next).Err
+		require.ErrorContains(t, err, "none left")
 		want.Failed++
-		check(1, false)
+		check(t.Context(), 1, false, err)
 		broken.Store(false)
 
 		cluster.MustAcquire(t, r.Client, "k", ttl)
@@ -267,7 +245,7 @@ func TestWaits(t *testing.T) {
 		require.NoError(t, r.Close())
 		require.Equal(t, redlock.ErrClosed, testkit.Get(t, next).Err)
 		want.Closed++
-		check(1, false)
+		check(t.Context(), 1, false, redlock.ErrClosed)
 	})
 }
 

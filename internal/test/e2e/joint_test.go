@@ -27,42 +27,6 @@ var (
 	five  = []int{1, 2, 3, 4, 5} // two of them are in three
 )
 
-// TestNextNodes: during a change of nodes a lock is on both lists. A node of both is one node: it
-// is asked once, and Stats has it once.
-func TestNextNodes(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 6)
-		r := cluster.Of(t, servers, fromTo(servers, three, five))
-		require.NoError(t, cluster.IsReady(r))
-		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		require.NoError(t, l.Extend(t.Context(), ttl))
-		for i, n := range cluster.Settle(t, r.Client).Nodes {
-			require.Equal(t, i, n.Index)
-			require.Equal(t, servers[i].Addr(), n.Addr)
-			require.Equal(t, i < 3, n.InNodes, i)
-			require.Equal(t, i > 0, n.InNextNodes, i)
-			require.Equal(t, uint64(2), n.Granted)
-			require.Len(t, r.Recorders[i].Calls("SET", "k"), 1)
-		}
-		s, err := r.Inspect(t.Context(), "k")
-		require.NoError(t, err)
-		require.Equal(t, redlock.KeyHeld, s.Status)
-		require.True(t, s.IsHeldBy(l))
-		require.Len(t, s.Nodes, 6)
-
-		attached, err := r.Attach(t.Context(), "k", l.Token(), time.Now().Add(ttl))
-		require.NoError(t, err)
-		require.NoError(t, attached.Release(t.Context()))
-		all, err := r.AcquireAll(t.Context(), ttl, "a", "b")
-		require.NoError(t, err)
-		require.NoError(t, all.Release(t.Context()))
-		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("op"), TTL: ttl}
-		require.NoError(t, cluster.Submit(t, r.Client, op))
-		require.NoError(t, submitAs(t, r.Client, op, redlock.OpRelease))
-		r.AwaitEmpty(t)
-	})
-}
-
 // TestNextNodesNeedBothQuorums: without a quorum of one of the lists nothing is won, also with most
 // of all nodes up. The error says which, and an acquire is sent to none.
 func TestNextNodesNeedBothQuorums(t *testing.T) {

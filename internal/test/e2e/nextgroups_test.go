@@ -39,16 +39,44 @@ func movingKey(t *testing.T, from, to int) string {
 	return ""
 }
 
-// TestNextGroups: during a change of groups a moving key is in both of its groups, for each call,
-// and is one lock. A staying one is in its group alone.
-func TestNextGroups(t *testing.T) {
-	for name, lists := range map[string][2]int{"more": {2, 3}, "fewer": {3, 2}} {
+// TestWhereKeysAre: the nodes that each kind of call asks for a key: those of its group, and in a change those of both lists,
+// or of both groups of a key that moves. It is one lock there. A node of both lists is one node: it is asked once, and Stats
+// has it once.
+func TestWhereKeysAre(t *testing.T) {
+	stays, moves := movingKey(t, 1, 1), movingKey(t, 0, 2)
+	for name, c := range map[string]struct {
+		servers   int
+		layout    func(fakeredis.Servers) func(*redlock.Config)
+		on        map[string][]int
+		now, next func(node int) bool // whether it is in Nodes, in NextNodes
+		timed     uint64              // attempts for one key, of one group
+	}{
+		"two groups": {
+			6, func(s fakeredis.Servers) func(*redlock.Config) { return groupsFromTo(s, 2, 0) },
+			map[string][]int{stays: {3, 4, 5}, moves: {0, 1, 2}},
+			func(int) bool { return true }, func(int) bool { return false }, 12,
+		},
+		"more groups": {
+			9, func(s fakeredis.Servers) func(*redlock.Config) { return groupsFromTo(s, 2, 3) },
+			map[string][]int{stays: {3, 4, 5}, moves: {0, 1, 2, 6, 7, 8}},
+			func(i int) bool { return i < 6 }, func(int) bool { return true }, 6,
+		},
+		"fewer groups": {
+			9, func(s fakeredis.Servers) func(*redlock.Config) { return groupsFromTo(s, 3, 2) },
+			map[string][]int{stays: {3, 4, 5}, moves: {0, 1, 2, 6, 7, 8}},
+			func(int) bool { return true }, func(i int) bool { return i < 6 }, 6,
+		},
+		"other nodes": {
+			6, func(s fakeredis.Servers) func(*redlock.Config) { return fromTo(s, three, five) },
+			map[string][]int{stays: {0, 1, 2, 3, 4, 5}, moves: {0, 1, 2, 3, 4, 5}},
+			func(i int) bool { return i < 3 }, func(i int) bool { return i > 0 }, 12,
+		},
+	} {
 		cluster.Run(t, name, func(t *testing.T) {
-			servers := cluster.Start(t, 9)
-			r := cluster.Of(t, servers, groupsFromTo(servers, lists[0], lists[1]))
+			var y cluster.HookRecorder
+			servers := cluster.Start(t, c.servers)
+			r := cluster.Of(t, servers, c.layout(servers), cluster.Listening(&y))
 			require.NoError(t, r.Ready(t.Context()))
-			stays, moves := movingKey(t, 1, 1), movingKey(t, 0, 2)
-			on := map[string][]int{stays: {3, 4, 5}, moves: {0, 1, 2, 6, 7, 8}}
 			requireOn := func(key string, want []int) {
 				t.Helper()
 				cluster.Settle(t, r.Client)
@@ -60,12 +88,7 @@ func TestNextGroups(t *testing.T) {
 				}
 				require.Equal(t, want, has)
 			}
-			for i, n := range r.Stats().Nodes {
-				require.Equal(t, i, n.Index)
-				require.Equal(t, i < 3*lists[0], n.InNodes)
-				require.Equal(t, i < 3*lists[1], n.InNextNodes)
-			}
-			for key, nodes := range on {
+			for key, nodes := range c.on {
 				for _, acquire := range []func() (redlock.Lock, error){
 					func() (redlock.Lock, error) { return r.TryAcquire(t.Context(), key, ttl) },
 					func() (redlock.Lock, error) { return r.Acquire(t.Context(), key, ttl) },
@@ -120,7 +143,7 @@ func TestNextGroups(t *testing.T) {
 			l, err := r.AcquireAll(t.Context(), ttl, stays, moves)
 			require.NoError(t, err)
 			require.ElementsMatch(t, []string{stays, moves}, l.Keys())
-			requireOn(moves, on[moves])
+			requireOn(moves, c.on[moves])
 			l.ReleaseAsync()
 			r.AwaitEmpty(t)
 			s := cluster.Settle(t, r.Client)
@@ -129,7 +152,26 @@ func TestNextGroups(t *testing.T) {
 			require.EqualValues(t, 2*(3+1+1)+1, s.Release.Won)
 			require.EqualValues(t, 2*3, s.Release.Denied)
 			require.Zero(t, s.Held)
-			require.Len(t, r.Recorders[4].Calls("SET", stays), 3+1+2+1, "asked once, and at one group")
+			require.Len(t, r.Recorders[4].Calls("SET", stays), 3+1+2+1, "asked once, and of its own nodes")
+			timed := uint64(0)
+			for _, n := range s.AcquireTimes.Counts {
+				timed += n
+			}
+			require.Equal(t, c.timed, timed, "of all groups")
+			cluster.AwaitHooks(t, r.Client)
+			y.Mu.Lock()
+			defer y.Mu.Unlock()
+			require.Len(t, s.Nodes, c.servers)
+			for i, n := range s.Nodes {
+				require.Equal(t, i, n.Index)
+				require.Equal(t, servers[i].Addr(), n.Addr)
+				require.Equal(t, c.now(i), n.InNodes)
+				require.Equal(t, c.next(i), n.InNextNodes)
+				require.Equal(t, n.Granted > 0, y.Votes[i][0] > 0, "by its own number")
+			}
+			for _, n := range y.Nodes {
+				require.Equal(t, servers[n.Index].Addr(), n.Addr)
+			}
 		})
 	}
 }
