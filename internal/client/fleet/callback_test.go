@@ -217,20 +217,50 @@ func TestTLSIsNeverWeakened(t *testing.T) {
 	assert.EqualValues(t, tls.VersionTLS10, weak.MinVersion, "theirs is left alone")
 }
 
-// Behind Close and Drain no Dialer runs any more: at once, not soon.
-func TestCloseWaitsForDialers(t *testing.T) {
-	var asked, ended atomic.Int64
-	r := newTestFleet(t, true, scripted.NewN(t, 3), func(cfg *Config) {
-		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			asked.Add(1)
+// slowEnd is a connection with calls that take a while to notice that it was closed.
+type slowEnd struct {
+	net.Conn
+	ended *atomic.Int64
+}
+
+func (c slowEnd) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil {
+		time.Sleep(5 * time.Millisecond) // the end is slow
+		c.ended.Add(1)
+	}
+	return n, err
+}
+
+// Behind Close and Drain no Dialer, and no goroutine of a connection, runs any more: at once, not soon.
+func TestCloseWaitsForGoroutines(t *testing.T) {
+	for name, dial := range map[string]func(ctx context.Context, addr string, ended *atomic.Int64) (net.Conn, error){
+		"a Dialer": func(ctx context.Context, _ string, ended *atomic.Int64) (net.Conn, error) {
 			<-ctx.Done()
-			time.Sleep(5 * time.Millisecond) // the fault is a slow reply
+			time.Sleep(5 * time.Millisecond)
 			ended.Add(1)
 			return nil, ctx.Err()
-		}
-	})
-	testkit.Await(t, "all to be dialed", func() bool { return asked.Load() == 3 })
-	r.do(r.Close)
-	r.Drain()
-	assert.EqualValues(t, 3, ended.Load())
+		},
+		"a connection": func(ctx context.Context, addr string, ended *atomic.Int64) (net.Conn, error) {
+			nc, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+			return slowEnd{nc, ended}, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked, ended atomic.Int64
+			r := newTestFleet(t, true, scripted.NewN(t, 3), func(cfg *Config) {
+				cfg.Dialer = func(ctx context.Context, _, addr string) (net.Conn, error) {
+					asked.Add(1)
+					return dial(ctx, addr, &ended)
+				}
+			})
+			testkit.Await(t, "all to be dialed", func() bool { return asked.Load() == 3 })
+			if name == "a connection" {
+				r.up()
+			}
+			r.do(r.Close)
+			r.Drain()
+			assert.EqualValues(t, 3, ended.Load())
+		})
+	}
 }

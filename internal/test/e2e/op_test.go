@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -54,40 +53,6 @@ func TestOpReusedFromWithinDone(t *testing.T) {
 		require.Equal(t, submitted.Load(), completed.Load())
 		require.EqualValues(t, chains*turns, completed.Load())
 		r.AwaitEmpty(t)
-	})
-}
-
-// TestCancelWhileQueuedOrFlying, not by another client: the Op is ours again, its Done is not called,
-// and no key is left.
-func TestCancelWhileQueuedOrFlying(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		r.Servers.Mute()
-		other := cluster.Connect(t, fakeredis.Addrs(r.Servers))
-		ops := make([]redlock.Op, 5)
-		for i := range ops {
-			ops[i] = redlock.Op{Kind: redlock.OpAcquire, Key: fmt.Append(nil, i), TTL: ttl}
-			ops[i].Done = func(*redlock.Op) { t.Error("called") }
-			require.NoError(t, r.Submit(&ops[i]))
-		}
-		r.AwaitCalls(t, 1, "SET", "0") // one is on its way at least
-		for i := range ops {
-			require.False(t, other.Cancel(&ops[i]))
-			require.True(t, r.Cancel(&ops[i]))
-			require.False(t, r.Cancel(&ops[i]), "it is ours already")
-		}
-		r.Heal(t)
-		for i := range ops { // and can be used again
-			ops[i].Key = fmt.Append(nil, "again ", i)
-			require.NoError(t, cluster.Submit(t, r.Client, &ops[i]))
-			require.False(t, r.Cancel(&ops[i]), "too late")
-			require.NoError(t, submitAs(t, r.Client, &ops[i], redlock.OpRelease))
-		}
-		r.AwaitCalls(t, 1, "EVALSHA", "0")
-		r.AwaitEmpty(t)
-		for _, e := range r.Recorders {
-			require.Empty(t, e.Calls("EVALSHA", "4"), "what was not sent needs no release")
-		}
 	})
 }
 
