@@ -32,8 +32,10 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	if signal.Ignored(os.Interrupt) { // in the background of a script; programs that are started get the default
-		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP, syscall.SIGQUIT} {
+		if signal.Ignored(s) { // in the background of a script, or under nohup; programs that are started get the default
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
 	}
 	_ = flag.Set("test.parallel", "8") // unless told otherwise: they wait for other processes most of the time
 	os.Exit(m.Run())
