@@ -115,7 +115,7 @@ type Config struct {
 	Portable   bool          // package net also on Linux, where the default is raw sockets
 	// Logger reports nodes coming up at Info. At Warn it reports nodes going down, why they stay down, may evict keys
 	// or have no vote, the end of each of these, and doubtful settings; at Error, panics of callbacks. It reports no
-	// operations. A node that comes and goes has 20 lines in a minute at most, the last of them true. Nil: warnings and errors
+	// operations. A node that comes and goes has 12 lines in a minute at most, the last of them true. Nil: warnings and errors
 	// go to slog.Default. slog.DiscardHandler silences it.
 	Logger *slog.Logger
 	Hooks  Hooks

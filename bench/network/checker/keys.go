@@ -87,7 +87,7 @@ func (c *check) processes() {
 }
 
 // linesPerMinute is what Config.Logger promises of a node that comes and goes.
-const linesPerMinute = 20
+const linesPerMinute = 12
 
 func nodes(change bool) int {
 	if change {

@@ -35,8 +35,8 @@ const (
 )
 
 const (
-	linesAtOnce = 10
-	linesEvery  = 6 * time.Second
+	linesAtOnce = 6 // of a node: twelve in its first minute, and sixty where five nodes come and go
+	linesEvery  = 10 * time.Second
 )
 
 // mayWrite reports whether there may be a line now, and counts it.

@@ -118,7 +118,7 @@ func TestCutOffAgainAndAgain(t *testing.T) {
 		}
 		t.Log("connects", connects()-before, "lines", lines("node="+node)-said)
 		require.LessOrEqual(t, connects()-before, uint64(80))
-		require.LessOrEqual(t, lines("node="+node)-said, 22)
+		require.LessOrEqual(t, lines("node="+node)-said, 14)
 		time.Sleep(20 * time.Second)
 		require.True(t, r.Stats().Nodes[0].Up)
 		all := strings.Split(strings.TrimSpace(log.String()), "\n")
