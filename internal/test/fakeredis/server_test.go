@@ -1,7 +1,6 @@
 package fakeredis
 
 import (
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,19 +46,6 @@ func TestServerCanBeLookedInto(t *testing.T) {
 	assert.Zero(t, s.Len())
 	assert.Equal(t, "+OK", c.Do("QUIT"))
 	testkit.Await(t, "the connection to end", func() bool { return s.Conns() == 0 })
-}
-
-func TestKeysExpireByTheClockGiven(t *testing.T) {
-	var now atomic.Int64
-	now.Store(1_000_000)
-	s := StartN(t, 1, Options{Now: func() time.Time { return time.UnixMilli(now.Load()) }})[0]
-	c := testkit.DialText(t, s.Addr())
-	require.Equal(t, "+OK", c.Do("SET k v PX 100"))
-	now.Add(100)
-	assert.Equal(t, `"v"`, c.Do("GET k"), "there in its last millisecond")
-	now.Add(1)
-	assert.Zero(t, s.Len())
-	assert.Equal(t, "nil", c.Do("GET k"))
 }
 
 func TestCommandsAndKeysCanBeForbidden(t *testing.T) {
