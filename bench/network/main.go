@@ -31,10 +31,12 @@ import (
 	"github.com/redlock-go/redlock/bench/network/workload"
 )
 
-// errBroken means that a promise was broken, errNoLab that the machine cannot run a lab.
+// errBroken means that a promise was broken, errNoLab that the machine cannot run a lab, and errStarved that it did not let this one
+// run: what is seen then says nothing of the clients.
 var (
-	errBroken = errors.New("promises were broken")
-	errNoLab  = errors.New("no lab on this machine")
+	errBroken  = errors.New("promises were broken")
+	errNoLab   = errors.New("no lab on this machine")
+	errStarved = errors.New("no verdict, the machine did not let the lab run")
 )
 
 // exitNoLab is the exit status of errNoLab, after sysexits.h.
@@ -146,6 +148,9 @@ func judge(dir string) error {
 	h, err := history.Read(dir)
 	if err != nil {
 		return err
+	}
+	if s := checker.StoodStill(h); s > h.Stop.Sub(h.Start)/8 {
+		return fmt.Errorf("%w: it stood still for %v", errStarved, s.Round(time.Second))
 	}
 	v := checker.Check(h)
 	if err := v.Save(dir); err != nil {

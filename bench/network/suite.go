@@ -70,7 +70,7 @@ func suite(ctx context.Context, o options, tools lab.Tools) error {
 			return nil
 		}
 		fmt.Fprintf(os.Stderr, "%d of %d: %s\n", i+1, len(all), name(s))
-		if err := one(ctx, s, o.out, tools); err != nil && !errors.Is(err, errBroken) {
+		if err := one(ctx, s, o.out, tools); err != nil && !errors.Is(err, errBroken) && !errors.Is(err, errStarved) {
 			return err
 		}
 	}

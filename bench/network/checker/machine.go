@@ -53,3 +53,13 @@ func (c *check) excused(client int, from, to history.Time, d, allowed time.Durat
 	}
 	return c.longest(from, to, nil) > busy
 }
+
+// StoodStill is for how long the wire did not run in all.
+func StoodStill(h *history.History) (d time.Duration) {
+	for _, p := range h.Pauses {
+		if p.Client == 0 {
+			d += p.To.Sub(p.From)
+		}
+	}
+	return d
+}
