@@ -39,7 +39,7 @@ var (
 	errStarved = errors.New("no verdict, the machine did not let the lab run")
 )
 
-// exitNoLab is the exit status of errNoLab, after sysexits.h.
+// exitNoLab is the exit status of errNoLab and errStarved, after sysexits.h.
 const exitNoLab = 69
 
 func main() {
@@ -52,7 +52,7 @@ func main() {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "network:", err)
-		if errors.Is(err, errNoLab) {
+		if errors.Is(err, errNoLab) || errors.Is(err, errStarved) {
 			os.Exit(exitNoLab)
 		}
 		os.Exit(1)
