@@ -150,7 +150,6 @@ var defects = []struct {
 	{"joint-won-by-one-list", checker.Overlap, history.Setup{Mix: "partition", Change: true}},
 	{"passed-on-by-validity", checker.Overlap, history.Setup{Mix: "calm"}},
 	{"failed-acquire-not-released", checker.KeyKept, history.Setup{Mix: "packets"}},
-	{"never-repaired", checker.Lost, history.Setup{Mix: "cut-few"}},
 	{"sent-counts-as-absent", checker.KeyKept, history.Setup{Mix: "lost-replies,reset"}},
 	{"silent-connection-kept", checker.Unavailable, history.Setup{Mix: "stale"}},
 	{"line-is-always-taken", checker.FalseTaken, history.Setup{Mix: "cut,stop-master"}},
