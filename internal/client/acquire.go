@@ -41,7 +41,7 @@ type want struct {
 	t       waiting.Tries
 
 	at    int // the option of c and s
-	c     operation
+	c     *engine.Call
 	s     holding.State
 	ended bool // the first attempt was made already, and has ended without a lock
 }
@@ -90,7 +90,7 @@ func acquireAny(ctx context.Context, ttl time.Duration, options []option, once b
 			if err != nil {
 				return Handle{}, err
 			}
-			o.site.engine.Free(c)
+			c.Free()
 		}
 	}
 	w := want{site: options[0].site, ttl: ttl, several: options, lasts: make([]waiting.Ended, len(options)), once: once}
@@ -116,12 +116,10 @@ func (w *want) acquire(ctx context.Context, ended *engine.Call) (h Handle, err e
 	} else {
 		w.by = callerOf(ctx)
 	}
-	w.c, w.s, err = w.options()[0].acquisition(w.by, w.ttl, ended)
-	if err != nil {
+	if w.c, w.s, err = w.acquisition(0, ended); err != nil {
 		return Handle{}, err
 	}
 	defer func() { w.c.Free() }()
-	w.c.meet(w.met)
 	if w.once {
 		h, err = w.ask(ctx)
 		return w.afterHooks(h, asked(ctx, err))
@@ -143,27 +141,32 @@ type caller struct {
 
 func callerOf(ctx context.Context) caller { return caller{ctx.Done(), token.TailFrom(ctx)} }
 
-// acquisition returns the calls for the attempts of one caller to get the lock of an option. The caller frees them.
-// The first may have ended already.
-func (o *option) acquisition(by caller, ttl time.Duration, ended *engine.Call) (c operation, s holding.State, err error) {
+// watch has the end of a context, shown by its Done channel, end calls.
+func watch(calls *engine.Call, done <-chan struct{}) {
+	calls.Each(func(c *engine.Call) { c.Watch(done) })
+}
+
+// acquisition returns the calls for the attempts to get the lock of an option, to be freed. The first may have ended already.
+func (w *want) acquisition(at int, ended *engine.Call) (c *engine.Call, s holding.State, err error) {
+	o := &w.options()[at]
 	s = holding.State{Key: o.Key, More: o.More, Shared: o.shared}
 	if ended != nil {
 		s.TTL = ended.TTL
-		c.Take(holding.Part{Call: ended, Site: o.site})
-		return c, s, nil
+		return ended, s, nil
 	}
-	if by.tail != "" {
+	if w.by.tail != "" {
 		if s.More == nil {
 			s.More = new(holding.More)
 		}
-		s.More.HasTail, s.More.Tail = true, by.tail
+		s.More.HasTail, s.More.Tail = true, w.by.tail
 	}
-	c, err = newCalls(o.site, engine.Acquire, &s, ttl, o.site.cfg.Tail)
+	c, err = s.Calls(o.site.engine, engine.Acquire, w.ttl, o.site.cfg.Tail)
 	if err != nil {
-		return c, s, err
+		return nil, s, err
 	}
-	c.Watch(by.done)
-	s.TTL = c.First().TTL
+	watch(c, w.by.done)
+	c.Each(func(c *engine.Call) { c.Denied = w.met.deniedBy() })
+	s.TTL = c.TTL
 	return c, s, nil
 }
 
@@ -242,7 +245,7 @@ func (w *want) stand() *waiting.Demand {
 		}
 		var call *engine.Call
 		if len(seats) == 1 {
-			call = w.c.First()
+			call = w.c
 		}
 		return w.lines.Stand(false, call, w.s.TTL, seats...)
 	}
@@ -257,21 +260,21 @@ func (w *want) stand() *waiting.Demand {
 }
 
 // deniedAt is the nodes that have refused a key of a set in the last attempt.
-func (w *want) deniedAt(at int) quorum.Set { return deniedBy(w.c.Refused(at)) }
+func (w *want) deniedAt(at int) quorum.Set { return deniedBy(refused(w.c, at)) }
 
 // attempt is one attempt on an option.
 func (w *want) attempt(at int, sent bool) (h Handle, r *reports, err error) {
 	if w.at != at {
-		c, s, err := w.options()[at].acquisition(w.by, w.ttl, nil)
+		c, s, err := w.acquisition(at, nil)
 		if err != nil {
 			return Handle{}, nil, err
 		}
 		w.c.Free()
 		w.c, w.s, w.at = c, s, at
 	}
-	h, r, err = w.options()[at].site.attempt(&w.c, &w.s, sent)
+	h, r, err = w.options()[at].site.attempt(w.c, &w.s, w.met, sent)
 	last := w.found(at)
-	last.Err, last.Denied = err, deniedBy(w.c.First()) // also of a lock that was won
+	last.Err, last.Denied = err, deniedBy(w.c) // also of a lock that was won
 	if err != nil {
 		last.At = w.clock.Now()
 	}
@@ -283,16 +286,15 @@ func (w *want) attempt(at int, sent bool) (h Handle, r *reports, err error) {
 // token, it is made again at once, and if votes are split, after a pause. Where it has met the end of idle connections it
 // is made again at once, and once: its release is on its way before. The caller reports the attempts to the hook, after
 // it has let others act. The error is context.Canceled where the end of the caller's context has ended it.
-func (g *site) attempt(c *operation, s *holding.State, sent bool) (h Handle, r *reports, err error) {
-	first, counted := c.First(), s.Several() != nil || g.HasHooks()
+func (g *site) attempt(c *engine.Call, s *holding.State, met *contest, sent bool) (h Handle, r *reports, err error) {
+	counted := s.Several() != nil || g.HasHooks()
 	splits, idleEnds := 0, 0
 	for again := true; again; sent = false {
-		var op *engine.Op
-		var unsent bool
+		var by *engine.Call
 		if sent {
-			op, unsent, err = c.Await()
+			by, err = c.Sent()
 		} else {
-			f, failed := g.fresh(proposal(first))
+			f, failed := g.fresh(proposal(c))
 			if failed != nil {
 				return Handle{}, r, failed
 			}
@@ -300,40 +302,40 @@ func (g *site) attempt(c *operation, s *holding.State, sent bool) (h Handle, r *
 			if counted {
 				g.cfg.Underway.Enter()
 			}
-			op, unsent, err = c.Do()
+			by, err = c.Do()
 		}
-		s.Until = c.Until()
+		s.Until = c.Least()
 		if err == nil && g.clock.Now() >= s.Until { // this goroutine may have waited long to run again
 			err = engine.ErrExpired
 		}
-		if err == nil && !c.Stands() {
+		if err == nil && !stands(c) {
 			err = engine.ErrTaken
 		}
 		c.Note(err)
 		if err == nil {
-			s.Serial, s.Token = first.Serial, first.Token
-			h = g.begin(s, c.Absent(), first.Block.First)
+			s.Serial, s.Token = c.Serial, c.Token
+			h = g.begin(s, c.Lacking(), c.Block.First)
 			h.granted()
-			c.Granted()
-			c.met.won(g, splits, c.Trip())
-		} else if !unsent {
+			granted(c)
+			met.won(g, splits, c.LongestTrip())
+		} else {
 			c.Rollback(err)
 		}
 		if counted && !sent {
 			g.cfg.Underway.Leave()
 		}
-		idle := err == engine.ErrNoQuorum && idleEnds == 0 && c.MetIdleEnd()
-		if again, err = c.Again(err); !again || g.cfg.OnAttempt != nil {
-			err = c.Explain(op, err)
+		idle := err == engine.ErrNoQuorum && idleEnds == 0 && metIdleEnd(c)
+		if again, err = siteOf(by.On).fence.Again(c, err); !again || g.cfg.OnAttempt != nil {
+			err = by.Explain(err)
 		}
 		if g.cfg.OnAttempt != nil {
-			r = r.with(report{s.Key, op.Took(g.clock.Now()), op.Tally, err})
+			r = r.with(report{s.Key, by.Took(g.clock.Now()), by.Tally, err})
 		}
 		if err == engine.ErrSplit {
 			if splits == waiting.MaxSplits {
 				return h, r, engine.ErrTaken // each round had a vote for another
 			}
-			if ended := g.awaitSplit(c, splits); ended != nil {
+			if ended := g.awaitSplit(by, splits); ended != nil {
 				return h, r, ended
 			}
 			splits, again = splits+1, true

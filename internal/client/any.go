@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
 )
 
@@ -19,7 +20,7 @@ func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys []strin
 		first, second := c.of(key)
 		options[i] = option{Key: key, site: first}
 		if second != nil {
-			options[i].More = &holding.More{Keys: []string{key, key}, Sites: []holding.Site{first, second}}
+			options[i].More = &holding.More{Keys: []string{key, key}, On: []*engine.Engine{first.engine, second.engine}}
 		}
 	}
 	return acquireAny(ctx, ttl, options, once)

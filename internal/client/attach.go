@@ -44,7 +44,7 @@ func (c *Client) Attach(ctx context.Context, key, value string, validUntil time.
 		}
 		s.Until = min(s.Until, clock.Instant(quorum.Until(time.Duration(now), ttl)))
 		if len(groups) > 1 {
-			s.More.Keys, s.More.Sites = append(s.More.Keys, key), append(s.More.Sites, g)
+			s.More.Keys, s.More.On = append(s.More.Keys, key), append(s.More.On, g.engine)
 		}
 	}
 	if g.clock.Now() >= s.Until {

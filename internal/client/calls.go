@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/client/group"
-	"github.com/redlock-go/redlock/internal/wire/token"
 )
 
 // of returns the group of a key. While the groups change a key may have two: the one with the lower number comes
@@ -105,21 +104,4 @@ func (c *Client) Inspect(ctx context.Context, key string) ([]group.Sight, group.
 	}
 	there, also, err := second.Inspect(ctx, key)
 	return append(seen, there...), group.Both(all, also), err
-}
-
-// Submit begins a reserved operation.
-func (c *Client) Submit(op *Op, t *[token.Size]byte) error {
-	first, second := c.of(op.KeyText())
-	return first.Submit(op, (*token.Token)(t), second)
-}
-
-// Cancel takes an operation back. It returns false if it is too late, or if op was not submitted
-// to a group of c.
-func (c *Client) Cancel(op *Op) bool {
-	for _, g := range c.groups {
-		if g.Cancel(op) {
-			return true
-		}
-	}
-	return false
 }

@@ -46,14 +46,14 @@ func (c *contest) stay(now clock.Instant) time.Duration {
 // meanwhile: the attempt itself would not tell, where the winner has a majority and this caller the other nodes. An
 // error is what has ended the wait, or ErrTaken. It holds nothing meanwhile: the release of the lost attempt is on its
 // way, and stays ahead of the look and of the next attempt on each connection.
-func (g *site) awaitSplit(c *operation, round int) error {
-	at, split := c.Split()
+func (g *site) awaitSplit(split *engine.Call, round int) error {
+	at := siteOf(split.On)
 	pause := at.lines.AfterSplit(string(split.Key), split.Tally.Nodes(quorum.Granted), round, split.Trip)
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-c.First().Watched():
+	case <-split.Watched():
 		return context.Canceled
 	case <-g.ending:
 		return engine.ErrClosed

@@ -50,7 +50,7 @@ func (g *site) Do(ctx context.Context, d doing, f func(context.Context) error) (
 	defer func() {
 		lost := kept.Lost()
 		kept.Stop()
-		unsent := h.release(context.Background(), holding.AtOnce, d.Met.stay(g.clock.Now()))
+		unsent := h.release(context.Background(), engine.AtOnce, d.Met.stay(g.clock.Now()))
 		left = true
 		if lost == engine.ErrClosed && unsent != engine.ErrClosed { // the client shuts down, and f had the lock to its end
 			lost = nil
@@ -65,7 +65,7 @@ func (g *site) Do(ctx context.Context, d doing, f func(context.Context) error) (
 // heldAround is a key of d if ctx belongs to a lock on it held by this client, or "". Where any of several is enough,
 // ctx must belong to locks on all of them.
 func (g *site) heldAround(ctx context.Context, d *doing) (held string) {
-	around, now := holding.Around(ctx, func(home holding.Site) bool { return home.(*site).ending == g.ending }), g.clock.Now()
+	around, now := holding.Around(ctx, func(home *engine.Engine) bool { return siteOf(home).ending == g.ending }), g.clock.Now()
 	for _, key := range d.Keys {
 		is := slices.ContainsFunc(around, func(s holding.State) bool { return slices.Contains(s.Keys(), key) && now < s.Until })
 		switch {

@@ -98,7 +98,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		return engine.ErrNotHeld
 	}
 	g := h.group
-	c, err := newCalls(g, engine.Extend, &s, ttl, g.cfg.Tail)
+	c, err := s.Calls(g.engine, engine.Extend, ttl, g.cfg.Tail)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.Watch(ctx.Done())
+	watch(c, ctx.Done())
 	c.About(s.Token, fencing.Block{}, 0)
 	if err := h.mayExtend(&s); err != nil {
 		g.reportUnsent(ctx, engine.Extend, s.Key, err)
@@ -116,24 +116,24 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		}
 		return err
 	}
-	c.Accompany(h.hold, s.Until)
-	op, _, err := c.Do()
-	if err == nil && g.clock.Now() >= c.Until() { // this goroutine may have waited long to run again
+	h.hold.Bind(c, s.Until)
+	by, err := c.Do()
+	if err == nil && g.clock.Now() >= c.Least() { // this goroutine may have waited long to run again
 		err = engine.ErrExpired
 		c.Rollback(err)
 	}
 	result := holding.ResultOf(err)
-	g.keeper.NoteExtend(h.hold, c.Validity(), result)
+	g.keeper.NoteExtend(h.hold, c, result)
 	if result != renewal.Unknown {
 		g.keeper.Review(h.hold)
 	}
 	if result == renewal.Lost {
 		g.freed(&s)
 	}
-	err = g.reportEnd(ctx, &c, op, err)
+	err = g.reportEnd(ctx, c, by, err)
 	if err == engine.ErrExpired {
 		switch left := h.Remaining(); {
-		case left > g.left(c.Until()): // it has brought nothing, and shortened nothing
+		case left > g.left(c.Least()): // it has brought nothing, and shortened nothing
 			return nil
 		case left > 0: // renewals have overtaken it: the validity it was about is over
 			return h.Extend(ctx, ttl)
@@ -165,18 +165,18 @@ func (h Handle) Release(ctx context.Context) error {
 			return err
 		}
 	}
-	return h.release(ctx, holding.Awaited, 0)
+	return h.release(ctx, engine.Awaited, 0)
 }
 
 // ReleaseAsync is Release without waiting for the nodes. The handle is dead at once.
-func (h Handle) ReleaseAsync() { _ = h.release(context.Background(), holding.Soon, 0) }
+func (h Handle) ReleaseAsync() { _ = h.release(context.Background(), engine.Soon, 0) }
 
 // release passes the lock on to the first caller in line. Else the nodes delete it, and the acquire of that caller goes
 // along. Validity ends before the nodes are asked: they may apply the release even if its caller gets an error. The
 // lease is free for another lock once they certainly have; at once, if the release is not awaited. Its error is then
 // ErrNotHeld, or ErrClosed: no node learns of it. Without a caller in line the key stays at the nodes for a while yet, but
 // not beyond the lock's validity.
-func (h Handle) release(ctx context.Context, how holding.Manner, stay time.Duration) error {
+func (h Handle) release(ctx context.Context, how engine.Manner, stay time.Duration) error {
 	s, ok := h.hold.State()
 	if !ok {
 		return engine.ErrNotHeld
@@ -184,7 +184,7 @@ func (h Handle) release(ctx context.Context, how holding.Manner, stay time.Durat
 	g := h.group
 	done, ended := ctx.Done(), ctx.Err() // ctx is user code, and comes before anything ends
 	if ended != nil {
-		how = holding.Left
+		how = engine.Left
 	}
 	if s.Kept {
 		g.keeper.Stop(h.hold)
@@ -192,12 +192,12 @@ func (h Handle) release(ctx context.Context, how holding.Manner, stay time.Durat
 	if g.lines.Pass(h.hold, &s) {
 		return nil
 	}
-	c, err := newCalls(g, engine.Release, &s, 0, g.cfg.Tail)
+	c, err := s.Calls(g.engine, engine.Release, 0, g.cfg.Tail)
 	if err != nil {
 		return err
 	}
 	defer c.Free()
-	c.Watch(done)
+	watch(c, done)
 	var next fresh // of the first in line. It is made before the release is noted: user code may panic
 	waits, _ := g.lines.Look(s.Key)
 	if waits && ended == nil && s.Several() == nil && !s.Shared && !engine.IsClosed(g.ending) {
@@ -209,16 +209,17 @@ func (h Handle) release(ctx context.Context, how holding.Manner, stay time.Durat
 	}
 	c.About(s.Token, fencing.Block{}, absent)
 	if !waits {
-		c.stayFor(min(stay, g.left(s.Until)))
+		stay = min(stay, g.left(s.Until)).Truncate(time.Millisecond)
+		c.Each(func(c *engine.Call) { c.Stay = stay })
 	}
 	var along *engine.Call
 	if next != (fresh{}) {
 		along = g.lines.Along(&s, next.token, next.block)
 	}
-	op, unsent, err := c.Release(how, along)
+	by, err := c.Release(how, along)
 	if along != nil && err == engine.ErrBusy { // there is no room for both
 		along = nil
-		op, unsent, err = c.Release(how, nil)
+		by, err = c.Release(how, nil)
 	}
 	if along == nil { // else the line knows. A hook and the context come after: these may block
 		g.freed(&s)
@@ -226,22 +227,13 @@ func (h Handle) release(ctx context.Context, how holding.Manner, stay time.Durat
 	if !how.IsAwaited() {
 		return err
 	}
-	return h.released(ctx, &c, op, unsent, cmp.Or(err, ended))
-}
-
-// notReleased judges a plain release that has not won.
-func (h Handle) notReleased(ctx context.Context, one *engine.Call, err error) error {
-	var c operation
-	c.Take(holding.Part{Call: one, Site: h.group})
-	defer c.Free()
-	op, unsent, err := c.Ended(err)
-	return h.released(ctx, &c, op, unsent, err)
+	return h.released(ctx, c, by, cmp.Or(err, ended))
 }
 
 // released ends the hold of a released lock, and reports the result.
-func (h Handle) released(ctx context.Context, c *operation, op *engine.Op, unsent bool, err error) error {
+func (h Handle) released(ctx context.Context, c, by *engine.Call, err error) error {
 	g := h.group
-	if unsent {
+	if c.IsUnsent() {
 		g.keeper.Unreleased(h.hold) // no node has heard of it
 	}
 	// The loss is noted before the life ends: after that the lease may be another lock's.
@@ -249,7 +241,7 @@ func (h Handle) released(ctx context.Context, c *operation, op *engine.Op, unsen
 	if err == nil || err == engine.ErrNotHeld {
 		h.hold.End()
 	}
-	err = g.reportEnd(ctx, c, op, err)
+	err = g.reportEnd(ctx, c, by, err)
 	if f := g.cfg.OnLockLost; f != nil && lost {
 		f(h.key, err)
 	}
@@ -277,7 +269,7 @@ func (g *site) eachKey(key string, m *holding.More, f func(g *site, key string))
 }
 
 // at is the group of the i-th key of a lock.
-func (g *site) at(m *holding.More, i int) *site { return m.Site(i, g).(*site) }
+func (g *site) at(m *holding.More, i int) *site { return siteOf(m.At(i, g.engine)) }
 
 // KeepAlive keeps the lock alive until its context ends.
 func (h Handle) KeepAlive(ctx context.Context) *holding.Kept {

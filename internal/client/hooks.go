@@ -17,11 +17,11 @@ func (g *site) reportAttempt(ctx context.Context, op *engine.Op, key []byte, err
 	}
 }
 
-// reportEnd counts and reports an operation on a lock, decided by op, and returns its error as the API shows it.
-func (g *site) reportEnd(ctx context.Context, c *operation, op *engine.Op, err error) error {
+// reportEnd counts and reports an operation on a lock, decided by one of its calls, and returns its error as the API shows it.
+func (g *site) reportEnd(ctx context.Context, c, by *engine.Call, err error) error {
 	c.Note(err)
-	err = c.Explain(op, asked(ctx, err))
-	g.reportAttempt(ctx, op, c.First().Key, err)
+	err = by.Explain(asked(ctx, err))
+	g.reportAttempt(ctx, &by.Op, c.Key, err)
 	return err
 }
 

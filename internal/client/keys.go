@@ -51,7 +51,7 @@ func acquireAll(ctx context.Context, ttl time.Duration, parts []part, mode Mode,
 		}
 		more.Keys = append(more.Keys, p.keys...)
 		for range p.keys {
-			more.Sites = append(more.Sites, p.site)
+			more.On = append(more.On, p.site.engine)
 		}
 	}
 	if len(more.Keys) == 1 {

@@ -94,27 +94,28 @@ func (w *want) look(of []int) (open []int) {
 	}
 	var all holding.More
 	for _, at := range of {
-		w.options()[at].each(func(g *site, key string) { all.Keys, all.Sites = append(all.Keys, key), append(all.Sites, g) })
+		w.options()[at].each(func(g *site, key string) { all.Keys, all.On = append(all.Keys, key), append(all.On, g.engine) })
 	}
-	c, err := newCalls(w.site, engine.Look, &holding.State{Key: all.Keys[0], More: &all}, 0, "")
+	s := holding.State{More: &all}
+	looks, err := s.Calls(w.engine, engine.Look, 0, "")
 	if err != nil {
 		return of
 	}
-	defer c.Free()
-	c.Watch(w.by.done)
-	if c.AskAll() != nil {
+	defer looks.Free()
+	looks.Each(func(c *engine.Call) { c.Watch(w.by.done) })
+	if looks.AskAll() != nil {
 		return of
 	}
 	var unknown []int
-	calls := c.Parts()
+	next := looks
 	for _, at := range of {
-		first, seen := calls[0], error(nil)
-		w.options()[at].each(func(*site, string) { seen, calls = engine.Joint(seen, calls[0].Err), calls[1:] })
+		first, seen := next, error(nil)
+		w.options()[at].each(func(*site, string) { seen, next = engine.Joint(seen, next.Err), next.And })
 		switch seen {
 		case nil:
 			open = append(open, at)
 		case engine.ErrTaken:
-			*w.found(at) = waiting.Ended{At: w.clock.Now(), Err: seen, Denied: deniedBy(first.Call)}
+			*w.found(at) = waiting.Ended{At: w.clock.Now(), Err: seen, Denied: deniedBy(first)}
 		default:
 			unknown = append(unknown, at)
 		}

@@ -35,7 +35,7 @@ func (g *site) plainly(ctx context.Context, key string, ttl time.Duration, mode 
 	s := holding.State{Key: key, Serial: c.Serial, Token: c.Token, Until: c.Until, TTL: c.TTL, Shared: c.Shared}
 	h = Handle{group: g, hold: g.keeper.Begin(&s, c.Absent, 0), key: key}
 	met.won(g, 0, c.Trip)
-	g.engine.Free(c)
+	c.Free()
 	return h, nil, nil
 }
 
@@ -52,15 +52,17 @@ func (h Handle) releasePlainly(ctx context.Context) (done bool, err error) {
 	c.Watch(ctx.Done())
 	c.Tail = g.cfg.Tail
 	if !g.keeper.ReleasingPlain(h.hold, &c.Op) {
-		g.engine.Free(c)
+		c.Free()
 		return false, nil
 	}
 	err = g.engine.Do(c) // ctx is asked only once the line knows: it may block
 	g.lines.Freed(h.key, h.hold.Serial())
 	if err != nil || c.Err != nil {
-		return true, h.notReleased(ctx, c, err)
+		defer c.Free()
+		by, err := c.Outcome(err)
+		return true, h.released(ctx, c, by, err)
 	}
 	h.hold.End()
-	g.engine.Free(c)
+	c.Free()
 	return true, nil
 }

@@ -38,12 +38,13 @@ func newSite(cfg group.Config) (*site, error) {
 	g.clock, g.ending = g.cfg.Clock, g.cfg.Ending
 	g.turn.Store(anyTurn())
 	g.plain = !g.HasHooks() && !g.cfg.Fenced
+	g.engine.Site = g
 	g.lines = waiting.New(waiting.Config{
 		Env: g.Env(), Engine: g.engine, Retry: g.cfg.Retry, CloseTimeout: g.cfg.CloseTimeout, NoHandOver: g.cfg.NoHandOver,
 		Release: func(h holding.Hold) { Handle{group: g, hold: h}.ReleaseAsync() },
 	})
 	g.keeper = holding.NewKeeper(holding.Config{
-		Env: g.Env(), Home: g, Tail: g.cfg.Tail, Gone: g.freed, OnAttempt: g.cfg.OnAttempt, OnLockLost: g.cfg.OnLockLost,
+		Env: g.Env(), Home: g.engine, Tail: g.cfg.Tail, Gone: g.freed, OnAttempt: g.cfg.OnAttempt, OnLockLost: g.cfg.OnLockLost,
 	})
 	return g, g.Connect(g.lines)
 }

@@ -2,10 +2,10 @@ package client
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
-	"github.com/redlock-go/redlock/internal/client/holding"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/wire/token"
 )
@@ -13,24 +13,27 @@ import (
 // Op is an operation without a waiting caller. Its user sets Kind, Key, TTL and Done; Submit sets
 // the rest.
 //
-// A moving key is in a second group, asked after the first: an acquire or extend goes on where it has won, a release
-// in any case. To its user the operation is under way until both have ended.
+// A moving key is in a second group, asked after the first, unless that has refused an acquire. To its user the
+// operation is under way until both have ended.
 type Op struct {
 	engine.Call
-	group   *site // of the last Submit
-	parts   operation
-	second  *engine.Call // of parts, or of earlier ones
+	group   *site        // of the last Submit
+	second  *engine.Call // where the key is in two groups
 	holder  *token.Token // of an acquire: where its user finds the token
-	decider *engine.Op   // the part of the result
+	decider *engine.Call // of the result
 	err     error        // the result
 }
 
 // ofOp is the context of an operation without a waiting caller.
 var ofOp context.Context
 
-// Submit begins a reserved operation, on the lock of t, in g and, where the key moves, in another group after it. For
-// an acquire it makes t a new token first.
-func (g *site) Submit(op *Op, t *token.Token, also *site) error {
+// Submit begins a reserved operation on the lock of t. For an acquire it makes t a new token first.
+func (c *Client) Submit(op *Op, t *[token.Size]byte) error {
+	first, second := c.of(op.KeyText())
+	return first.submit(op, (*token.Token)(t), second)
+}
+
+func (g *site) submit(op *Op, t *token.Token, also *site) error {
 	if op.Kind == engine.Look {
 		op.Kind = 0 // and is refused as unknown
 	}
@@ -56,94 +59,63 @@ func (g *site) Submit(op *Op, t *token.Token, also *site) error {
 		op.Absent = 0 // it was of another lock
 	}
 	op.Token = *t
-	op.compose(g, also)
+	op.group, op.On, op.And, op.OfSet = g, g.engine, nil, also != nil
+	if also != nil {
+		if op.second == nil {
+			op.second = new(engine.Call)
+		}
+		op.And, op.second.On = op.second, also.engine
+	}
 	err := op.begin()
 	if err == engine.ErrBusy || err == engine.ErrClosed {
-		op.parts.Note(err)
+		op.Note(err)
 		g.reportAttempt(ofOp, &op.Op, op.Key, err)
 	}
 	return err
 }
 
-// compose makes the parts: one in g and, if also is not nil, one there.
-func (op *Op) compose(g, also *site) {
-	if also == nil && op.group == g && !op.OfSet && op.parts.First() == &op.Call {
-		return // they are those of the last Submit
-	}
-	op.group, op.OfSet = g, also != nil
-	first := holding.Part{Call: &op.Call, Site: g}
-	if also == nil {
-		op.parts.Take(first)
-		return
-	}
-	if op.second == nil {
-		op.second = new(engine.Call)
-	}
-	op.parts.Take(first, holding.Part{Call: op.second, Site: also})
-}
-
 // begin submits an operation to its first group.
 func (op *Op) begin() error {
-	op.err = nil
-	counted, underway := op.OfSet, op.group.cfg.Underway
-	if counted {
-		underway.Enter()
+	if s := op.And; s != nil {
+		if s.Token != op.Token {
+			s.Absent = 0
+		}
+		s.Kind, s.Key, s.TTL, s.Token, s.Tail, s.Block, s.OfSet, s.Done = op.Kind, op.Key, op.TTL, op.Token, op.Tail, op.Block, true, op.Done
+		s.Shared, s.Asked = op.Shared, false
+		op.group.cfg.Underway.Enter()
 	}
-	err := op.parts.Submit(0)
+	op.Asked, op.decider, op.err = false, &op.Call, nil
+	_, err := op.Call.Submit()
 	if err != nil { // else it may be over already
 		op.err = err
-		if counted {
-			underway.Leave()
-		}
+		op.leave()
 	}
 	return err
 }
 
-// askNext asks the second group once the first has answered, and reports whether it did.
-func (op *Op) askNext() bool {
-	switch left := len(op.parts.Parts()) - len(op.parts.Asked()); {
-	case left == 0 && op.OfSet: // both have answered
-		op.Unreserve()
-		return false
-	case left == 0, op.Kind != engine.Release && op.Err != nil, !op.Reserve():
-		return false
-	}
-	s := op.second
-	if s.Token != op.Token {
-		s.Absent = 0
-	}
-	s.Shared = op.Shared
-	s.Kind, s.Key, s.TTL, s.Token, s.Tail, s.Block, s.OfSet, s.Done = op.Kind, op.Key, op.TTL, op.Token, op.Tail, op.Block, true, op.Done
-	err := op.parts.Submit(1)
-	if err == nil {
-		return true
-	}
-	op.Unreserve()
-	return false
-}
-
-// Cancel takes an operation back. It returns false if it is too late, or if op was
-// not submitted to this group.
-func (g *site) Cancel(op *Op) bool {
-	if op.group != g || !g.engine.Cancel(&op.Op) && !op.cancelSecond() {
-		return false
-	}
+// leave notes that nothing of an operation is under way.
+func (op *Op) leave() {
 	if op.OfSet {
-		g.cfg.Underway.Leave()
+		op.group.cfg.Underway.Leave()
 	}
-	g.reportAttempt(ofOp, &op.Op, op.Key, context.Canceled)
-	return true
 }
 
-// cancelSecond takes an operation back from its second group.
-func (op *Op) cancelSecond() bool {
-	if all := op.parts.Parts(); len(all) == 1 || !all[1].Site.Engine().Cancel(&op.second.Op) {
+// Cancel takes an operation back. It returns false if it is too late, or if op was not submitted to c.
+func (c *Client) Cancel(op *Op) bool {
+	switch g := op.group; {
+	case !slices.Contains(c.groups, g):
 		return false
+	case g.engine.Cancel(&op.Op):
+	case op.And == nil, !op.And.On.Cancel(&op.And.Op):
+		return false
+	default: // it was in its second group
+		if op.Kind == engine.Acquire {
+			g.engine.Abandon(&op.Op)
+		}
+		op.Unreserve()
 	}
-	if op.Kind == engine.Acquire {
-		op.group.engine.Abandon(&op.Op)
-	}
-	op.Unreserve()
+	op.leave()
+	op.group.reportAttempt(ofOp, &op.Op, op.Key, context.Canceled)
 	return true
 }
 
@@ -151,36 +123,36 @@ func (op *Op) cancelSecond() bool {
 // Other callbacks may have come first, and have taken so long that no validity is left. It returns false if the
 // operation goes on: in the second group, or again, after nothing but refusals of the number of its fencing token.
 func (op *Op) Report() (ended bool) {
-	if op.askNext() {
-		return false
+	var unasked error
+	if op.OfSet {
+		op.Reserve() // unless the second group was asked before
+		var asks bool
+		if asks, unasked = op.Call.Submit(); asks {
+			return false
+		}
+		op.Unreserve()
 	}
-	g, c := op.group, &op.parts
-	op.decider, op.err = c.Result()
-	if op.err == nil && op.Kind.HasTTL() && g.clock.Now() >= c.Until() {
+	g := op.group
+	op.decider, op.err = op.Outcome(unasked)
+	if op.err == nil && op.Kind.HasTTL() && g.clock.Now() >= op.Least() {
 		op.err = engine.ErrExpired
 	}
-	if op.err == nil && op.Kind == engine.Acquire && !c.Stands() {
+	if op.err == nil && op.Kind == engine.Acquire && !stands(&op.Call) {
 		op.err = engine.ErrTaken
 	}
 	if op.err != nil {
-		c.Rollback(op.err)
+		op.Rollback(op.err)
 	}
-	if op.OfSet {
-		g.cfg.Underway.Leave()
-	}
-	c.Note(op.err)
+	op.leave()
+	op.Note(op.err)
 	again := false
 	switch {
+	case op.Kind == engine.Acquire && op.err == nil:
+		granted(&op.Call)
 	case op.Kind == engine.Acquire:
-		if op.err == nil {
-			c.Granted()
-		} else {
-			again, op.err = c.Again(op.err)
-		}
+		again, op.err = siteOf(op.decider.On).fence.Again(&op.Call, op.err)
 	case op.Kind == engine.Release && op.err == nil: // it may be the lock of a holder in this process
-		for _, p := range c.Parts() {
-			groupOf(p).freedByOp(op.Key)
-		}
+		op.Each(func(c *engine.Call) { siteOf(c.On).freedByOp(op.Key) })
 	}
 	if g.cfg.OnAttempt != nil { // the error may allocate
 		op.Tally = op.decider.Tally
@@ -217,7 +189,7 @@ func (op *Op) Result() error {
 	if op.err == nil { // also where it was never submitted
 		return nil
 	}
-	return op.parts.Explain(op.decider, op.err)
+	return op.decider.Explain(op.err)
 }
 
 // Remaining is the validity left after an operation without an error, or 0.
@@ -225,7 +197,7 @@ func (op *Op) Remaining() time.Duration {
 	if op.group == nil || op.err != nil {
 		return 0
 	}
-	return op.group.left(op.parts.Until())
+	return op.group.left(op.Least())
 }
 
 // Fence is the fencing token of an acquire without an error, or 0.

@@ -84,11 +84,11 @@ func BenchmarkBatch(b *testing.B) {
 		o.Kind, o.Key, o.TTL, o.Done, o.Ends = Acquire, fmt.Append(nil, "lock:", i), time.Second, o, Prompt
 	}
 	for b.Loop() {
-		var ops Ops
+		var ops list
 		for i := range all {
-			ops.Add(&all[i].Op)
+			ops.push(&all[i].Op)
 		}
-		if err := e.Enqueue(ops); err != nil {
+		if err := e.enqueueOps(ops); err != nil {
 			b.Fatal(err)
 		}
 		e.Drive()

@@ -6,11 +6,15 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
 
-// Call is an operation with a waiting caller.
+// Call is an operation on one key of a lock, as a rule with a waiting caller.
 type Call struct {
 	Op
+	On       *Engine          // that of the key's group
+	And      *Call            // for the lock's next key, or nil
+	Asked    bool             // it was given to its engine
 	Proposal fencing.Proposal // of a caller of fenced acquires
 
+	waits bool          // asked, and not waited for yet
 	done  chan struct{} // holds one
 	along int64         // how many calls were sent along with it
 }

@@ -32,7 +32,7 @@ func TestAloneReadsItsOwnReplies(t *testing.T) {
 	require.NoError(t, p.engine.do(context.Background(), c))
 	require.NoError(t, c.Err)
 	require.Zero(t, p.armed)
-	p.engine.Free(c)
+	c.Free()
 	p.idle()
 }
 

@@ -6,30 +6,23 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
 
-// Call returns a Call for any number of uses with Do, and then for Free; or an error if an argument is wrong. Do does
+// Call returns a Call for any number of uses with Do, and then for its Free; or an error if an argument is wrong. Do does
 // not check them again. The engine reads the key where it is and never writes to it.
 func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 	c, _ := e.calls.Get().(*Call)
 	if c == nil {
-		c = &Call{done: make(chan struct{}, 1)}
+		c = &Call{On: e, done: make(chan struct{}, 1)}
 	}
 	c.Done, c.Ends, c.Absent, c.Tail, c.OfSet, c.Before, c.Repairer = c, wakes, 0, "", false, 0, nil
-	c.Stay, c.Denied, c.Shared = 0, nil, false
+	c.Stay, c.Denied, c.Shared, c.Asked, c.waits = 0, nil, false, false, false
 	c.Block, c.Proposal = fencing.Block{}, fencing.Proposal{}
 	c.Kind, c.TTL = kind, ttl
 	c.SetKey(key)
 	if err := e.check(&c.Op); err != nil {
-		e.Free(c)
+		c.Free()
 		return nil, err
 	}
 	return c, nil
-}
-
-// Free takes back a Call that has ended, or was never sent. A late vote finds another generation in it, and decides
-// nothing: see Op.state.
-func (e *Engine) Free(c *Call) {
-	c.Key, c.ended = nil, nil
-	e.calls.Put(c)
 }
 
 // Do submits a call and waits for its result. An error is ErrBusy, but not of a release, ErrClosed or
@@ -62,7 +55,9 @@ func (e *Engine) DoWith(c, along *Call) error {
 	var l list
 	l.push(&c.Op)
 	now := e.nodes.clock.Now()
+	c.Asked = true
 	if err := e.enqueueAll(l, along, now, urgency); err != nil {
+		c.Asked = false
 		return err
 	}
 	e.submitted(c.Kind, now, c)

@@ -246,7 +246,7 @@ func TestDriveAtOnce(t *testing.T) {
 
 // discard queues a release without a waiting caller.
 func (p *scriptedFleet) discard(key string) error {
-	var l Ops
-	l.Add(&p.op(Release, key).Op)
-	return p.engine.Discard(l, nil)
+	var l list
+	l.push(&p.op(Release, key).Op)
+	return p.engine.queueReleases(l, frees, nil)
 }

@@ -26,7 +26,14 @@ type Env struct {
 type Engine struct {
 	limits
 	driver
+	Site  Site      // set before Start
 	calls sync.Pool // of *Call
+}
+
+// Site is the group of an engine, as those who make its calls know it.
+type Site interface {
+	// Explain returns the error of an operation as shown by the API.
+	Explain(op *Op, err error) error
 }
 
 // New makes an engine; [Engine.Start] gives it its nodes.

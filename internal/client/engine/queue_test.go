@@ -135,9 +135,9 @@ func TestRenewalsGoFirst(t *testing.T) {
 	renewal := p.op(Extend, "kept")
 	require.NoError(t, p.engine.check(&renewal.Op))
 	renewal.Ends = Prompt
-	var ops Ops
-	ops.Add(&renewal.Op)
-	require.NoError(t, p.engine.Enqueue(ops))
+	var ops list
+	ops.push(&renewal.Op)
+	require.NoError(t, p.engine.enqueueOps(ops))
 	p.turn(func() { p.reply(p.sent[0], 0, ok) })
 	require.Len(t, p.sent, 2)
 	require.Contains(t, p.sent[1].bytes, "kept")
@@ -160,9 +160,9 @@ func TestTheEndOfAcquiresEndsNoRelease(t *testing.T) {
 			return p.engine.DoWith(release, along)
 		},
 		"no caller": func(p *scriptedFleet, release, along *Call) error {
-			var l Ops
-			l.Add(&release.Op)
-			err := p.engine.Discard(l, along)
+			var l list
+			l.push(&release.Op)
+			err := p.engine.queueReleases(l, frees, along)
 			p.engine.Drive()
 			p.turn(func() { p.reply(p.last(), 0, one) })
 			return err

@@ -112,7 +112,7 @@ func (s *user) do(kind Kind) (opErr, err error) {
 	ctx, cancel := s.context()
 	defer cancel()
 	c := s.engine.call(kind, s.key, time.Minute)
-	defer s.engine.Free(c)
+	defer c.Free()
 	c.Token = tokenOf(s.lock)
 	err = s.engine.do(ctx, c)
 	return c.Err, err

@@ -33,28 +33,19 @@ func (e *Engine) enqueueAt(op *Op, now clock.Instant) error {
 	return e.enqueueAll(l, nil, now, urgencyOf(op))
 }
 
-// Ops is a list of operations to be submitted together. The zero value is empty.
-type Ops struct{ list }
-
-// Add appends an idle operation.
-func (o *Ops) Add(op *Op) { o.push(op) }
-
-// Enqueue queues checked operations together: all of them or, with ErrBusy or ErrClosed, none. It does not block.
+// enqueueOps queues checked operations together: all of them or, with ErrBusy or ErrClosed, none. It does not block.
 // Drive sends them.
 //
 // Prompt ones are renewals, and travel before all others. The locks held bound their number, so Config.MaxWaiting
 // does not apply. They cannot be cancelled.
-func (e *Engine) Enqueue(ops Ops) error {
-	if ops.n == 0 {
-		return nil
-	}
-	return e.enqueueAll(ops.list, nil, e.nodes.clock.Now(), urgencyOf(ops.first))
+func (e *Engine) enqueueOps(ops list) error {
+	return e.enqueueAll(ops, nil, e.nodes.clock.Now(), urgencyOf(ops.first))
 }
 
-// Begin is Enqueue for calls of a kind, and sends them. Their callers Wait for each.
-func (e *Engine) Begin(ops Ops) error {
+// begin is enqueueOps for calls of a kind, and sends them. Their callers Wait for each.
+func (e *Engine) begin(ops list) error {
 	kind := ops.first.Kind
-	if err := e.Enqueue(ops); err != nil {
+	if err := e.enqueueOps(ops); err != nil {
 		return err
 	}
 	e.submittedNow(kind, e.nodes.clock.Now(), nil)

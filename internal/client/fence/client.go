@@ -226,19 +226,19 @@ func (c *Client) Propose(b *fencing.Block, p *fencing.Proposal) error {
 	return nil
 }
 
-// Again takes notice of the nodes' answers to an attempt that has ended with err, with an operation for each key. It
+// Again takes notice of the nodes' answers to an attempt that has ended with err, where the last group asked is that of c. It
 // reports whether another is to be made at once: each lost key was refused for nothing but the number of the token,
 // and a quorum can grant a larger one. Else it returns the error to report.
-func (c *Client) Again(p *fencing.Proposal, err error, ops ...*engine.Op) (bool, error) {
+func (c *Client) Again(attempt *engine.Call, err error) (bool, error) {
 	if c == nil || err != engine.ErrTaken && err != engine.ErrSplit && err != engine.ErrNoQuorum {
 		return false, err // won, not sent, or left
 	}
-	worst := fencing.Again
-	for _, op := range ops {
-		if op.Err == nil {
+	worst, p := fencing.Again, &attempt.Proposal
+	for call := attempt; call != nil; call = call.And {
+		if !call.Asked || call.Err == nil {
 			continue
 		}
-		advice, final := c.learn(op, p)
+		advice, final := c.learn(&call.Op, p)
 		if final != nil {
 			err = final
 		}
@@ -246,7 +246,7 @@ func (c *Client) Again(p *fencing.Proposal, err error, ops ...*engine.Op) (bool,
 			worst = advice
 		}
 	}
-	return p.Again(worst), err
+	return p.Again(worst) && !attempt.Shared, err
 }
 
 // learn takes notice of the nodes' answers to a lost operation. The error, if any, is for an operator to mend.

@@ -78,7 +78,7 @@ func (g *Group) Connect(w Waiters) error {
 // Config is the checked configuration, with its defaults.
 func (g *Group) Config() *Config { return &g.cfg }
 
-// Engine implements holding.Site.
+// Engine carries operations to the nodes.
 func (g *Group) Engine() *engine.Engine { return g.engine }
 
 // Fence is the client's part in fencing, or nil.

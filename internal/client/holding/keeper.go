@@ -3,6 +3,7 @@ package holding
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,8 +17,8 @@ import (
 // Config configures a Keeper.
 type Config struct {
 	engine.Env
-	Home Site   // of the locks in one site
-	Tail string // follows the token in the value at the keys
+	Home *engine.Engine // of the locks in one group
+	Tail string         // follows the token in the value at the keys
 
 	// Gone learns of each lock found to be lost by the keeper.
 	Gone func(s *State)
@@ -41,8 +42,7 @@ type Keeper struct {
 	mu       sync.Mutex
 	schedule renewal.Schedule[*entry]
 	failing  map[*entry]error // why the last renewal failed
-	endings  []ending         // to be reported without mu
-	reports  []func()         // to be announced without mu
+	news     []func()         // calls of hooks, to be announced without mu
 	gone     []State          // lost locks, to be reported without mu
 	lost     uint64
 	closed   bool
@@ -52,14 +52,7 @@ type Keeper struct {
 	inbox inbox
 	spare sync.Pool // of *renewing
 
-	engine   *engine.Engine // of Home
-	outgoing []outgoing     // of the goroutine of Turn
-}
-
-// outgoing is the renewals begun in one turn, for one engine.
-type outgoing struct {
-	engine *engine.Engine
-	ops    engine.Ops
+	driven []*engine.Engine // in this turn, of its goroutine
 }
 
 // entry is a lock kept alive, a part of its Kept.
@@ -85,13 +78,6 @@ func (e *entry) is(h Hold) bool {
 	return e.lease == h.lease && e.life == h.life && e.place != renewal.Nowhere
 }
 
-// ending is the end of an entry, to be reported.
-type ending struct {
-	kept  *Kept
-	cause error
-	lost  string // the key, if the loss is to be reported
-}
-
 const (
 	// maxRenewals is how many renewals begin in a turn: one batch.
 	maxRenewals = 1024
@@ -104,7 +90,7 @@ var noCaller context.Context
 
 // NewKeeper returns a keeper without locks.
 func NewKeeper(cfg Config) *Keeper {
-	return &Keeper{cfg: cfg, engine: cfg.Home.Engine(), failing: make(map[*entry]error), expiries: expiries{clock: cfg.Clock}, inbox: inbox{ring: cfg.Ring}}
+	return &Keeper{cfg: cfg, failing: make(map[*entry]error), expiries: expiries{clock: cfg.Clock}, inbox: inbox{ring: cfg.Ring}}
 }
 
 // add begins to keep the lock of c alive. The context of c ends with the entry.
@@ -194,8 +180,8 @@ func (k *Keeper) Begin(s *State, absent quorum.Set, fence fencing.Token) Hold {
 }
 
 // NoteExtend notes the result of an extension of the lock of h.
-func (k *Keeper) NoteExtend(h Hold, by renewal.Validity, r renewal.Result) {
-	if before, after := h.noteExtend(by, r); before != after {
+func (k *Keeper) NoteExtend(h Hold, calls *engine.Call, r renewal.Result) {
+	if before, after := h.noteExtend(renewal.Validity{TTL: calls.TTL, Until: calls.Least()}, r); before != after {
 		k.expiries.add(before, -1)
 		k.expiries.add(after, 1)
 	}
@@ -207,7 +193,7 @@ func (k *Keeper) stop(e *entry, h Hold) {
 	if e.is(h) {
 		k.endEntry(e, engine.ErrStopped)
 	}
-	k.unlockAndReport()
+	k.unlock()
 }
 
 // expire ends an entry if its validity is over.
@@ -217,7 +203,7 @@ func (k *Keeper) expire(e *entry, h Hold) {
 	if s, ok := h.State(); e.is(h) && ok && now >= s.Until {
 		k.endEntry(e, k.causeOf(e, &s))
 	}
-	k.unlockAndReport()
+	k.unlock()
 }
 
 // Close ends all entries.
@@ -228,7 +214,7 @@ func (k *Keeper) Close() {
 		e, _ := k.schedule.First()
 		k.endEntry(e, engine.ErrClosed)
 	}
-	k.unlockAndReport()
+	k.unlock()
 }
 
 // Count is how many locks have validity left, how many are kept alive, and how many were lost while kept alive.
@@ -247,7 +233,7 @@ func (k *Keeper) Turn() (pause time.Duration) {
 		k.result(r, now)
 		r = next
 	}
-	k.outgoing = append(k.outgoing[:0], outgoing{engine: k.engine})
+	k.driven = append(k.driven[:0], k.cfg.Home)
 	for n := 0; n < maxRenewals && k.schedule.Len() > 0; n++ {
 		e, at := k.schedule.First()
 		if at > now {
@@ -255,31 +241,16 @@ func (k *Keeper) Turn() (pause time.Duration) {
 		}
 		k.event(e, now)
 	}
-	for i := range k.outgoing {
-		_ = k.outgoing[i].engine.Enqueue(k.outgoing[i].ops) // ErrClosed: Close has ended, or will end, all entries
-	}
 	pause = clock.Forever
 	if k.schedule.Len() > 0 {
 		_, at := k.schedule.First()
 		pause = max(0, min(at.Sub(now), syncEvery))
 	}
-	k.unlockAndReport()
-	for i := range k.outgoing {
-		k.outgoing[i].engine.Drive()
+	k.unlock()
+	for _, e := range k.driven {
+		e.Drive()
 	}
 	return pause
-}
-
-// send has an operation of a renewal queued at the end of the turn.
-func (k *Keeper) send(e *engine.Engine, op *engine.Op) {
-	for i := range k.outgoing {
-		if o := &k.outgoing[i]; o.engine == e {
-			o.ops.Add(op)
-			return
-		}
-	}
-	k.outgoing = append(k.outgoing, outgoing{engine: e})
-	k.send(e, op)
 }
 
 // event does what is due for an entry, and gives it its next event.
@@ -320,45 +291,35 @@ func (k *Keeper) causeOf(e *entry, s *State) error {
 	return engine.ErrExpired
 }
 
-// endEntry ends an entry. mu is held.
+// endEntry ends an entry, and its context: that runs no user code. mu is held: Kept.Err relies on it, all ends are seen.
 func (k *Keeper) endEntry(e *entry, cause error) {
 	k.schedule.Remove(e)
 	delete(k.failing, e)
 	h := e.hold()
 	s, _ := h.State()
 	h.unkeep()
-	end := ending{e.kept, cause, ""}
+	e.kept.ended(cause)
 	if cause != engine.ErrStopped && cause != engine.ErrClosed {
 		k.gone = append(k.gone, s)
 		k.lost++
-		if h.ReportLoss() {
-			end.lost = s.Key
+		if f, key := k.cfg.OnLockLost, s.Key; h.ReportLoss() && f != nil {
+			k.news = append(k.news, func() { f(key, cause) })
 		}
 	}
-	k.endings = append(k.endings, end)
 	e.End()
 	e.lease, e.kept = nil, nil
 }
 
-// unlockAndReport gives mu up and reports the ended entries. To end a context runs no user code; the rest is called
-// by the goroutine of callbacks.
-func (k *Keeper) unlockAndReport() {
-	endings, news, gone := k.endings, k.reports, k.gone
-	k.endings, k.reports, k.gone = nil, nil, nil
-	for _, e := range endings { // still under mu: Kept.Err relies on it, all ends are reported
-		e.kept.ended(e.cause)
-	}
+// unlock gives mu up, and reports what was found under it. The goroutine of callbacks calls the hooks.
+func (k *Keeper) unlock() {
+	news, gone := k.news, k.gone
+	k.news, k.gone = nil, nil
 	k.mu.Unlock()
 	for i := range gone {
 		k.cfg.Gone(&gone[i])
 	}
-	for _, e := range endings {
-		if f := k.cfg.OnLockLost; f != nil && e.lost != "" {
-			news = append(news, func() { f(e.lost, e.cause) })
-		}
-	}
 	if len(news) > 0 {
-		k.engine.Announce(news)
+		k.cfg.Home.Announce(news)
 	}
 }
 
@@ -375,20 +336,23 @@ func (k *Keeper) renew(e *entry, s *State, now clock.Instant) {
 	h := e.hold()
 	seq, next := e.Begin(stateFor(*s, true))
 	r.entry, r.seq, r.hold, r.began = e, seq, h, now
-	r.Accompany(h, s.Until)
-	for _, p := range r.Parts() {
-		k.send(p.Site.Engine(), &p.Op)
-	}
+	h.Bind(r.calls, s.Until)
+	r.calls.Each(func(c *engine.Call) {
+		if !slices.Contains(k.driven, c.On) {
+			k.driven = append(k.driven, c.On)
+		}
+	})
+	_ = r.calls.Enqueue() // ErrClosed: Close has ended, or will end, all entries
 	k.schedule.Set(e, next)
 }
 
 // result notes the result of a renewal. mu is held.
 func (k *Keeper) result(r *renewing, now clock.Instant) {
-	op, err := r.Result()
-	r.Note(err)
+	by, err := r.calls.Result()
+	r.calls.Note(err)
 	result := ResultOf(err)
-	k.NoteExtend(r.hold, r.Validity(), result)
-	err = r.Explain(op, err)
+	k.NoteExtend(r.hold, r.calls, result)
+	err = by.Explain(err)
 	if e := r.entry; e.is(r.hold) && e.Awaits(r.seq) {
 		s, ok := r.hold.State()
 		switch action, next := e.Result(result, stateFor(s, ok), r.began, now, rand.Float64()); {
@@ -403,10 +367,10 @@ func (k *Keeper) result(r *renewing, now clock.Instant) {
 		}
 	}
 	if f := k.cfg.OnAttempt; f != nil {
-		key, took, votes := string(r.First().Key), op.Took(k.cfg.Clock.Now()), op.Tally
-		k.reports = append(k.reports, func() { f(noCaller, engine.Extend, key, took, votes, err) })
+		key, took, votes := string(r.calls.Key), by.Took(k.cfg.Clock.Now()), by.Tally
+		k.news = append(k.news, func() { f(noCaller, engine.Extend, key, took, votes, err) })
 	}
-	r.Free()
-	r.entry, r.hold, r.next = nil, Hold{}, nil
+	r.calls.Free()
+	r.calls, r.entry, r.hold, r.next = nil, nil, Hold{}, nil
 	k.spare.Put(r)
 }

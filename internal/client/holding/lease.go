@@ -48,27 +48,20 @@ const MaxPasses = 64
 // sent.
 const manyReleases = 255
 
-// Site is one of the groups of nodes with keys of a lock.
-type Site interface {
-	Engine() *engine.Engine
-	// Explain returns the error of an operation there as shown by the API.
-	Explain(op *engine.Op, err error) error
-}
-
 // More is what only some locks have: several keys, or a value of more than a token.
 type More struct {
-	Keys    []string // all, if there are several; a moving key once for each of its sites
-	Sites   []Site   // of each of Keys; nil: all are where the lock is counted and kept
-	HasTail bool     // Tail follows the token in its value, and not the name of the client
+	Keys    []string         // all, if there are several; a moving key once for each of its sites
+	On      []*engine.Engine // of each of Keys; nil: all are where the lock is counted and kept
+	HasTail bool             // Tail follows the token in its value, and not the name of the client
 	Tail    string
 }
 
-// Site is the site of the i-th key; home is where the lock is counted and kept.
-func (m *More) Site(i int, home Site) Site {
-	if m.Sites == nil {
+// At is the engine of the i-th key; home is where the lock is counted and kept.
+func (m *More) At(i int, home *engine.Engine) *engine.Engine {
+	if m == nil || m.On == nil {
 		return home
 	}
-	return m.Sites[i]
+	return m.On[i]
 }
 
 // State is a copy of what is known of a lock.
@@ -107,6 +100,25 @@ func (s *State) Tail(ofClient string) string {
 		return s.More.Tail
 	}
 	return ofClient
+}
+
+// Calls is the calls for an operation on the lock, to be freed; or an error of wrong arguments. ofClient is the client's
+// tail.
+func (s *State) Calls(home *engine.Engine, kind engine.Kind, ttl time.Duration, ofClient string) (first *engine.Call, err error) {
+	keys, tail := s.Several(), s.Tail(ofClient)
+	for i := max(1, len(keys)) - 1; i >= 0; i-- {
+		key := s.Key
+		if keys != nil {
+			key = keys[i]
+		}
+		c, err := s.More.At(i, home).Call(kind, key, ttl)
+		if err != nil {
+			first.Free()
+			return nil, err
+		}
+		c.Tail, c.Shared, c.OfSet, c.And, first = tail, s.Shared, keys != nil, first, c
+	}
+	return first, nil
 }
 
 // leases is used leases, of all clients.
@@ -157,6 +169,11 @@ type Hold struct {
 	lease *lease
 	life  uint64
 	Fence fencing.Token // the fencing token, or 0
+}
+
+// Bind has extends win only while the validity of h lasts, until before. Nodes without a key are given it again.
+func (h Hold) Bind(calls *engine.Call, before clock.Instant) {
+	calls.Each(func(c *engine.Call) { c.Before, c.Repairer, c.Life = before, h.lease, h.life })
 }
 
 // Serial is the number of the grant.

@@ -12,8 +12,8 @@ import (
 
 // renewing is a renewal under way.
 type renewing struct {
-	Compound
-	left  atomic.Int32 // parts without a result
+	calls *engine.Call
+	left  atomic.Int32 // calls without a result
 	inbox *inbox
 
 	entry *entry
@@ -23,7 +23,7 @@ type renewing struct {
 	next  *renewing // in the inbox
 }
 
-// Complete implements engine.Completion. A driver calls it for each part, under its lock.
+// Complete implements engine.Completion. A driver calls it for each call, under its lock.
 func (r *renewing) Complete(*engine.Op) {
 	if r.left.Add(-1) == 0 {
 		r.inbox.put(r)
@@ -32,19 +32,17 @@ func (r *renewing) Complete(*engine.Op) {
 
 const leastTimeout = 2 * time.Millisecond
 
-// prepare makes the parts; an error means a wrong TTL. The nodes have half of the remaining validity at most, so
+// prepare makes the calls; an error means a wrong TTL. The nodes have half of the remaining validity at most, so
 // there is time for another try.
-func (r *renewing) prepare(home Site, s *State, tail string, now clock.Instant) error {
-	if err := r.Compose(home, engine.Extend, s, s.TTL, tail); err != nil {
-		return err
-	}
-	r.asked = len(r.Parts())
-	r.left.Store(int32(r.asked))
-	for _, p := range r.Parts() {
-		p.Done, p.Ends, p.Token = r, engine.Prompt, s.Token
-		p.Timeout = min(p.Timeout, max(s.Until.Sub(now)/2, leastTimeout))
-	}
-	return nil
+func (r *renewing) prepare(home *engine.Engine, s *State, tail string, now clock.Instant) (err error) {
+	r.calls, err = s.Calls(home, engine.Extend, s.TTL, tail)
+	r.left.Store(0)
+	r.calls.Each(func(c *engine.Call) {
+		c.Done, c.Ends, c.Token = r, engine.Prompt, s.Token
+		c.Timeout = min(c.Timeout, max(s.Until.Sub(now)/2, leastTimeout))
+		r.left.Add(1)
+	})
+	return err
 }
 
 // inbox is the renewals with a result, the last first.

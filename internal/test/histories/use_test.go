@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/client/engine"
 	leases "github.com/redlock-go/redlock/internal/client/holding"
 	"github.com/redlock-go/redlock/internal/client/texts"
 )
@@ -219,7 +220,7 @@ func (u *caller) doing(what string, keys []string, ttl time.Duration, do func(fu
 	var b *holding
 	err := do(func(ctx context.Context) error {
 		begun()
-		around := leases.Around(ctx, func(leases.Site) bool { return true })
+		around := leases.Around(ctx, func(*engine.Engine) bool { return true })
 		if len(around) == 0 {
 			return nil // it is over
 		}
