@@ -59,7 +59,7 @@ func (s *Server) deniesKey(cmd *command, args [][]byte) bool {
 // keysOf finds the keys among the arguments of a command.
 func keysOf(name string, args [][]byte) [][]byte {
 	switch name {
-	case "set", "get", "getrange", "pttl", "delifeq", "delex", "zrange":
+	case "set", "get", "getrange", "pttl", "pexpiretime", "type", "delifeq", "delex", "zrange":
 		return args[:1]
 	case "del", "exists":
 		return args

@@ -33,6 +33,25 @@ func (c *conn) cmdPTTL(args [][]byte) {
 	}
 }
 
+func (c *conn) cmdPExpireTime(args [][]byte) {
+	switch e := c.table().get(args[1], c.now); {
+	case e == nil:
+		c.int(-2)
+	case e.expires == never:
+		c.int(-1)
+	default:
+		c.int(e.expires)
+	}
+}
+
+func (c *conn) cmdType(args [][]byte) {
+	if e := c.table().get(args[1], c.now); e == nil {
+		c.simple("none")
+	} else {
+		c.simple(e.kind)
+	}
+}
+
 // lengthen gives a key another time to live, unless it has as long or longer.
 func (c *conn) lengthen(key, ttl []byte) {
 	ms, _ := parseInt(ttl)

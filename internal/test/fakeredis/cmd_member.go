@@ -94,7 +94,7 @@ func members(n *fencenode.Node) (all []member) {
 	return all
 }
 
-// cmdZRange shows a set of tokens, by rank only.
+// cmdZRange shows a set of tokens, or a shared lock, by rank only.
 func (c *conn) cmdZRange(args [][]byte) {
 	first, ok1 := parseInt(args[2])
 	last, ok2 := parseInt(args[3])
@@ -109,6 +109,8 @@ func (c *conn) cmdZRange(args [][]byte) {
 		c.array(0)
 	case e.kind != fenceKind:
 		c.fail(errWrongType)
+	case e.ends != nil:
+		c.ranked(part(holdersOf(e.ends), first, last), withScores)
 	default:
 		c.ranked(part(members(e.fence), first, last), withScores)
 	}

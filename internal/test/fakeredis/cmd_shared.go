@@ -193,21 +193,25 @@ func (s *sharedCall) look() {
 		s.scriptError(s.which, errWrongType)
 		return
 	}
-	var all []member
-	for token, end := range ends {
-		if end > s.now {
-			all = append(all, member{token, float64(end - s.now)})
-		}
-	}
-	slices.SortFunc(all, func(a, b member) int {
-		return -cmp.Or(cmp.Compare(a.score, b.score), strings.Compare(a.name, b.name))
-	})
+	all := slices.DeleteFunc(holdersOf(ends), func(m member) bool { return m.score <= float64(s.now) })
+	slices.Reverse(all)
 	most, _ := parseInt(s.argv[0])
 	text := strconv.Itoa(len(all))
 	for _, m := range all[:min(len(all), int(most))] {
-		text += fmt.Sprintf("\n%.0f %s", m.score, m.name)
+		text += fmt.Sprintf("\n%.0f %s", m.score-float64(s.now), m.name)
 	}
 	s.text(text)
+}
+
+// holdersOf are the members of a shared lock with their ends, in order.
+func holdersOf(ends map[string]int64) (all []member) {
+	for token, end := range ends {
+		all = append(all, member{token, float64(end)})
+	}
+	slices.SortFunc(all, func(a, b member) int {
+		return cmp.Or(cmp.Compare(a.score, b.score), strings.Compare(a.name, b.name))
+	})
+	return all
 }
 
 // Holders returns the holders of a shared lock of database 0, each with its time to live, and false

@@ -40,6 +40,8 @@ func init() {
 		{name: "del", arity: -2, run: (*conn).cmdDel},
 		{name: "exists", arity: -2, run: (*conn).cmdExists, reads: true},
 		{name: "pttl", arity: 2, run: (*conn).cmdPTTL, reads: true},
+		{name: "pexpiretime", arity: 2, run: (*conn).cmdPExpireTime, reads: true},
+		{name: "type", arity: 2, run: (*conn).cmdType, reads: true},
 		{name: "delifeq", arity: 3, run: (*conn).cmdDelIfEq, flavors: only(Valkey9)},
 		{name: "delex", arity: 4, run: (*conn).cmdDelEx, flavors: only(Redis84)},
 		{name: "zrange", arity: -4, run: (*conn).cmdZRange, reads: true},

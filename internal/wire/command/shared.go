@@ -60,11 +60,11 @@ const (
 
 // The digests of the scripts; a test recomputes them.
 const (
-	SharedAcquireSHA1       = "7f5aa2071db58e2063e29dd0ef6a81b078a0db38"
+	SharedAcquireSHA1       = "94340c6d52d54dde163f1ffd5790301905c23786"
 	SharedExtendSHA1        = "33a5624a887a38d640a7174cd33654b5bb061df7"
-	SharedReleaseSHA1       = "ddb7936acb7a5514886d9f8a1df81019265f98ee"
+	SharedReleaseSHA1       = "a68962f4e4e135e5e5bb0398247ed17663eaef76"
 	SharedLookSHA1          = "9a0a3a95d62cc5e261595f145db623258c39f83d"
-	FencedSharedAcquireSHA1 = "895ab56558893f48db883e61f885558760bc7055"
+	FencedSharedAcquireSHA1 = "648b1b93e030e871a1b8cc5d494cdfb851ebd733"
 	FencedSharedExtendSHA1  = "c53799cd3693386f3db707106716bd1ffd854eea"
 )
 

@@ -35,7 +35,7 @@ for i = first, #keys, 2 do
       said = 0
     else
       said = 1
-      if prunes or added < n then call('ZREMRANGEBYSCORE', key, '-inf', text(now)) end
+      if added < n or prunes and rest ~= -2 then call('ZREMRANGEBYSCORE', key, '-inf', text(now)) end
       if added < n then -- some were there: one that has ended gives way, a later end stays
         call('ZADD', key, 'NX', unpack(add))
         last = 0

@@ -13,7 +13,8 @@ for _, key in ipairs(KEYS) do
   all = all and removed == n
   if removed > 0 then
     local last = redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2]
-    if last then redis.call('PEXPIREAT', key, string.format('%.0f', last)) end -- deletes a key whose members have ended
+    -- It deletes a key whose members have ended.
+    if last then redis.call('PEXPIREAT', key, string.format('%.0f', last)) end
   end
   a = a + 1 + n
 end
