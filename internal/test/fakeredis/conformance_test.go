@@ -193,7 +193,7 @@ func playAll(t *testing.T, files []string, g target) map[string]string {
 				}
 				b.WriteString(line + "\n")
 				if !strings.HasPrefix(line, "> INFO") || strings.HasPrefix(reply, "-") { // the fake shows less
-					b.WriteString(number.ReplaceAllString(reply, "0") + "\n")
+					b.WriteString(number.ReplaceAllString(reply, "${1}0") + "\n")
 				}
 			})
 			said[file] = b.String()
@@ -202,7 +202,7 @@ func playAll(t *testing.T, files []string, g target) map[string]string {
 	return said
 }
 
-var number = regexp.MustCompile(`\b\d+\b`)
+var number = regexp.MustCompile(`(\\n|\b)\d+\b`) // also at the beginning of a line of a quoted text
 
 // play runs one script, line by line:
 //
