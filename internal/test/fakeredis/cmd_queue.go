@@ -17,6 +17,11 @@ const gapID = "gap"
 
 func isGap(id []byte) bool { return string(id) == gapID }
 
+// sharedID begins the place of a process that wants to share the lock.
+const sharedID = "r"
+
+func shares(id []byte) bool { return bytes.HasPrefix(id, []byte(sharedID)) }
+
 // queueCommands are the commands of entering a queue, for the access list. All are checked before,
 // while Lua comes as far as it can.
 var queueCommands = []string{"zrange", "zadd", "zcard", "set", "pexpire"}
@@ -49,13 +54,19 @@ func (c *conn) answerQueue(key, ticket, id, way []byte, spans [5]int64) {
 	alone, head, behind := spans[0], spans[1], spans[2]
 	prefix := bytes.TrimSuffix(ticket, id)
 	ticketOf := func(id []byte) []byte { return slices.Concat(prefix, id) }
+	lives := func(id []byte) bool { return c.table().get(ticketOf(id), c.now) != nil }
 	before := c.queued(key)
 	ids := slices.Clone(before)
 	is := func(other []byte) bool { return bytes.Equal(other, id) }
 	leaves := string(way) == "leave"
 	if leaves || string(way) == "again" {
-		ids = slices.DeleteFunc(ids, is)
+		other := slices.Concat([]byte(sharedID), id)
+		if shares(id) {
+			other = id[len(sharedID):]
+		}
+		ids = slices.DeleteFunc(ids, func(one []byte) bool { return is(one) || bytes.Equal(one, other) })
 		c.table().del(ticket, c.now)
+		c.table().del(ticketOf(other), c.now)
 	}
 	if !leaves && !slices.ContainsFunc(ids, is) {
 		ids = append(ids, id)
@@ -65,29 +76,61 @@ func (c *conn) answerQueue(key, ticket, id, way []byte, spans [5]int64) {
 		gap := ticketOf(way)
 		c.table().put(c.table().get(gap, c.now), gap, nil, stringKind, c.now+spans[3], c.now)
 	}
-	for len(ids) > 0 && !is(ids[0]) && c.table().get(ticketOf(ids[0]), c.now) == nil {
+	for len(ids) > 0 && !is(ids[0]) && !lives(ids[0]) {
 		ids = ids[1:]
 	}
-	if !slices.EqualFunc(before, ids, bytes.Equal) {
+	left, exclusive, turn, front := int64(0), int64(0), false, true
+	var rest [][]byte
+	for i, one := range ids {
+		if i > 0 && front && !shares(one) && !is(one) && !lives(one) {
+			continue
+		}
+		inTurn := front && (i == 0 || shares(one))
+		switch {
+		case is(one):
+			turn = inTurn
+		case inTurn && lives(one):
+			lives := c.shorten(ticketOf(one), head)
+			if i == 0 {
+				left = lives
+			}
+			fallthrough
+		default:
+			if !shares(one) && !isGap(one) {
+				exclusive++
+			}
+		}
+		front = front && shares(one)
+		rest = append(rest, one)
+	}
+	if ids = rest; !slices.EqualFunc(before, ids, bytes.Equal) {
 		c.enqueue(key, ids)
 	}
-	others, left := int64(len(ids))-1, int64(0)
-	first := len(ids) > 0 && is(ids[0])
-	if len(ids) > 0 && !first {
-		left = c.shorten(ticketOf(ids[0]), head)
+	others, gap := int64(len(ids)), len(ids) > 0 && isGap(ids[0])
+	if !leaves {
+		others--
+	}
+	if gap {
+		others--
+	}
+	if shares(id) {
+		others = exclusive
+	}
+	if turn {
+		left = 0
 	}
 	c.array(4)
 	if leaves {
-		c.ints(0, others+1, 0, left)
+		c.ints(0, others, 0, left)
 		return
 	}
 	lease, place := behind, int64(0)
 	switch {
-	case isGap(ids[0]):
-		place, others = 2, others-1
-	case first && others == 0:
+	case gap:
+		place = 2
+	case turn && len(ids) == 1:
 		place, lease = 1, alone
-	case first:
+	case turn:
 		place, lease = 1, head
 	}
 	t := c.table()

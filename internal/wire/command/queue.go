@@ -36,7 +36,7 @@ import (
 //go:embed queue.lua
 var QueueScript string
 
-const QueueSHA1 = "ee1ffaf0a211d5b56f8fd94de4d3a67adec8f615"
+const QueueSHA1 = "585f83ef6ebd95e1858b0c49b235ed818f78659b"
 
 // Way is the action of the script of the queue.
 type Way string

@@ -2,9 +2,12 @@ local queue, ticket, id, way = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 local alone, head, behind = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local gap, every = ARGV[6], ARGV[7]
 local prefix = string.sub(ticket, 1, -#id - 1)
+local function shares(place) return string.byte(place) == 114 end -- 'r'
 if way == 'again' or way == 'leave' then
-  redis.call('ZREM', queue, id)
-  redis.call('DEL', ticket)
+  local other = 'r' .. id
+  if shares(id) then other = string.sub(id, 2) end
+  redis.call('ZREM', queue, id, other)
+  redis.call('DEL', ticket, prefix .. other)
 end
 if way ~= 'leave' then
   local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2] or 0
@@ -19,22 +22,44 @@ while first and first ~= id and redis.call('EXISTS', prefix .. first) == 0 do
   redis.call('ZREM', queue, first)
   first = redis.call('ZRANGE', queue, 0, 0)[1]
 end
-local others = redis.call('ZCARD', queue) - 1
-local left = 0
-if first and first ~= id then
-  left = redis.call('PTTL', prefix .. first)
-  if left > head then
-    redis.call('PEXPIRE', prefix .. first, head)
-    left = head
+local places = {first}
+if first and (shares(first) or shares(id)) then places = redis.call('ZRANGE', queue, 0, -1) end
+local all, exclusive, left, turn, front = redis.call('ZCARD', queue), 0, 0, false, true
+for i, place in ipairs(places) do -- front: all before are in turn, and share
+  local reader = shares(place)
+  if i > 1 and front and not reader and place ~= id and redis.call('EXISTS', prefix .. place) == 0 then
+    redis.call('ZREM', queue, place)
+    all = all - 1
+  else
+    local is = front and (i == 1 or reader)
+    if place == id then
+      turn = is
+    else
+      if not reader and place ~= 'gap' then exclusive = exclusive + 1 end
+      if is then
+        local lives = redis.call('PTTL', prefix .. place)
+        if lives > head then
+          redis.call('PEXPIRE', prefix .. place, head)
+          lives = head
+        end
+        if i == 1 then left = lives end
+      end
+    end
+    front = front and reader
   end
 end
-if way == 'leave' then return {0, others + 1, 0, left} end
+if turn then left = 0 end
+local others = all - 1
+if way == 'leave' then others = all end
+if first == 'gap' then others = others - 1 end
+if shares(id) then others = exclusive end
+if way == 'leave' then return {0, others, 0, left} end
 local lease, is = behind, 0
 if first == 'gap' then
-  is, others = 2, others - 1
-elseif first == id then
+  is = 2
+elseif turn then
   is = 1
-  if others == 0 then lease = alone else lease = head end
+  if all == 1 then lease = alone else lease = head end
 end
 redis.call('SET', ticket, '', 'PX', lease)
 redis.call('PEXPIRE', queue, math.max(lease, behind) + head)
