@@ -220,10 +220,10 @@ func (w *want) note(d *waiting.Demand, h Handle, at int, err error, goesOn, rest
 		d.Attempted(h.hold, w.found(at).Denied, err, goesOn && rests)
 	case err != engine.ErrTaken || !goesOn: // it has won; or no holder has refused it, and it stands before others in no line
 		d.Left(h.hold)
-	case !d.Shared(w.deniedAt, rests): // it waits for no turn, and stands again where it was refused
+	case !d.Missed(w.deniedAt, rests): // it waits for no turn, and stands again where it was refused
 		for at, key := range w.s.More.Keys {
 			if denied := w.deniedAt(at); denied != 0 && !d.StandsAt(at) {
-				d.Join(at, waiting.Seat{Lines: w.site.at(w.s.More, at).lines, Key: key, Last: waiting.Ended{At: w.clock.Now(), Err: err, Denied: denied}})
+				d.Join(at, waiting.Seat{Lines: w.site.at(w.s.More, at).lines, Key: key, Share: w.options()[0].shared, Last: waiting.Ended{At: w.clock.Now(), Err: err, Denied: denied}})
 			}
 		}
 	}
@@ -237,7 +237,7 @@ func (w *want) stand() *waiting.Demand {
 		var room [1]waiting.Seat // on the stack of the caller of one key
 		seats := room[:0]
 		for at, o := range w.options() {
-			seat := waiting.Seat{Lines: o.site.lines, Key: o.Key, Moves: o.More != nil && o.More.Keys != nil, Last: *w.found(at)}
+			seat := waiting.Seat{Lines: o.site.lines, Key: o.Key, Moves: o.More != nil && o.More.Keys != nil, Share: o.shared, Last: *w.found(at)}
 			if !o.site.lines.CanBeWoken() && !w.t.IsLimited() {
 				seat.Last.Denied = 0 // it asks again at once, in case of a release before it is in line
 			}
@@ -253,7 +253,7 @@ func (w *want) stand() *waiting.Demand {
 	for at, key := range w.s.More.Keys {
 		lines, denied := w.site.at(w.s.More, at).lines, w.deniedAt(at)
 		if denied != 0 || w.t.Attempts == 0 && lines.IsContended(key) {
-			seats[at] = waiting.Seat{Lines: lines, Key: key, Last: waiting.Ended{At: w.found(0).At, Err: w.found(0).Err, Denied: denied}}
+			seats[at] = waiting.Seat{Lines: lines, Key: key, Share: w.options()[0].shared, Last: waiting.Ended{At: w.found(0).At, Err: w.found(0).Err, Denied: denied}}
 		}
 	}
 	return w.lines.Stand(true, nil, w.s.TTL, seats...)

@@ -248,8 +248,12 @@ func (h Handle) released(ctx context.Context, c, by *engine.Call, err error) err
 	return err
 }
 
-// freed notes that no holder in this process has the lock any more.
+// freed notes that no holder in this process has the lock any more. Of a shared lock there may be others: nodes show
+// when it is free.
 func (g *site) freed(s *holding.State) {
+	if s.Shared {
+		return
+	}
 	serial := s.Serial
 	if s.Several() != nil { // it is of the first key
 		serial = 0

@@ -56,7 +56,9 @@ func (h Handle) releasePlainly(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	err = g.engine.Do(c) // ctx is asked only once the line knows: it may block
-	g.lines.Freed(h.key, h.hold.Serial())
+	if !c.Shared {
+		g.lines.Freed(h.key, h.hold.Serial())
+	}
 	if err != nil || c.Err != nil {
 		defer c.Free()
 		by, err := c.Outcome(err)

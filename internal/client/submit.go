@@ -151,7 +151,7 @@ func (op *Op) Report() (ended bool) {
 		granted(&op.Call)
 	case op.Kind == engine.Acquire:
 		again, op.err = siteOf(op.decider.On).fence.Again(&op.Call, op.err)
-	case op.Kind == engine.Release && op.err == nil: // it may be the lock of a holder in this process
+	case op.Kind == engine.Release && op.err == nil && !op.Shared: // it may be the lock of a holder in this process
 		op.Each(func(c *engine.Call) { siteOf(c.On).freedByOp(op.Key) })
 	}
 	if g.cfg.OnAttempt != nil { // the error may allocate

@@ -49,6 +49,8 @@ type place struct {
 	weight     int   // a part of full
 	stands     bool  // it is in the line. It leaves with a lock, or when it has kept a turn for long enough
 	moves      bool  // the key moves to other nodes: its lock is not passed on
+	shared     bool  // its caller wants to share the lock
+	turn       bool  // its caller asks the nodes
 	prev, next *place
 	stood      clock.Instant // since when it waits
 	free       clock.Instant // the end of the last gap that its caller has seen
@@ -63,6 +65,7 @@ type Seat struct {
 	Lines *Lines // nil: it is not waited for yet
 	Key   string
 	Moves bool
+	Share bool
 	Last  Ended
 }
 
@@ -113,7 +116,7 @@ func (d *Demand) Join(at int, s Seat) {
 	sh := l.lock(s.Key)
 	defer l.unlock(sh)
 	k, isNew := l.deskFor(sh, s.Key)
-	p.desk, p.moves, p.free, p.stood = k, s.Moves, 0, l.cfg.Clock.Now()
+	p.desk, p.moves, p.shared, p.free, p.stood = k, s.Moves, s.Share, 0, l.cfg.Clock.Now()
 	k.push(p)
 	k.failed(s.Last.At, s.Last.Err)
 	if !d.all && len(d.places) > 1 {
@@ -141,7 +144,7 @@ func (d *Demand) StandAgain() {
 			k.out(p)
 			k.lines.unlock(s)
 		}
-		d.Join(i, Seat{Lines: k.lines, Key: k.key, Moves: p.moves})
+		d.Join(i, Seat{Lines: k.lines, Key: k.key, Moves: p.moves, Share: p.shared})
 	}
 }
 
@@ -273,7 +276,7 @@ func (d *Demand) Attempted(h holding.Hold, denied quorum.Set, err error, rests b
 	turn := d.end(rests)
 	d.each(func(p *place, k *desk) {
 		switch {
-		case p == turn && k.turn == p:
+		case p == turn && p.turn:
 			k.attempted(p, won, held.Until, denied, err)
 		case rests && k.offers:
 			k.advance()
@@ -368,7 +371,7 @@ func (d *Demand) takeTurn(p *place) answer {
 // takeLock passes the lock of h on to it, at p, and returns when its validity ends.
 func (d *Demand) takeLock(p *place, h holding.Hold, now clock.Instant) (until clock.Instant, a answer) {
 	a = d.gives(p, func() (s state, ok bool) {
-		if d.all || p.moves || d.call != nil && d.call.Shared {
+		if d.all || p.moves || p.shared {
 			return rests, false
 		}
 		var next holding.Hold
@@ -384,7 +387,7 @@ func (d *Demand) takeLock(p *place, h holding.Hold, now clock.Instant) (until cl
 
 // takeAlong has its call go along with a release.
 func (d *Demand) takeAlong(p *place) answer {
-	return d.gives(p, func() (state, bool) { return sent, d.call != nil })
+	return d.gives(p, func() (state, bool) { return sent, d.call != nil && !p.shared })
 }
 
 // ring wakes its caller.

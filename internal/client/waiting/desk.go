@@ -26,7 +26,7 @@ const (
 //
 // Between two events a desk is in one of four states. DESIGN.md draws them.
 //
-//	turn    a caller asks the nodes, for all of the line (turn != nil)
+//	turn    a caller asks the nodes, for all of the line; or those at its head that share the lock (turns > 0)
 //	asks    a node has a question of the desk (asked.query != nil)
 //	offers  a turn is due, and no caller rests: the first to come back has it
 //	waits   for an instant, in the schedule of its shard, or for news
@@ -38,7 +38,7 @@ type desk struct {
 
 	first, last *place
 	weight      int           // of the places
-	turn        *place        // its caller asks the nodes
+	turns       int           // of places whose callers ask the nodes: one, or several that share the lock
 	asked       inquiry       // the question to a node
 	offers      bool          // a turn is due
 	keeper      *place        // of a set, which keeps its turn; the line is its own
@@ -55,6 +55,8 @@ type desk struct {
 	denied   clock.Instant // until when the last attempt counts as a denial
 	kept     clock.Instant // until when sets may keep turns; 0: the lock has had a holder since
 
+	gated clock.Instant // when nodes were told last to let none share the lock; 0: they are not
+
 	slot int // in the schedule of the shard
 }
 
@@ -64,6 +66,7 @@ func (d *desk) Place() int        { return d.slot }
 
 // advance does what can be done now: it gives the turn, or asks a node; and it notes when it is to be called again.
 func (d *desk) advance() {
+	defer d.ungate()
 	d.offers = false
 	for d.isIdle() {
 		now := d.lines.cfg.Clock.Now()
@@ -105,19 +108,27 @@ func (d *desk) advance() {
 	d.shard.due.Remove(d) // the caller's report goes on here, or the node's answer
 }
 
-// give gives the turn to the first caller that may have it. While none rests, the turn is offered.
+// give gives the turn to the first caller that may have it, and with one that shares the lock to those behind it that
+// do too. While none rests, the turn is offered.
 func (d *desk) give() {
-	for p := d.first; p != nil; p = p.next {
-		switch p.of.takeTurn(p) {
-		case takes:
-			d.turn = p
-			return
-		case stops:
-			d.offers = true
-			return
+	for p := d.first; p != nil && (d.turns == 0 || p.shared); p = p.next {
+		a := p.of.takeTurn(p)
+		if a == takes {
+			d.begin(p)
+		}
+		if a == stops || a == takes && !p.shared {
+			break
 		}
 	}
-	d.offers = true
+	d.offers = d.turns == 0
+}
+
+// begin begins the turn of p.
+func (d *desk) begin(p *place) {
+	if !p.turn {
+		p.turn = true
+		d.turns++
+	}
 }
 
 // wakeSets wakes the sets that do not know yet that the key is left free: gaps are for them too.
@@ -159,7 +170,7 @@ func (d *desk) leave(queues quorum.Set) {
 }
 
 // isIdle reports whether no caller of it asks the nodes, and it asks no node.
-func (d *desk) isIdle() bool { return d.turn == nil && d.asked.query == nil }
+func (d *desk) isIdle() bool { return d.turns == 0 && d.asked.query == nil }
 
 // push puts p at the end of the line.
 func (d *desk) push(p *place) {
@@ -177,7 +188,7 @@ func (d *desk) push(p *place) {
 
 // out takes p out of the line for good, and has the desk go on where it was up to p.
 func (d *desk) out(p *place) {
-	had := d.turn == p || d.keeper == p
+	had := p.turn || d.keeper == p
 	d.remove(p)
 	if had || d.first == nil || d.offers {
 		d.advance()
@@ -186,7 +197,7 @@ func (d *desk) out(p *place) {
 
 // remove takes p out of the line. A turn of it ends.
 func (d *desk) remove(p *place) {
-	if d.turn == p || d.keeper == p {
+	if p.turn || d.keeper == p {
 		d.Freed()
 		d.endTurn(p)
 	}
@@ -207,8 +218,9 @@ func (d *desk) remove(p *place) {
 
 // endTurn ends the turn of p, kept or not.
 func (d *desk) endTurn(p *place) {
-	if d.turn == p {
-		d.turn = nil
+	if p.turn {
+		p.turn = false
+		d.turns--
 	}
 	if d.keeper == p {
 		d.keeper = nil
@@ -259,6 +271,10 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, denied quorum.
 	d.endTurn(p)
 	d.failed(around.Now, err)
 	switch {
+	case won && p.shared: // others may have it too
+		d.remove(p)
+		d.Won(&around, denied)
+		d.kept = 0
 	case won:
 		d.remove(p)
 		d.Won(&around, denied)
@@ -267,6 +283,7 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, denied quorum.
 		if d.Others() > 0 {
 			d.passes = min(d.passes, d.callers())
 		}
+	case err == engine.ErrTaken && d.turns > 0: // those who ask with it have one answer
 	case err == engine.ErrTaken:
 		d.Refused(&around, denied)
 	case IsRetryable(err): // no holder has refused it: it must not stand before callers that can win
@@ -296,7 +313,7 @@ func (d *desk) isPast(serial uint64) bool { return serial < d.youngest }
 // mayPass reports whether the lock of a grant may be passed on. Only that of the youngest grant is: the holder of
 // another one has lost its lock, though its validity may last longer.
 func (d *desk) mayPass(serial uint64, now clock.Instant) bool {
-	return serial == max(d.youngest, d.unknown) && d.passes > 0 && d.turn == nil && !d.LeavesFree(now)
+	return serial == max(d.youngest, d.unknown) && d.passes > 0 && d.turns == 0 && !d.LeavesFree(now)
 }
 
 // pass passes the lock of h on to the first caller, and reports whether it did. The desk sleeps on: it has noted when
@@ -338,7 +355,8 @@ func (d *desk) along(serial uint64, now clock.Instant) *engine.Call {
 	for p := d.first; p != nil; p = p.next {
 		switch p.of.takeAlong(p) {
 		case takes:
-			d.turn, d.held, d.offers = p, 0, false
+			d.begin(p)
+			d.held, d.offers = 0, false
 			d.Freed()
 			d.shard.due.Remove(d)
 			return p.of.call

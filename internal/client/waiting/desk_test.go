@@ -175,7 +175,8 @@ func TestSentAlong(t *testing.T) {
 		l := testLines()
 		d := l.stand("k")
 		k := d.places[0].desk
-		k.turn, d.state, d.gift = nil, rests, nil // as after an attempt
+		k.endTurn(&d.places[0])
+		d.state, d.gift = rests, nil // as after an attempt
 		around := l.around(k, l.cfg.Clock.Now())
 		around.Usable = quorum.Only(0)
 		k.Entered(&around, 0, contention.Entry{First: true, Lease: time.Minute})
@@ -193,7 +194,7 @@ func TestSentAlong(t *testing.T) {
 		require.Zero(t, tries.Attempts)
 		d.Attempted(holding.Hold{}, 0, context.Canceled, false)
 		d.Leave()
-		require.Nil(t, k.turn)
+		require.Zero(t, k.turns)
 	}
 }
 

@@ -16,6 +16,7 @@ type inquiry struct {
 	step   contention.Step
 	begins int    // replies of switching tracking on, which come first
 	heard  uint64 // pushes of the node before
+	shared bool   // it is about those who share the lock
 }
 
 // ways is the words of the queue's script.
@@ -34,9 +35,10 @@ func (d *desk) ask(step contention.Step) {
 	replies := 0
 	switch step.Action {
 	case contention.Enter:
-		q.Buf, replies = command.AppendQueue(q.Buf, d.key, p.id, ways[step.Way])
+		q.Buf, replies = command.AppendQueue(q.Buf, d.key, p.id, step.Shared, ways[step.Way])
 	case contention.Watch:
-		q.Buf, replies = command.AppendWatch(q.Buf, d.key)
+		x.shared = d.first.shared
+		q.Buf, replies = command.AppendWatch(q.Buf, d.key, x.shared)
 	}
 	q.Replies, q.Ring = x.begins+replies, d.answered
 	if !cfg.Engine.AskSoon(q) { // the engine is closed, and the process has left its queues
@@ -77,13 +79,14 @@ func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
 	if err := p.begun(x); err != nil {
 		return err
 	}
-	var said [4]command.Said
+	var said [5]command.Said
 	copy(said[:], x.query.Said[x.begins:])
 	switch x.step.Action {
 	case contention.Watch:
-		ttl, err := p.isTracked(node, &said[0], &said[1])
+		seen, err := p.sees(x, said[:])
 		if err == nil {
-			d.Watched(around, node, ttl)
+			d.Watched(around, node, seen)
+			d.gate(around.Now)
 		}
 		return err
 	}

@@ -28,7 +28,7 @@ const leavePause = 250 * time.Millisecond
 // question of its desk, to enter, is behind it.
 func (p *tracking) pushLeave(x stay) {
 	e, q := p.lines.cfg.Engine, p.lines.cfg.Engine.Query(x.node, p.lines.cfg.QueryTimeout)
-	q.Buf, q.Replies = command.AppendQueue(q.Buf, x.key, p.id, command.Leave)
+	q.Buf, q.Replies = command.AppendQueue(q.Buf, x.key, p.id, false, command.Leave)
 	q.Ring = func() { // once it is answered
 		if err := q.Err; err != engine.ErrClosed && (err != nil || q.Said[0].Err != nil) {
 			p.lines.sentry.stays(x)

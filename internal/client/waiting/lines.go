@@ -291,8 +291,8 @@ func (l *Lines) KeyChanged(nodes quorum.Set, key []byte, own bool) {
 			continue
 		}
 		l.changed(node, key, true)
-		if key, isTicket := command.CutTicket(key, l.tracking.id); isTicket {
-			l.changed(node, key, false)
+		if beside, isTicket := command.CutWatched(key, l.tracking.id); len(beside) < len(key) {
+			l.changed(node, beside, !isTicket)
 		}
 	}
 }
@@ -329,7 +329,7 @@ func (l *Lines) around(d *desk, now clock.Instant) contention.Surroundings {
 		ask = now.Add(ask).Truncate(askTick).Sub(now)
 	}
 	return contention.Surroundings{
-		Now: now, Held: d.held, Usable: l.tracking.usable.Load(), Slow: l.tracking.slow.Load(),
+		Now: now, Held: d.held, Shared: d.first != nil && d.first.shared, Usable: l.tracking.usable.Load(), Slow: l.tracking.slow.Load(),
 		Pause: l.cfg.Retry.pause(d.Attempts()+1, rand.N), Jitter: rand.N(maxJitter), Ask: ask,
 	}
 }

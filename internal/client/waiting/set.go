@@ -27,7 +27,7 @@ func (d *Demand) turns(t *Tries) Reason {
 	now := d.lines.cfg.Clock.Now()
 	var news, some, lacks, stands, left bool
 	d.each(func(p *place, k *desk) {
-		p.isNew = k.turn == p
+		p.isNew = p.turn
 		if !p.stands {
 			t.Last = cmp.Or(k.news(now, t.Began), t.Last)
 			p.desk, left = nil, true
@@ -51,7 +51,7 @@ func (d *Demand) turns(t *Tries) Reason {
 		return MayAttempt
 	}
 	d.each(func(p *place, k *desk) {
-		if p.isNew && k.turn == p { // a turn that has come since is new in the next round
+		if p.isNew && p.turn { // a turn that has come since is new in the next round
 			k.keepTurn(p)
 			k.advance()
 		}
@@ -63,23 +63,23 @@ func (d *Demand) turns(t *Tries) Reason {
 func (d *Demand) resume() {
 	if d.all {
 		d.each(func(p *place, k *desk) {
-			if k.keeper == p && k.turn == nil {
-				k.turn = p
+			if k.keeper == p && k.turns == 0 {
+				k.begin(p)
 			}
 		})
 	}
 }
 
-// Shared reports the end of an attempt of a set that has not won: the nodes of denied have refused a key. The turn for
+// Missed reports the end of an attempt of a set that has not won: the nodes of denied have refused a key. The turn for
 // a key that was not refused is kept. It reports whether the set waits for some turn.
-func (d *Demand) Shared(denied func(at int) quorum.Set, rests bool) (waits bool) {
+func (d *Demand) Missed(denied func(at int) quorum.Set, rests bool) (waits bool) {
 	d.end(rests)
 	d.each(func(p *place, k *desk) {
 		if !p.stands {
 			p.desk = nil
 			return
 		}
-		k.shared(p, denied(p.at))
+		k.missed(p, denied(p.at))
 		waits = waits || p.stands && k.keeper != p
 	})
 	return waits
@@ -92,7 +92,7 @@ func (d *Demand) Left(h holding.Hold) {
 	d.end(false)
 	d.each(func(p *place, k *desk) {
 		switch {
-		case won && k.turn == p && k.keeper != p: // where it has kept its turn the process stays first in its queue
+		case won && p.turn && k.keeper != p: // where it has kept its turn the process stays first in its queue
 			k.attempted(p, true, held.Until, 0, nil)
 		case p.stands:
 			k.out(p)
@@ -137,17 +137,18 @@ func (d *desk) keepTurn(p *place) {
 	}
 }
 
-// shared notes an attempt of a set that has not won: the nodes of denied have refused the key.
-func (d *desk) shared(p *place, denied quorum.Set) {
+// missed notes an attempt of a set that has not won: the nodes of denied have refused the key.
+func (d *desk) missed(p *place, denied quorum.Set) {
 	switch around := d.lines.around(d, d.lines.cfg.Clock.Now()); {
-	case denied != 0 && (d.turn == p || d.keeper == p):
+	case denied != 0 && (p.turn || d.keeper == p):
 		d.endTurn(p)
 		d.failed(around.Now, engine.ErrTaken)
 		d.Refused(&around, denied)
-	case d.turn == p && d.keeper == p && !p.isNew: // it has used a turn that it keeps
-		d.turn = nil
+	case p.turn && d.keeper == p && !p.isNew: // it has used a turn that it keeps
+		p.turn = false
+		d.turns--
 		d.Asked(&around)
-	case d.turn == p:
+	case p.turn:
 		d.keepTurn(p)
 	case d.first == p && d.isIdle():
 		d.Asked(&around)

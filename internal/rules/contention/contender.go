@@ -33,6 +33,12 @@ type Contender struct {
 	asking int  // node to be entered or watched, or none
 	early  bool // that node has pushed since, perhaps before its answer was known
 
+	shared bool          // its present callers share the lock, and its place is with others that do
+	looks  bool          // what is in the way ends in steps: each change is looked at, before an attempt
+	looked int           // times since the last attempt
+	look   clock.Instant // not again before
+	gates  bool          // it has its turn, and those who share are in the way: no others are to come
+
 	watched int           // node tracking the key, or none
 	due     bool          // the lock may be free: ask the nodes
 	expires clock.Instant // end of the watched key
@@ -92,6 +98,7 @@ type Step struct {
 	Action Action
 	Node   int
 	Way    Way
+	Shared bool // it enters among those who share the lock
 	Leave  quorum.Set
 	Until  clock.Instant // of Pause
 }
@@ -105,11 +112,15 @@ type Surroundings struct {
 	Pause  time.Duration // between attempts, where there are no pushes
 	Jitter time.Duration // small, added to instants known to several processes
 	Ask    time.Duration // from one attempt to the next at most
+	Shared bool          // the first caller in line wants to share the lock
 }
 
 // Next decides what to do.
 func (c *Contender) Next(s *Surroundings) Step {
 	c.asks = false
+	if c.shared != s.Shared { // the other kind has its turn after those that are in the queue now
+		c.shared, c.again, c.gates, c.watched = s.Shared, true, false, none
+	}
 	step := c.advised(s)
 	switch {
 	case step.Action == Attempt && c.gap.isDue(s.Now):
@@ -124,6 +135,7 @@ func (c *Contender) Next(s *Surroundings) Step {
 	switch step.Action {
 	case Enter:
 		c.placed.Add(step.Node)
+		step.Shared = c.shared
 		fallthrough
 	case Watch:
 		c.asking = step.Node
@@ -169,19 +181,20 @@ func (c *Contender) advised(s *Surroundings) Step {
 	if c.seat != none && c.seat != home && (c.again || s.Slow.Has(c.seat)) {
 		return Step{Action: Leave, Leave: c.Depart()}
 	}
+	enter := Step{Action: Enter, Node: home}
+	if c.again {
+		enter.Way = AtEnd
+	}
 	if c.seat == none {
-		return Step{Action: Enter, Node: home}
+		return enter
 	}
 	if c.again || c.rung && s.Now >= c.calm || s.Now >= c.renew || !c.first && s.Now >= c.change {
 		c.rings++
 		if !c.rung {
 			c.rings = 0
 		}
-		step := Step{Action: Enter, Node: c.seat}
-		if c.again {
-			step.Way = AtEnd
-		}
-		return step
+		enter.Node = c.seat
+		return enter
 	}
 	step := c.inQueue(&well)
 	if step.Action == Pause && c.rung {
@@ -192,6 +205,9 @@ func (c *Contender) advised(s *Surroundings) Step {
 
 // inQueue is advised for a process in a queue. Failing nodes are not usable.
 func (c *Contender) inQueue(s *Surroundings) Step {
+	if c.looks && s.Now >= c.expires {
+		c.watched = none
+	}
 	switch {
 	case !c.first:
 		return Step{Until: min(c.change, c.renew)}
@@ -201,6 +217,8 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 		return Step{Until: min(c.pause, c.renew)}
 	case c.due || c.watched != none && s.Now >= c.expires:
 		return Step{Action: Attempt}
+	case c.watched == none && s.Now < c.look:
+		return Step{Until: min(c.look, c.renew)}
 	case c.watched == none:
 		among := *s
 		// A recently failed node may have the key still, since it has refused the release.
@@ -276,6 +294,7 @@ func (c *Contender) Entered(s *Surroundings, node int, e Entry) {
 	was := c.first && c.seat == node && !c.again
 	c.seat, c.again, c.rung = node, false, e.Rung || c.early
 	c.first, c.others = e.First, e.Others
+	c.gates = c.gates && c.first
 	if e.Gap {
 		c.gap.begin(s.Now, min(e.Left, GapLength))
 	}
@@ -313,19 +332,48 @@ func (c *Contender) Lost(nodes quorum.Set) {
 	}
 }
 
-// Watched reports that a node tracks the key. The key lives for ttl there: 0 without such a key,
-// clock.Forever without an end.
-func (c *Contender) Watched(s *Surroundings, node int, ttl time.Duration) {
-	c.watched = node
-	switch {
-	case ttl == 0 || c.early:
-		c.due, c.watched = true, none
-	case ttl == clock.Forever:
-		c.expires = clock.Never
-	default:
-		c.expires = s.Now.Add(ttl + s.Jitter)
+// Seen is what a node has in the way of a process.
+type Seen struct {
+	TTL   time.Duration // 0: nothing, clock.Forever: what does not end
+	Steps bool          // it ends in steps: holders of a shared lock leave one by one, and a gate before another lock
+}
+
+// A process looks at each change of what ends in steps: freeLooks times at once, and after that once in lookPause. It
+// looks once in lookEvery also without a change.
+const (
+	freeLooks = 64
+	lookPause = 10 * time.Millisecond
+	lookEvery = 500 * time.Millisecond
+)
+
+// Watched reports that a node tracks the key, and what it has seen there.
+func (c *Contender) Watched(s *Surroundings, node int, seen Seen) {
+	c.watched, c.looks = node, seen.Steps
+	if seen.TTL == 0 || c.early && !seen.Steps {
+		c.due, c.watched, c.looks = true, none, false
+		return
+	}
+	c.gates = seen.Steps && !c.shared
+	c.expires = clock.Never
+	if seen.TTL != clock.Forever {
+		c.expires = s.Now.Add(seen.TTL + s.Jitter)
+	}
+	if !seen.Steps {
+		return
+	}
+	c.expires = min(c.expires, s.Now.Add(lookEvery))
+	c.looked++
+	if c.looked > freeLooks {
+		c.look = s.Now.Add(lookPause)
+	}
+	if c.early {
+		c.watched = none
 	}
 }
+
+// Gates reports whether nodes are to let none share the lock that does not yet: the process has its turn, and waits for
+// those who do.
+func (c *Contender) Gates() bool { return c.gates }
 
 // Refused reports that an attempt has not won: the nodes of denied have the key already. With the
 // nodes out of reach, denied is empty.
@@ -343,7 +391,7 @@ func (c *Contender) Refused(s *Surroundings, denied quorum.Set) {
 		c.due, c.watched, c.pause = true, none, s.Now.Add(s.Pause)
 	case c.asks: // nothing is new
 	default:
-		c.due, c.watched = false, none
+		c.due, c.watched, c.looked = false, none, 0
 		c.attempts++
 		if c.attempts > freeAttempts {
 			c.pause = s.Now.Add(backoff(s, c.attempts-freeAttempts))
@@ -390,6 +438,8 @@ func (c *Contender) Won(s *Surroundings, denied quorum.Set) {
 	c.again = !c.first || c.others > 0 || c.rung || c.seat != none && c.seat != c.home(s, quorum.Everything)
 	c.due, c.watched, c.refused, c.attempts, c.rings, c.pause, c.poll = false, none, 0, 0, 0, 0, 0
 	c.asks, c.aside, c.outvoted, c.ask = false, false, denied, s.Now.Add(s.Ask)
+	c.gates, c.looked = false, 0
+	c.due = c.shared // the next may share it
 	c.gap.granted(s.Now)
 }
 
@@ -426,7 +476,7 @@ func (c *Contender) Pushed(node int) bool {
 	if c.watched != node {
 		return false
 	}
-	c.due, c.watched = true, none
+	c.due, c.watched = !c.looks, none
 	return true
 }
 
@@ -467,6 +517,7 @@ func (c *Contender) Others() int { return c.others }
 func (c *Contender) Depart() (placed quorum.Set) {
 	placed = c.placed
 	c.seat, c.placed, c.first, c.others, c.again, c.rung = none, 0, false, 0, false, false
+	c.gates = false
 	return placed
 }
 

@@ -36,7 +36,15 @@ func TestNoHotLoop(t *testing.T) {
 		},
 		"the key is never there": func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int) {
 			if step.Action == contention.Watch {
-				c.Watched(s, step.Node, 0)
+				c.Watched(s, step.Node, contention.Seen{})
+			} else {
+				c.Entered(s, step.Node, first)
+			}
+		},
+		"holders leave all the time": func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int) {
+			if step.Action == contention.Watch {
+				c.Watched(s, step.Node, contention.Seen{TTL: time.Minute, Steps: true})
+				c.Pushed(step.Node)
 			} else {
 				c.Entered(s, step.Node, first)
 			}
@@ -95,6 +103,54 @@ func TestChangedBeforeTheAnswer(t *testing.T) {
 	step := c.Next(s)
 	require.Equal(t, contention.Watch, step.Action)
 	require.False(t, c.Pushed(step.Node), "it waits for the answer")
-	c.Watched(s, step.Node, time.Minute)
+	c.Watched(s, step.Node, contention.Seen{TTL: time.Minute})
 	require.Equal(t, contention.Attempt, c.Next(s).Action)
+}
+
+// TestThoseWhoShareAreInTheWay: the first of the queue gates, and looks at each change before it asks.
+func TestThoseWhoShareAreInTheWay(t *testing.T) {
+	c, s := contend()
+	step := c.Next(s)
+	require.False(t, step.Shared)
+	c.Entered(s, step.Node, contention.Entry{First: true, Others: 1, Lease: time.Minute})
+	c.Refused(s, 7)
+	watch := func() int {
+		step := c.Next(s)
+		require.Equal(t, contention.Watch, step.Action)
+		return step.Node
+	}
+	node := watch()
+	require.False(t, c.Gates())
+	c.Watched(s, node, contention.Seen{TTL: time.Minute, Steps: true})
+	require.True(t, c.Gates())
+	require.True(t, c.Pushed(node), "one has left")
+	c.Watched(s, watch(), contention.Seen{TTL: time.Minute, Steps: true})
+	step = c.Next(s)
+	require.Equal(t, contention.Pause, step.Action)
+	require.LessOrEqual(t, step.Until, s.Now.Add(500*time.Millisecond), "a gate is put up again")
+	s.Now = step.Until
+	c.Watched(s, watch(), contention.Seen{})
+	require.True(t, c.Gates(), "until it has the lock")
+	require.Equal(t, contention.Attempt, c.Next(s).Action)
+	c.Won(s, 0)
+	require.False(t, c.Gates())
+}
+
+// TestKindsOfTurns: a process whose next caller is of the other kind enters again, at the end.
+func TestKindsOfTurns(t *testing.T) {
+	c, s := contend()
+	s.Shared = true
+	step := c.Next(s)
+	require.True(t, step.Shared)
+	c.Entered(s, step.Node, contention.Entry{First: true, Lease: time.Minute})
+	require.Equal(t, contention.Attempt, c.Next(s).Action)
+	c.Won(s, 0)
+	require.Equal(t, contention.Attempt, c.Next(s).Action, "with no other in the queue the next may share it at once")
+	c.Refused(s, 7)
+	node := c.Next(s).Node
+	c.Watched(s, node, contention.Seen{TTL: time.Second, Steps: true})
+	require.False(t, c.Gates(), "it shares")
+	s.Shared = false
+	step = c.Next(s)
+	require.Equal(t, contention.Step{Action: contention.Enter, Node: step.Node, Way: contention.AtEnd}, step)
 }

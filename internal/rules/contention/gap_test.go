@@ -36,7 +36,7 @@ func (q *queue) next() contention.Step {
 		q.c.Entered(q.s, step.Node, contention.Entry{First: left == 0, Gap: left > 0, Others: q.others, Lease: time.Minute, Left: left})
 		q.c.Freed()
 	case contention.Watch:
-		q.c.Watched(q.s, step.Node, max(0, q.held.Sub(q.s.Now)))
+		q.c.Watched(q.s, step.Node, contention.Seen{TTL: max(0, q.held.Sub(q.s.Now))})
 	case contention.Attempt:
 		if q.s.Now < q.held {
 			q.c.Refused(q.s, 7)
@@ -98,7 +98,7 @@ func TestAsks(t *testing.T) {
 						c.Entered(s, step.Node, contention.Entry{First: name != "another is before it", Others: 1, Lease: time.Hour, Left: time.Hour})
 					}
 				case contention.Watch:
-					c.Watched(s, step.Node, time.Hour)
+					c.Watched(s, step.Node, contention.Seen{TTL: time.Hour})
 				case contention.Attempt:
 					asked, last = asked+1, s.Now
 					c.Refused(s, 7)

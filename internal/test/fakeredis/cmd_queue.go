@@ -80,7 +80,7 @@ func (c *conn) answerQueue(key, ticket, id, way []byte, spans [5]int64) {
 		ids = ids[1:]
 	}
 	left, exclusive, turn, front := int64(0), int64(0), false, true
-	var rest [][]byte
+	var rest, turns [][]byte
 	for i, one := range ids {
 		if i > 0 && front && !shares(one) && !is(one) && !lives(one) {
 			continue
@@ -89,15 +89,12 @@ func (c *conn) answerQueue(key, ticket, id, way []byte, spans [5]int64) {
 		switch {
 		case is(one):
 			turn = inTurn
-		case inTurn && lives(one):
-			lives := c.shorten(ticketOf(one), head)
-			if i == 0 {
-				left = lives
-			}
+		case !shares(one) && !isGap(one):
+			exclusive++
 			fallthrough
 		default:
-			if !shares(one) && !isGap(one) {
-				exclusive++
+			if inTurn && lives(one) {
+				turns = append(turns, one)
 			}
 		}
 		front = front && shares(one)
@@ -116,8 +113,15 @@ func (c *conn) answerQueue(key, ticket, id, way []byte, spans [5]int64) {
 	if shares(id) {
 		others = exclusive
 	}
-	if turn {
-		left = 0
+	wanted := exclusive > 0 || len(ids) == 0 || !shares(ids[0]) || !shares(id) && !leaves
+	for i, one := range turns {
+		most := head
+		if !wanted && c.table().get(ticketOf(one), c.now).expires-c.now > behind {
+			most = alone
+		}
+		if ends := c.shorten(ticketOf(one), most); i == 0 && !turn {
+			left = ends
+		}
 	}
 	c.array(4)
 	if leaves {
@@ -128,7 +132,7 @@ func (c *conn) answerQueue(key, ticket, id, way []byte, spans [5]int64) {
 	switch {
 	case gap:
 		place = 2
-	case turn && len(ids) == 1:
+	case turn && (len(ids) == 1 || shares(id) && exclusive == 0):
 		place, lease = 1, alone
 	case turn:
 		place, lease = 1, head

@@ -17,6 +17,9 @@ import (
 // ticket, a key with an expiry: a process without a ticket has left the queue. The names of both
 // begin with the key of the lock, so an access list for locks covers them.
 //
+// The place of a process whose callers share the lock begins with a letter of its own (sharing). Such
+// places next to each other are in turn together.
+//
 // The script of the queue enters a process into it, at the end (Enter, or Again where it may be
 // there already), or takes it out (Leave). It drops leading processes without a ticket. A renewal
 // of a place calls ZADD too: a node that refuses it refuses all processes alike, and they meet on
@@ -28,15 +31,16 @@ import (
 //
 //	EVALSHA QueueSHA1 2 queue ticket id way alone first behind gap every
 //
-// answers whether the process is the first (1) or a gap is (2), the number of other processes, the
-// lifetime of its ticket, and of the first's ticket if it is another's.
+// answers whether the process is in turn (1) or a gap is (2), the number of other processes, of one
+// that shares the lock those that do not, the lifetime of its ticket, and of the first's ticket if the
+// process is not in turn.
 
 // QueueScript is the script of the queue, and QueueSHA1 its digest.
 //
 //go:embed queue.lua
 var QueueScript string
 
-const QueueSHA1 = "585f83ef6ebd95e1858b0c49b235ed818f78659b"
+const QueueSHA1 = "8f7d8eda8ca25c6438b7d17c93e8dd8cdefa5338"
 
 // Way is the action of the script of the queue.
 type Way string
@@ -58,6 +62,7 @@ const (
 
 // Suffixes to the key of a lock, in the names of these keys.
 const (
+	sharing      = "r" // begins the places of those who share the lock
 	queueSuffix  = ":redlock:queue"
 	ticketSuffix = ":redlock:ticket:"
 )
@@ -78,7 +83,10 @@ func AppendTracking(dst []byte, key, id string) (_ []byte, replies int) {
 // AppendQueue writes the call of the script of the queue for a lock, and then the tracking of the
 // process's ticket: a change by the connection itself ends tracking. The replies are those of the
 // script, of CLIENT CACHING and of PTTL.
-func AppendQueue(dst []byte, key, id string, way Way) (_ []byte, replies int) {
+func AppendQueue(dst []byte, key, id string, shared bool, way Way) (_ []byte, replies int) {
+	if shared {
+		id = sharing + id
+	}
 	dst = append(dst, "*12\r\n"+callBySHA+QueueSHA1+"\r\n$1\r\n2\r\n"...)
 	dst = appendName(dst, key, queueSuffix, "")
 	dst = appendName(dst, key, ticketSuffix, id)
@@ -94,9 +102,28 @@ func AppendQueue(dst []byte, key, id string, way Way) (_ []byte, replies int) {
 }
 
 // AppendWatch makes a node track the key of a lock: it pushes at the next change. The replies are
-// those of CLIENT CACHING and of PTTL.
-func AppendWatch(dst []byte, key string) (_ []byte, replies int) {
-	return appendWatch(dst, key, "", ""), 2
+// those of CLIENT CACHING, of PTTL, and of GETRANGE, which a shared lock refuses by its type. For one
+// that wants to share the lock the node tracks its gate too: two replies more.
+func AppendWatch(dst []byte, key string, shared bool) (_ []byte, replies int) {
+	dst = appendRange(appendWatch(dst, key, "", ""), key, 1)
+	if !shared {
+		return dst, 3
+	}
+	return appendWatch(dst, key, gateSuffix, ""), 5
+}
+
+// GateLasts is the lifetime of a gate.
+const GateLasts = time.Second
+
+// AppendGate puts up the gate of a process before a shared lock, or takes it down. There is one reply.
+func AppendGate(dst []byte, key, id string, up bool) (_ []byte, replies int) {
+	gate := key + gateSuffix
+	if !up {
+		return Append(dst, Release, Scripts, []Operand{{Key: []byte(gate), Token: []byte(id)}}, nil), 1
+	}
+	dst = resp.AppendBulkString(append(dst, "*5\r\n$3\r\nSET\r\n"...), gate)
+	dst = append(resp.AppendBulkString(dst, id), "$2\r\nPX\r\n"...)
+	return appendInt(dst, GateLasts.Milliseconds()), 1
 }
 
 // AppendRead asks for the time to live of a key, and then for the beginning of its value: the lock
@@ -104,8 +131,12 @@ func AppendWatch(dst []byte, key string) (_ []byte, replies int) {
 // namespace with values of any size.
 func AppendRead(dst []byte, key string) (_ []byte, replies int) {
 	dst = resp.AppendBulkString(append(dst, "*2\r\n$4\r\nPTTL\r\n"...), key)
+	return appendRange(dst, key, readBytes), 2
+}
+
+func appendRange(dst []byte, key string, n int64) []byte {
 	dst = resp.AppendBulkString(append(dst, "*4\r\n$8\r\nGETRANGE\r\n"...), key)
-	return appendInt(append(dst, "$1\r\n0\r\n"...), readBytes-1), 2
+	return appendInt(append(dst, "$1\r\n0\r\n"...), n-1)
 }
 
 // readBytes is how long a value is read.
@@ -128,9 +159,14 @@ func AppendPing(dst []byte) (_ []byte, replies int) {
 	return append(dst, "*1\r\n$4\r\nPING\r\n"...), 1
 }
 
-// CutTicket returns the key of the lock whose ticket of id a tracked key is, or the tracked key.
-func CutTicket(name []byte, id string) (key []byte, is bool) {
+// CutWatched returns the key of the lock that a tracked key is beside, as its gate or as the ticket of
+// id; or the tracked key.
+func CutWatched(name []byte, id string) (key []byte, isTicket bool) {
+	if key, ok := bytes.CutSuffix(name, []byte(gateSuffix)); ok {
+		return key, false
+	}
 	if before, ok := bytes.CutSuffix(name, []byte(id)); ok {
+		before = bytes.TrimSuffix(before, []byte(sharing))
 		if key, ok := bytes.CutSuffix(before, []byte(ticketSuffix)); ok {
 			return key, true
 		}

@@ -24,7 +24,7 @@ while first and first ~= id and redis.call('EXISTS', prefix .. first) == 0 do
 end
 local places = {first}
 if first and (shares(first) or shares(id)) then places = redis.call('ZRANGE', queue, 0, -1) end
-local all, exclusive, left, turn, front = redis.call('ZCARD', queue), 0, 0, false, true
+local all, exclusive, left, turn, front, inTurn = redis.call('ZCARD', queue), 0, 0, false, true, {}
 for i, place in ipairs(places) do -- front: all before are in turn, and share
   local reader = shares(place)
   if i > 1 and front and not reader and place ~= id and redis.call('EXISTS', prefix .. place) == 0 then
@@ -36,19 +36,20 @@ for i, place in ipairs(places) do -- front: all before are in turn, and share
       turn = is
     else
       if not reader and place ~= 'gap' then exclusive = exclusive + 1 end
-      if is then
-        local lives = redis.call('PTTL', prefix .. place)
-        if lives > head then
-          redis.call('PEXPIRE', prefix .. place, head)
-          lives = head
-        end
-        if i == 1 then left = lives end
-      end
+      if is then inTurn[#inTurn + 1] = place end
     end
     front = front and reader
   end
 end
-if turn then left = 0 end
+local wanted = exclusive > 0 or not shares(first or '') or not shares(id) and way ~= 'leave'
+for i, place in ipairs(inTurn) do -- rung where they do not know that they are in turn, or that others wait for them
+  local lives = redis.call('PTTL', prefix .. place)
+  if lives > head and (wanted or lives <= behind) then
+    redis.call('PEXPIRE', prefix .. place, head)
+    lives = head
+  end
+  if i == 1 and not turn then left = lives end
+end
 local others = all - 1
 if way == 'leave' then others = all end
 if first == 'gap' then others = others - 1 end
@@ -59,7 +60,7 @@ if first == 'gap' then
   is = 2
 elseif turn then
   is = 1
-  if all == 1 then lease = alone else lease = head end
+  if all == 1 or shares(id) and exclusive == 0 then lease = alone else lease = head end
 end
 redis.call('SET', ticket, '', 'PX', lease)
 redis.call('PEXPIRE', queue, math.max(lease, behind) + head)

@@ -1,0 +1,129 @@
+package histories
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+// sharers is callers that share a key, and such that want it for themselves.
+type sharers struct {
+	*stage
+	ctx     context.Context
+	all     sync.WaitGroup
+	readers atomic.Int32 // that have it
+	writers atomic.Int32
+	mu      sync.Mutex
+	waits   map[bool][]time.Duration // shared or not
+}
+
+func (s *stage) sharers(d time.Duration) *sharers {
+	ctx, cancel := context.WithTimeout(s.ctx, d)
+	s.T.Cleanup(cancel)
+	return &sharers{stage: s, ctx: ctx, waits: map[bool][]time.Duration{}}
+}
+
+// add has n callers of c have the key for half of hold or more, again and again.
+func (w *sharers) add(c *redlock.Client, n int, shared bool, hold, think time.Duration) {
+	acquire, mine, others := c.Acquire, &w.writers, []*atomic.Int32{&w.readers, &w.writers}
+	if shared {
+		acquire, mine, others = c.AcquireShared, &w.readers, others[1:]
+	}
+	for i := range n {
+		w.all.Go(func() {
+			rng := newRandom(uint64(i), uint64(n))
+			time.Sleep(rng.N(5 * time.Millisecond))
+			for w.ctx.Err() == nil {
+				began := time.Now()
+				l, err := acquire(w.ctx, "k", longTTL)
+				waited := time.Since(began)
+				w.mu.Lock()
+				w.waits[shared] = append(w.waits[shared], waited)
+				w.mu.Unlock()
+				if err != nil {
+					require.ErrorIs(w.T, err, context.DeadlineExceeded)
+					return
+				}
+				for _, one := range others {
+					require.Zero(w.T, one.Load(), "shared %v", shared)
+				}
+				mine.Add(1)
+				time.Sleep(hold/2 + rng.N(hold/2+1))
+				mine.Add(-1)
+				require.NoError(w.T, l.Release(context.WithoutCancel(w.ctx)))
+				time.Sleep(think)
+			}
+		})
+	}
+}
+
+// longest waits for all, and returns how long those who share the key have waited at most, and the others.
+func (w *sharers) longest() (shared, other time.Duration) {
+	w.all.Wait()
+	p99 := func(d []time.Duration) time.Duration {
+		if len(d) == 0 {
+			return 0
+		}
+		slices.Sort(d)
+		return d[len(d)*99/100]
+	}
+	for _, d := range w.waits {
+		slices.Sort(d)
+	}
+	shared, other = slices.Max(append(w.waits[true], 0)), slices.Max(append(w.waits[false], 0))
+	w.T.Log(fmt.Sprintf("shared %d: p99 %v, longest %v; exclusive %d: p99 %v, longest %v", len(w.waits[true]), p99(w.waits[true]), shared, len(w.waits[false]), p99(w.waits[false]), other))
+	return shared, other
+}
+
+// shares are scenarios of shared locks.
+var shares = []scenario{
+	{"a writer beside steady readers", 3, func(s *stage) {
+		for _, hold := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
+			for _, n := range []int{4, 64} {
+				w := s.sharers(2 * time.Second)
+				w.add(s.Client(), n, true, hold, 0)
+				w.add(s.Client(), n, true, hold, 0)
+				w.add(s.Client(), 1, false, time.Millisecond, 0)
+				_, waited := w.longest()
+				require.Less(s.T, waited, 3*hold+50*time.Millisecond)
+			}
+		}
+	}},
+	{"a reader beside eight steady writers", 3, func(s *stage) {
+		w := s.sharers(2 * time.Second)
+		for range 8 {
+			w.add(s.Client(), 1, false, 5*time.Millisecond, 0)
+		}
+		w.add(s.Client(), 4, true, 5*time.Millisecond, 0)
+		w.add(s.Client(), 4, true, 5*time.Millisecond, 0)
+		waited, _ := w.longest()
+		require.Less(s.T, waited, time.Second)
+	}},
+	{"a reader beside a writer that was never refused", 3, func(s *stage) {
+		w := s.sharers(2 * time.Second)
+		w.add(s.Client(), 1, false, 5*time.Millisecond, 0)
+		time.Sleep(100 * time.Millisecond)
+		w.add(s.Client(), 1, true, time.Millisecond, 0)
+		w.add(s.Client(), 1, true, time.Millisecond, 0)
+		waited, _ := w.longest()
+		require.Less(s.T, waited, time.Second)
+	}},
+	{"readers and writers of the same processes", 3, func(s *stage) {
+		w := s.sharers(2 * time.Second)
+		for range 4 {
+			c := s.Client()
+			w.add(c, 16, true, 20*time.Millisecond, 0)
+			w.add(c, 1, false, 5*time.Millisecond, 0)
+		}
+		shared, other := w.longest()
+		require.Less(s.T, shared, time.Second)
+		require.Less(s.T, other, time.Second)
+	}},
+}
