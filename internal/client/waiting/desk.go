@@ -55,7 +55,8 @@ type desk struct {
 	denied   clock.Instant // until when the last attempt counts as a denial
 	kept     clock.Instant // until when sets may keep turns; 0: the lock has had a holder since
 
-	gated clock.Instant // when nodes were told last to let none share the lock; 0: they are not
+	shares bool          // the last grant was to one of those who share the lock
+	gated  clock.Instant // when nodes were told last to let none share the lock; 0: they are not
 
 	slot int // in the schedule of the shard
 }
@@ -148,7 +149,7 @@ func (d *desk) settle(now clock.Instant) {
 	if d.known == 0 && len(d.shard.desks) <= maxKnown {
 		d.known = now.Add(knownFor)
 	}
-	drop := now >= d.known
+	drop := now >= d.known || d.shares && d.Others() == 0 // those who share it meet no other: they need no line
 	if drop || d.BlocksOthers() {
 		d.leave(d.Depart())
 	}
@@ -244,7 +245,7 @@ func (d *desk) failed(at clock.Instant, err error) {
 
 // granted notes that one of its callers has the lock, until then. For the others it is taken.
 func (d *desk) granted(now, until clock.Instant) {
-	d.held, d.outcome, d.ended, d.denied, d.kept = until, engine.ErrTaken, now, 0, 0
+	d.held, d.outcome, d.ended, d.denied, d.kept, d.shares = until, engine.ErrTaken, now, 0, 0, false
 }
 
 // news is what is known to a caller who began then: how the last attempt ended, nil: nothing. It is news only if it
@@ -274,7 +275,7 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, denied quorum.
 	case won && p.shared: // others may have it too
 		d.remove(p)
 		d.Won(&around, denied)
-		d.kept = 0
+		d.kept, d.shares = 0, true
 	case won:
 		d.remove(p)
 		d.Won(&around, denied)

@@ -30,6 +30,9 @@ func (g *grants) note(hash, serial uint64) {
 func (l *Lines) Granted(key string, serial uint64, shared bool) (stands bool) {
 	hash := l.hash(key)
 	l.grants.note(hash, serial)
+	if shared && l.runs.isSteady(hash, l.cfg.Clock.Now()) {
+		l.steady(key)
+	}
 	if l.known.Load() == 0 {
 		return true
 	}

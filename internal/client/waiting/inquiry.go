@@ -37,7 +37,7 @@ func (d *desk) ask(step contention.Step) {
 	case contention.Enter:
 		q.Buf, replies = command.AppendQueue(q.Buf, d.key, p.id, step.Shared, ways[step.Way])
 	case contention.Watch:
-		x.shared = d.first.shared
+		x.shared = d.first.shared && !d.Clears()
 		q.Buf, replies = command.AppendWatch(q.Buf, d.key, x.shared)
 	}
 	q.Replies, q.Ring = x.begins+replies, d.answered
@@ -101,6 +101,7 @@ func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
 		return err
 	}
 	d.Entered(around, node, contention.EntryOfQueue(said[0].Ints, ttl, command.FirstTicket))
+	d.gate(around.Now)
 	if d.Others() > 0 {
 		d.passes = min(d.passes, d.callers())
 	}

@@ -48,6 +48,7 @@ type Lines struct {
 	survey   survey // the sentry's
 	counts   counts
 	grants   grants
+	runs     runs
 }
 
 const (

@@ -33,11 +33,14 @@ type Contender struct {
 	asking int  // node to be entered or watched, or none
 	early  bool // that node has pushed since, perhaps before its answer was known
 
-	shared bool          // its present callers share the lock, and its place is with others that do
-	looks  bool          // what is in the way ends in steps: each change is looked at, before an attempt
-	looked int           // times since the last attempt
-	look   clock.Instant // not again before
-	gates  bool          // it has its turn, and those who share are in the way: no others are to come
+	shared  bool          // its present callers share the lock, and its place is with others that do
+	looks   bool          // what is in the way ends in steps: each change is looked at, before an attempt
+	looked  int           // times since the last attempt
+	look    clock.Instant // not again before
+	gates   bool          // it has its turn, and those who share are in the way: no others are to come
+	claims  bool          // it has asked for a gap, among those who share the lock
+	clears  bool          // the gap is its own: it waits until no other has the lock
+	cleared bool          // none has
 
 	watched int           // node tracking the key, or none
 	due     bool          // the lock may be free: ask the nodes
@@ -119,7 +122,7 @@ type Surroundings struct {
 func (c *Contender) Next(s *Surroundings) Step {
 	c.asks = false
 	if c.shared != s.Shared { // the other kind has its turn after those that are in the queue now
-		c.shared, c.again, c.gates, c.watched = s.Shared, true, false, none
+		c.shared, c.again, c.gates, c.clears, c.watched = s.Shared, true, false, false, none
 	}
 	step := c.advised(s)
 	switch {
@@ -147,6 +150,7 @@ func (c *Contender) Next(s *Surroundings) Step {
 func (c *Contender) leaveFree(s *Surroundings) Step {
 	if c.seat != none {
 		c.gap.grants = 0 // where another process has left one lately, the next comes after as many grants
+		c.claims = c.shared
 		return Step{Action: Enter, Node: c.seat, Way: BehindGap}
 	}
 	c.gap.begin(s.Now, c.gap.long(s.Now))
@@ -209,6 +213,8 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 		c.watched = none
 	}
 	switch {
+	case c.clears:
+		return c.clearing(s)
 	case !c.first:
 		return Step{Until: min(c.change, c.renew)}
 	case s.Held > s.Now:
@@ -220,16 +226,7 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 	case c.watched == none && s.Now < c.look:
 		return Step{Until: min(c.look, c.renew)}
 	case c.watched == none:
-		among := *s
-		// A recently failed node may have the key still, since it has refused the release.
-		if recently, _ := c.failed.at(s.Now.Add(-failedMost)); among.Usable&^recently != 0 {
-			among.Usable &^= recently
-		}
-		preferred := c.refused &^ c.outvoted
-		if preferred == 0 { // it has not asked in this turn
-			preferred = ^c.outvoted
-		}
-		return Step{Action: Watch, Node: c.home(&among, preferred)}
+		return c.watch(s)
 	}
 	return Step{Until: min(c.expires, c.renew)}
 }
@@ -294,10 +291,15 @@ func (c *Contender) Entered(s *Surroundings, node int, e Entry) {
 	was := c.first && c.seat == node && !c.again
 	c.seat, c.again, c.rung = node, false, e.Rung || c.early
 	c.first, c.others = e.First, e.Others
-	c.gates = c.gates && c.first
-	if e.Gap {
+	c.gates = c.gates && (c.first || c.clears)
+	switch {
+	case e.Gap && c.claims:
+		c.gap.begin(s.Now, clearFor)
+		c.clears, c.gates, c.looked = true, true, 0
+	case e.Gap && !c.clears:
 		c.gap.begin(s.Now, min(e.Left, GapLength))
 	}
+	c.claims = false
 	c.renew = s.Now.Add(max(e.Lease/2, leastLease))
 	c.change = s.Now.Add(max(e.Left, leastLease) + s.Jitter)
 	c.calm = 0
@@ -464,7 +466,7 @@ func (c *Contender) Others() int { return c.others }
 func (c *Contender) Depart() (placed quorum.Set) {
 	placed = c.placed
 	c.seat, c.placed, c.first, c.others, c.again, c.rung = none, 0, false, 0, false, false
-	c.gates = false
+	c.gates, c.claims, c.clears = false, false, false
 	return placed
 }
 

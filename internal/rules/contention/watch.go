@@ -22,12 +22,17 @@ const (
 
 // Watched reports that a node tracks the key, and what it has seen there.
 func (c *Contender) Watched(s *Surroundings, node int, seen Seen) {
+	if c.clears && !seen.Steps { // it is free, or another has it already
+		c.looks, c.watched, c.cleared = false, none, true
+		c.gap.open = min(c.gap.open, s.Now.Add(GapLength))
+		return
+	}
 	c.watched, c.looks = node, seen.Steps
 	if seen.TTL == 0 || c.early && !seen.Steps {
 		c.due, c.watched, c.looks = true, none, false
 		return
 	}
-	c.gates = seen.Steps && !c.shared
+	c.gates = seen.Steps && !c.shared || c.clears
 	c.expires = clock.Never
 	if seen.TTL != clock.Forever {
 		c.expires = s.Now.Add(seen.TTL + s.Jitter)
@@ -58,3 +63,43 @@ func (c *Contender) Pushed(node int) bool {
 	c.due, c.watched = !c.looks, none
 	return true
 }
+
+// watch is the node to watch.
+func (c *Contender) watch(s *Surroundings) Step {
+	among := *s
+	// A recently failed node may have the key still, since it has refused the release.
+	if recently, _ := c.failed.at(s.Now.Add(-failedMost)); among.Usable&^recently != 0 {
+		among.Usable &^= recently
+	}
+	preferred := c.refused &^ c.outvoted
+	if preferred == 0 { // it has not asked in this turn
+		preferred = ^c.outvoted
+	}
+	return Step{Action: Watch, Node: c.home(&among, preferred)}
+}
+
+// clearFor bounds a gap of those who share a lock. Only a gate makes it free for others: it is up until the lock has
+// been free for GapLength.
+const clearFor = time.Second
+
+// clearing is advised in such a gap.
+func (c *Contender) clearing(s *Surroundings) Step {
+	switch {
+	case !c.gap.isOpen(s.Now):
+		c.clears, c.cleared, c.gates, c.due = false, false, false, true
+		return Step{Action: Enter, Node: c.seat}
+	case c.cleared:
+		return Step{Until: c.gap.open}
+	case c.watched != none:
+		return Step{Until: min(c.expires, c.gap.open)}
+	case s.Now < c.look:
+		return Step{Until: min(c.look, c.gap.open)}
+	}
+	return c.watch(s)
+}
+
+// Clears reports whether it waits until no other shares the lock, to leave it free.
+func (c *Contender) Clears() bool { return c.clears }
+
+// Steady reports that the lock was shared for long without a break: a gap is due.
+func (c *Contender) Steady(now clock.Instant) { c.gap.grants, c.gap.next = gapGrants, now }

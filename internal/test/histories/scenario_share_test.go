@@ -115,6 +115,34 @@ var shares = []scenario{
 		waited, _ := w.longest()
 		require.Less(s.T, waited, time.Second)
 	}},
+	{"a reader beside calls of Do that were never refused", 3, func(s *stage) {
+		w := s.sharers(3 * time.Second)
+		c := s.Client()
+		for range 1 {
+			w.all.Go(func() {
+				for w.ctx.Err() == nil {
+					_ = c.Do(w.ctx, "k", longTTL, func(context.Context) error { time.Sleep(time.Millisecond); return nil })
+				}
+			})
+		}
+		time.Sleep(100 * time.Millisecond)
+		w.add(s.Client(), 1, true, time.Millisecond, 0)
+		w.add(s.Client(), 1, true, time.Millisecond, 0)
+		waited, _ := w.longest()
+		require.Less(s.T, waited, time.Second)
+	}},
+	{"a foreign writer beside steady readers", 3, func(s *stage) {
+		for _, n := range []int{4, 16} {
+			w := s.sharers(5 * time.Second)
+			w.add(s.Client(), n, true, 20*time.Millisecond, 0)
+			w.add(s.Client(), n, true, 20*time.Millisecond, 0)
+			time.Sleep(time.Second)
+			waited := w.foreigner()
+			s.T.Log("foreign writer:", waited)
+			require.Less(s.T, waited, 5*time.Second)
+			w.longest()
+		}
+	}},
 	{"readers and writers of the same processes", 3, func(s *stage) {
 		w := s.sharers(2 * time.Second)
 		for range 4 {
@@ -126,4 +154,23 @@ var shares = []scenario{
 		require.Less(s.T, shared, time.Second)
 		require.Less(s.T, other, time.Second)
 	}},
+}
+
+// foreigner polls as another library does, until it has the key, and returns how long that took.
+func (w *sharers) foreigner() time.Duration {
+	peers := newPeers(w.World, "foreigner")
+	defer closeAll(peers)
+	began, rng := time.Now(), newRandom(1, 2)
+	for try := 0; ; try++ {
+		value := fmt.Sprint("foreign", try)
+		_, won := acquire(peers, "k", value)
+		if won {
+			require.Zero(w.T, w.readers.Load())
+		}
+		release(peers, "k", value)
+		if won || time.Since(began) > longTTL {
+			return time.Since(began)
+		}
+		time.Sleep(50*time.Millisecond + rng.N(200*time.Millisecond))
+	}
 }
