@@ -48,6 +48,9 @@ func check(t *testing.T, s history.Setup, tools lab.Tools) *checker.Verdict {
 	require.NoError(t, lab.Run(context.Background(), s, dir, tools))
 	h, err := history.Read(dir)
 	require.NoError(t, err)
+	if d := checker.StoodStill(h); d > h.Stop.Sub(h.Start)/8 {
+		t.Skipf("the machine did not let the lab run: it stood still for %v", d)
+	}
 	return checker.Check(h)
 }
 
