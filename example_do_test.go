@@ -40,6 +40,45 @@ func ExampleClient_TryDo() {
 	// made: true
 }
 
+// A request waits for two seconds at most; its work may take longer. Its name is shown to operators.
+func ExampleClient_With() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+	request := client.With(redlock.Options{Wait: 2 * time.Second, Name: "request-7"})
+	err := request.Do(ctx, "cart:42", 10*time.Second, func(ctx context.Context) error {
+		seen, err := client.Inspect(ctx, "cart:42")
+		fmt.Println("held by", seen.Holder)
+		hurried := client.With(redlock.Options{Wait: 10 * time.Millisecond})
+		_, taken := hurried.Acquire(context.WithoutCancel(ctx), "cart:42", 10*time.Second)
+		fmt.Println("taken:", errors.Is(taken, redlock.ErrTaken))
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// held by request-7
+	// taken: true
+	// <nil>
+}
+
+// A job that takes no time runs once in a fleet, although its processes fire up to some seconds apart.
+func ExampleOptions() {
+	client, stop := connect()
+	defer stop()
+	nightly := client.With(redlock.Options{AtLeast: time.Minute}) // less than from one night to the next
+	for range 2 {
+		err := nightly.TryDo(context.Background(), "report", 10*time.Second, func(context.Context) error {
+			fmt.Println("made")
+			return nil
+		})
+		fmt.Println("done already:", errors.Is(err, redlock.ErrTaken))
+	}
+	// Output:
+	// made
+	// done already: false
+	// done already: true
+}
+
 // A deploy costs the successor no TTL: the functions of Do are told to end, and their locks are released.
 func ExampleClient_Shutdown() {
 	nodes, stop := startNodes(3)

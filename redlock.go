@@ -227,6 +227,27 @@ func (c *Client) Shutdown(ctx context.Context) error { return c.client.Shutdown(
 // stay held until their TTL ends. It always returns nil.
 func (c *Client) Close() error { c.client.Close(); return nil }
 
+// Options are options of calls: see [Client.With]. A zero field is as in the client that With is called on.
+type Options struct {
+	// Wait bounds how long Acquire, Do and their kind wait for a lock, to within 5 ms, and not their work. The error is
+	// an [AcquireError] without a Ctx then. At most MaxTTL.
+	Wait     time.Duration
+	Attempts int // in place of Retry.Attempts
+	// AtLeast is how long after its grant a lock of Do, DoAll, DoAny and TryDo stays at least, by the clocks of the nodes:
+	// for a job to run once in a fleet whose clocks differ by less. Its function may have returned, failed or panicked, the
+	// client may be closed, which does not wait for it, the process dead: no caller gets the lock before. After a death
+	// it stays for ttl, or a tenth longer at most, if that is more. At most Config.MaxTTL.
+	AtLeast time.Duration
+	// Name is beside the token of these locks, in place of Config.Name and within its limits, for Inspect: an order, a
+	// request. An Op on a lock is submitted to a client with its Name.
+	Name string
+}
+
+// With returns c with other options for the calls of Acquire, Do and their kind and, by Name, of Submit. All else is that
+// of c: connections, locks, Stats; Close and Shutdown end both. Calls are as quick and allocate no more. With does not
+// block, and allocates: keep the result where options stay the same. Wrong options are an ErrArgument of the calls.
+func (c *Client) With(o Options) *Client { return &Client{c.client.With(client.Options(o))} }
+
 // TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round trip to the nodes, at
 // most for NodeTimeout once they are asked, or until ctx ends. What a failed attempt left is released later.
 //
@@ -239,31 +260,26 @@ func (c *Client) Close() error { c.client.Close(); return nil }
 // The errors are ErrTaken, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(), of a Fenced client also
 // ErrForgotten and ErrConfig. While callers of Acquire wait for key in this client, a denial speaks for the next second.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	h, err := c.client.Acquire(ctx, key, ttl, client.Once)
-	return Lock{h}, err
+	return lockOf(c.client.Acquire(ctx, key, ttl, client.Once))
 }
 
 // Acquire waits for the lock on key until ctx ends or the attempts of [Retry] are used up; the error is then an
-// [AcquireError]. With an endless ctx and no limit of attempts it may wait forever.
+// [AcquireError]. With an endless ctx and no limit of attempts, or Options.Wait, it may wait forever.
 //
 // Callers of one client waiting for the same key stand in line, first in, first out; only the first asks the nodes.
 // Waiting processes queue up on one node, the same one for all processes that write Config.Nodes alike. The first is
 // notified when the lock is released, and asks when the lock's TTL ends. Package conn lists the necessary
 // permissions; without them processes ask after the pauses of Retry.
 //
-// A released lock passes to the next caller in line of this client without a round trip, unless
-//   - it has passed on 63 times in a row;
-//   - less than 7/8 of that caller's ttl is left;
-//   - other processes wait, and it has passed on once for each caller in line when the nodes granted it;
-//   - [Lock.Token] was called, or Config.NoHandOver is set.
+// A released lock passes to the next caller in line of this client without a round trip, unless it has passed on 63 times
+// in a row; less than 7/8 of that caller's ttl is left; other processes wait, and it has passed on once for each caller
+// in line when the nodes granted it; the caller has another Name; [Lock.Token] was called; or NoHandOver is set.
 //
 // A waiting process also asks a quorum about once a second, so a free lock is granted; a process waiting for more than
 // 250 keys asks one node. A lock in constant demand is left free for 255 ms every 2.9 s, for polling clients: other
-// libraries, TryAcquire, and clients that write the nodes otherwise. Queues decide who asks when; votes decide who
-// holds the lock.
+// libraries, TryAcquire, and clients that write the nodes otherwise. Queues decide who asks, votes who holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	h, err := c.client.Acquire(ctx, key, ttl, 0)
-	return Lock{h}, err
+	return lockOf(c.client.Acquire(ctx, key, ttl, 0))
 }
 
 // AcquireShared is Acquire for a shared lock: any number of callers hold key at once, and none beside an exclusive
@@ -275,14 +291,12 @@ func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lo
 // other libraries) may long not find the key free. It is not handed over inside the process, and [Client.Attach]
 // refuses it. All programs that lock key need this version. Its key is a sorted set, on Redis 7 or Valkey.
 func (c *Client) AcquireShared(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	h, err := c.client.Acquire(ctx, key, ttl, client.Shared)
-	return Lock{h}, err
+	return lockOf(c.client.Acquire(ctx, key, ttl, client.Shared))
 }
 
 // TryAcquireShared is AcquireShared with one attempt. ErrTaken also means: an exclusive caller waits for the holders.
 func (c *Client) TryAcquireShared(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
-	h, err := c.client.Acquire(ctx, key, ttl, client.Once|client.Shared)
-	return Lock{h}, err
+	return lockOf(c.client.Acquire(ctx, key, ttl, client.Once|client.Shared))
 }
 
 // AcquireAll is Acquire for 1 to 64 keys, all or nothing, in one round trip, or one for each of the Groups in turn.
@@ -291,33 +305,28 @@ func (c *Client) TryAcquireShared(ctx context.Context, key string, ttl time.Dura
 // it keeps its turns for the others, each for as long as it has waited for that key (10 ms to 1.2 s). It is never
 // handed over inside the process. It allocates.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
-	h, err := c.client.AcquireAll(ctx, ttl, keys, 0)
-	return Lock{h}, err
+	return lockOf(c.client.AcquireAll(ctx, ttl, keys, 0))
 }
 
 // TryAcquireAll is AcquireAll with one attempt.
 func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
-	h, err := c.client.AcquireAll(ctx, ttl, keys, client.Once)
-	return Lock{h}, err
+	return lockOf(c.client.AcquireAll(ctx, ttl, keys, client.Once))
 }
 
 // AcquireAny is Acquire for one of 1 to 64 keys, the first to be had: [Lock.Key] returns which. The lock is like any
-// other, with its own fencing token. So n keys are a semaphore of n permits: see [Permits]. It blocks and ends as
-// Acquire, with the same errors.
+// other, with its own fencing token. So n keys are a semaphore of n permits: see [Permits]. It ends as Acquire does.
 //
 // It takes one round trip while no caller waits and the key asked first is free; each call begins at another key. If
 // that key is taken, one look at all others shows the free ones, and the next round trip takes one. It stands in line for
 // each key, first in, first out beside callers of one key, of others and of sets. It allocates.
 func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
-	h, err := c.client.AcquireAny(ctx, ttl, keys, false)
-	return Lock{h}, err
+	return lockOf(c.client.AcquireAny(ctx, ttl, keys, 0))
 }
 
 // TryAcquireAny is AcquireAny without waiting, with the errors of [Client.TryAcquire]. ErrTaken means: a vote on each
 // key has refused it, in two round trips as a rule, or a denial of the last second has, where callers wait. It allocates.
 func (c *Client) TryAcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
-	h, err := c.client.AcquireAny(ctx, ttl, keys, true)
-	return Lock{h}, err
+	return lockOf(c.client.AcquireAny(ctx, ttl, keys, client.Once))
 }
 
 // Permits returns the keys of a semaphore of n permits, 1 to 64, for [Client.AcquireAny] and [Client.AcquireAll]:
@@ -326,16 +335,13 @@ func (c *Client) TryAcquireAny(ctx context.Context, ttl time.Duration, keys ...s
 func Permits(name string, n int) []string { return client.Permits(name, n) }
 
 // Do acquires the lock on key as Acquire does, calls f with a context like that of [Lock.KeepAlive], and releases the
-// lock in every case, also after a panic of f. It returns the error of Acquire, or the error of f, joined
-// (errors.Join) with a [LostError] if the lock was seen to be lost before f returned. ttl is 30 ms at least.
+// lock in every case, also after a panic of f. It returns the error of Acquire, or the error of f, joined (errors.Join)
+// with a [LostError] if the lock was seen to be lost before f returned. ttl is 30 ms at least. Given the context of a
+// lock on key held by this client, such as that of a Do around it, Do would wait for itself: it returns ErrArgument.
 //
 // Do does not wait for its release. When it returns the kernel has the release; or, without raw sockets or while other
 // operations are under way, it follows within a round trip, before all later operations on key. A program that ends
-// right after Do calls Close, which waits for it, as Shutdown does. A key deleted at the nodes after the last renewal
-// is not noticed.
-//
-// Given the context of a lock on key held by this client, such as that of a Do around it, Do would wait for itself:
-// it returns ErrArgument.
+// right after Do calls Close, which waits for it, as Shutdown does. A key deleted after the last renewal is not noticed.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.client.Do(ctx, key, ttl, 0, f)
 }
@@ -360,11 +366,11 @@ func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f 
 	return c.client.DoAny(ctx, ttl, keys, f)
 }
 
-// TryDo is Do with one attempt: for work that one process does while the others skip it. If the error is
-// ErrTaken f was not called, unless f returns ErrTaken. It excludes work at the same time alone, and the work of callers
-// at once: a lock won against others, of whom a node has shown one before f returned, stays for 50 ms after its grant, or
-// some round trips to far nodes if that is longer, so that they see it. A lock won against no other ends with f. A caller that
-// comes after that runs f after the first. So may one whose clock, or way to the nodes, differs by more than the work takes.
+// TryDo is Do with one attempt: for work that one process does while the others skip it. If the error is ErrTaken f was
+// not called, unless f returns ErrTaken. It excludes work at the same time, and of callers at once: a lock won against
+// others, of whom a node has shown one before f returned, stays for 50 ms after its grant, or some round trips to far
+// nodes, so that they see it. Any other ends with f, and a caller that comes later runs f again. So does one whose clock
+// differs by more than the work takes, which no lock knows: a job to run once in a fleet needs Options.AtLeast.
 func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.client.Do(ctx, key, ttl, client.Once, f)
 }
@@ -374,14 +380,15 @@ func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f fun
 // nodes show less; KeepAlive extends by the TTL left at the call. It blocks for one round trip to all nodes, at most
 // for NodeTimeout. The errors are ErrNotHeld, ErrNoQuorum, ErrExpired, ErrArgument and ctx.Err().
 func (c *Client) Attach(ctx context.Context, key, token string, validUntil time.Time) (Lock, error) {
-	h, err := c.client.Attach(ctx, key, token, validUntil)
-	return Lock{h}, err
+	return lockOf(c.client.Attach(ctx, key, token, validUntil))
 }
 
 // Lock is a handle on an acquired lock of one key or, by [Client.AcquireAll], of several. It is a small value: copies
 // are handles on the same lock. It is safe for concurrent use. Once the lock is released the calls of all its handles
 // return ErrNotHeld, as do the calls of the zero Lock.
 type Lock struct{ handle client.Handle }
+
+func lockOf(h client.Handle, err error) (Lock, error) { return Lock{h}, err }
 
 // Key returns the locked key, the first of several.
 func (l Lock) Key() string { return l.handle.Key() }
@@ -403,9 +410,8 @@ func (l Lock) Token() string { return l.handle.Token() }
 // Fencing needs no right clock, no bound on pauses and no order of messages. Its conditions are:
 //
 //   - all fenced clients are configured alike (Config.Fenced);
-//   - no node returns with an older state under the same run_id, as a replica made a master does, or a virtual
-//     machine reset to a snapshot;
-//   - a connection ends with its server;
+//   - a connection ends with its server, and no node returns with an older state under the same run_id, as a replica
+//     made a master does, or a virtual machine reset to a snapshot;
 //   - clocks run at about the same rate, and count suspensions of the machine (Linux does) where a client
 //     restores the tokens of a node;
 //   - [Client.RecoverFencing] is given a right number, if more than a minority of nodes has lost the tokens.
@@ -414,8 +420,8 @@ func (l Lock) Token() string { return l.handle.Token() }
 // than one they have granted since; the resource refuses it.
 func (l Lock) Fence() uint64 { return l.handle.Fence() }
 
-// Remaining returns the validity that is left, or 0. It neither blocks nor allocates. It counts suspensions of
-// the machine on Linux; elsewhere Go programs cannot, and a lock may seem held for as long after its validity.
+// Remaining returns the validity that is left, or 0. It neither blocks nor allocates. It counts suspensions of the
+// machine on Linux; elsewhere Go programs cannot, and a lock may seem held for as long after its validity.
 func (l Lock) Remaining() time.Duration { return l.handle.Remaining() }
 
 // Extend makes the lock last for ttl from now at least, if a quorum of nodes still holds it. It never shortens a
@@ -423,8 +429,7 @@ func (l Lock) Remaining() time.Duration { return l.handle.Remaining() }
 // lost the key gets it back once others have extended it. It blocks as TryAcquire.
 //
 // The error is ErrExpired if validity ended before the call, or before the nodes answered, and ErrNotHeld if the lock
-// is lost. After ErrNoQuorum or the context's error the lock is held for what Remaining returns; an unconfirmed
-// extension does not count.
+// is lost. After ErrNoQuorum or the context's error the lock is held for what Remaining returns, without the extension.
 func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.handle.Extend(ctx, ttl) }
 
 // Release deletes the key on all nodes, also after its validity. It blocks as TryAcquire, until a quorum has
@@ -432,8 +437,7 @@ func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.ha
 // called, unless it returns ErrClosed: no node was asked then. MaxWaiting does not apply.
 //
 // There are three results: nil, the lock is released; ErrNotHeld, a quorum had lost it before; and any other error,
-// unknown: the lock ends with its TTL at the latest, and Release may be called again. ErrNotHeld from the second call
-// means: released, or ended.
+// unknown: the lock ends with its TTL at the latest, and Release may be called again: ErrNotHeld is released, or ended.
 func (l Lock) Release(ctx context.Context) error { return l.handle.Release(ctx) }
 
 // ReleaseAsync queues the release and returns without waiting for the nodes. The lock is released for its
@@ -452,17 +456,15 @@ func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
 //   - ErrNotHeld: too few nodes still held it; it was deleted, or another client has it;
 //   - ErrNoQuorum, as a *QuorumError: too few nodes answered for the rest of its validity;
 //   - ErrExpired: the process or the machine was paused for longer than its validity;
-//   - ErrClosed: the client was closed;
-//   - the cause of ctx.
+//   - ErrClosed: the client was closed; or the cause of ctx.
 //
 // Err of the context reads the clock, so it is right after a pause of any length; Done is closed within about a
 // millisecond. Work under way while the process pauses cannot be stopped. To be safe from it a resource needs the
-// fencing token: [FenceFrom] finds it in the context. A holder learns of the deletion of its key within a third of
-// the TTL.
+// fencing token: [FenceFrom] finds it in the context. A holder learns of a deleted key within a third of the TTL.
 //
 // A lock kept alive already, or with a TTL below 30 ms, cannot be kept alive: then the context has ended, with
-// ErrArgument as its cause. KeepAlive does not block. It costs about 2 us and 700 bytes, and no goroutine unless package context
-// does not know the kind of ctx.
+// ErrArgument as its cause. KeepAlive does not block. It costs about 2 us and 700 bytes, and a goroutine only where package
+// context does not know the kind of ctx.
 func (l Lock) KeepAlive(ctx context.Context) (_ context.Context, stop func()) {
 	kept := l.handle.KeepAlive(ctx)
 	return kept, kept.Stop
@@ -508,7 +510,7 @@ type AcquireError struct {
 	Attempts int
 	Waited   time.Duration // in all
 	Last     error         // of the last complete attempt, of this call or of the first in its line: ErrTaken, a *QuorumError, ErrExpired, ErrBusy; or nil
-	Ctx      error         // of the context, with its cause; nil if Retry.Attempts were used up
+	Ctx      error         // of the context, with its cause; nil if the attempts or Options.Wait were used up
 }
 
 // Error returns all of it in one line.
@@ -558,10 +560,8 @@ func (e *QuorumError) Unwrap() []error { return texts.Causes(e.Cause, e.Failed) 
 
 func newQuorumError(n *client.Nodes, op *client.Operation) error {
 	lacking, t := n.Lacking(op), &op.Tally
-	e := &QuorumError{
-		Kind: OpKind(op.Kind), Cause: op.Err, Nodes: n.Len(), Granted: t.Count(quorum.Granted), Denied: t.Count(quorum.Denied),
-		InNodes: lacking.Nodes, InNextNodes: lacking.NextNodes,
-	}
+	e := &QuorumError{Kind: OpKind(op.Kind), Cause: op.Err, Nodes: n.Len(), InNodes: lacking.Nodes, InNextNodes: lacking.NextNodes}
+	e.Granted, e.Denied = t.Count(quorum.Granted), t.Count(quorum.Denied)
 	for _, f := range n.Failures(op) {
 		e.Failed = append(e.Failed, NodeError{n.Number(f.Node), n.Addr(f.Node), f.Err})
 	}
@@ -683,7 +683,7 @@ type Stats struct {
 	// Waits counts the calls of Acquire, AcquireAll, AcquireAny and Do that waited after their first attempt.
 	Waits struct {
 		Granted, HandedOver uint64 // by the nodes; by the last holder, inside the process
-		GaveUp, UsedUp      uint64 // the context ended; Retry.Attempts were used up
+		GaveUp, UsedUp      uint64 // the context ended; the attempts or Options.Wait were used up
 		Closed, Failed      uint64 // ErrClosed; another error
 		Total, Longest      time.Duration
 	}
@@ -873,10 +873,9 @@ func (h Hooks) install(in *client.Config) {
 	in.OnLockLost = h.LockLost
 	if f := h.Attempt; f != nil {
 		in.OnAttempt = func(ctx context.Context, kind client.Kind, key string, took time.Duration, t quorum.Tally, err error) {
-			f(Attempt{
-				Kind: OpKind(kind), Key: key, Duration: took,
-				Granted: t.Count(quorum.Granted), Denied: t.Count(quorum.Denied), Failed: t.Count(quorum.Failed), Err: err, Ctx: ctx,
-			})
+			a := Attempt{Kind: OpKind(kind), Key: key, Duration: took, Err: err, Ctx: ctx}
+			a.Granted, a.Denied, a.Failed = t.Count(quorum.Granted), t.Count(quorum.Denied), t.Count(quorum.Failed)
+			f(a)
 		}
 	}
 	if f := h.Acquire; f != nil {

@@ -33,8 +33,8 @@ func TestOnOneInstance(t *testing.T) {
 		c.Start()
 		defer func() { <-c.Stop().Done() }()
 	}
-	<-skipped // one has found the lock taken; the other has it for an hour, or until its client ends
-	for _, client := range clients {
+	<-skipped
+	for _, client := range clients { // they wait for no lock
 		require.NoError(t, client.Shutdown(bounded(t)))
 	}
 	<-skipped

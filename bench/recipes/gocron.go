@@ -12,7 +12,8 @@ import (
 )
 
 // Locker has each job of gocron run on one instance: gocron.WithDistributedLocker(Locker{client, time.Second}).
-// A lock is held for AtLeast, also if the job is done before: an instance with a late clock finds it taken.
+// A lock stays for AtLeast, also if the job is done before, or its instance dies: an instance with a late clock
+// finds it taken.
 type Locker struct {
 	Client  *redlock.Client
 	AtLeast time.Duration
@@ -20,23 +21,27 @@ type Locker struct {
 
 // Lock takes the lock on a job if it is free, and keeps it until Unlock.
 func (l Locker) Lock(ctx context.Context, job string) (gocron.Lock, error) {
-	lock, err := l.Client.TryAcquire(ctx, "gocron:"+job, 10*time.Second)
-	if err != nil {
+	unlock, begun := make(jobLock), make(chan error, 2)
+	client := l.Client.With(redlock.Options{AtLeast: l.AtLeast})
+	go func() {
+		begun <- client.TryDo(context.WithoutCancel(ctx), "gocron:"+job, 10*time.Second, func(ctx context.Context) error {
+			begun <- nil
+			select {
+			case <-unlock:
+			case <-ctx.Done(): // the lock is lost, or the client shuts down
+			}
+			return nil
+		})
+	}()
+	if err := <-begun; err != nil {
 		return nil, err
 	}
-	lock.KeepAlive(context.WithoutCancel(ctx))
-	return jobLock{lock, time.Now().Add(l.AtLeast)}, nil
+	return unlock, nil
 }
 
-type jobLock struct {
-	lock  redlock.Lock
-	until time.Time
-}
+type jobLock chan struct{}
 
-func (l jobLock) Unlock(context.Context) error {
-	time.AfterFunc(time.Until(l.until), l.lock.ReleaseAsync)
-	return nil
-}
+func (l jobLock) Unlock(context.Context) error { close(l); return nil }
 
 // Elector has all jobs of gocron run on the instance that leads: gocron.WithDistributedElector(elector), with
 // go elector.Run(ctx, client, "scheduler") beside it. Copy leader.go too.

@@ -11,26 +11,32 @@ import (
 )
 
 // Exclusive answers a request by work under the lock on key: 200 with what work returns; 409 if another
-// request has the lock; 503 if too few nodes answer, or the lock is lost before work has ended; 500 if work fails.
+// request has the lock for a second; 503 if too few nodes answer, or work fails and has lost its lock; 500
+// if work fails. Work that has ended well is done, also if its lock was lost before: it may not have been
+// alone. The client must not repeat it.
 func Exclusive(client *redlock.Client, key func(*http.Request) string, work func(context.Context, *http.Request) ([]byte, error)) http.HandlerFunc {
+	client = client.With(redlock.Options{Wait: time.Second})
 	return func(w http.ResponseWriter, r *http.Request) {
 		var reply []byte
 		var failed error
-		err := client.TryDo(r.Context(), key(r), 10*time.Second, func(ctx context.Context) error {
+		err := client.Do(r.Context(), key(r), 10*time.Second, func(ctx context.Context) error {
 			reply, failed = work(ctx, r)
 			return nil
 		})
+		if err != nil {
+			slog.Error("lock", "key", key(r), "error", err)
+		}
+		var lost *redlock.LostError // work was called
 		switch {
+		case errors.As(err, &lost) && failed == nil, err == nil && failed == nil:
+			_, _ = w.Write(reply)
 		case errors.Is(err, redlock.ErrTaken):
 			http.Error(w, "another request is at it", http.StatusConflict)
-		case err != nil: // a *LostError says that work was called
-			slog.Error("lock", "key", key(r), "error", err)
+		case err != nil:
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "try again later", http.StatusServiceUnavailable)
-		case failed != nil:
-			http.Error(w, "failed", http.StatusInternalServerError)
 		default:
-			_, _ = w.Write(reply)
+			http.Error(w, "failed", http.StatusInternalServerError)
 		}
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestExclusive: 200, 500, 409 beside another request, and 503 without a quorum and with a lost lock.
+// TestExclusive: 200, also for work that was done as its lock was lost; 500; 409 beside another request; and 503 without a
+// quorum, and for work that has failed with its lock.
 func TestExclusive(t *testing.T) {
 	clients, masters := instances(t, 1)
 	var work func(context.Context) ([]byte, error)
@@ -44,6 +45,14 @@ func TestExclusive(t *testing.T) {
 		<-ctx.Done()
 		return done(ctx)
 	}
+	requireStatus(http.StatusOK)
 	requireStatus(http.StatusServiceUnavailable)
+
+	clients, _ = instances(t, 1)
+	handler = Exclusive(clients[0], func(*http.Request) string { return "cart" }, func(ctx context.Context, _ *http.Request) ([]byte, error) {
+		clients[0].Close()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
 	requireStatus(http.StatusServiceUnavailable)
 }

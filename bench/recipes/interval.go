@@ -8,38 +8,27 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// OncePer calls f unless a process has begun it within the last interval. Such a lock is not released: it
-// ends with its TTL, the interval. The context of f ends before.
+// OncePer calls f unless a process has begun it within the last interval. The lock stays for the interval,
+// also if f fails.
 func OncePer(ctx context.Context, client *redlock.Client, key string, interval time.Duration, f func(context.Context) error) error {
-	lock, err := client.TryAcquire(ctx, key, interval)
+	err := client.With(redlock.Options{AtLeast: interval}).TryDo(ctx, key, 10*time.Second, f)
 	if errors.Is(err, redlock.ErrTaken) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	return within(ctx, lock, f)
+	return err
 }
 
 // Every calls f once per interval, in one of the processes that call Every: when an interval is over, the
 // first of those who wait begins the next. It returns when ctx ends, or with an error of the lock.
 func Every(ctx context.Context, client *redlock.Client, key string, interval time.Duration, f func(context.Context) error) error {
+	client = client.With(redlock.Options{AtLeast: interval})
 	for {
-		lock, err := client.Acquire(ctx, key, interval)
+		err := client.Do(ctx, key, 10*time.Second, func(ctx context.Context) error {
+			_ = f(ctx)
+			return nil
+		})
 		if err != nil {
 			return err
 		}
-		_ = within(ctx, lock, f)
 	}
-}
-
-// within calls f for as long as lock is valid. If f fails another process may try at once.
-func within(ctx context.Context, lock redlock.Lock, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, lock.Remaining())
-	defer cancel()
-	err := f(ctx)
-	if err != nil {
-		lock.ReleaseAsync()
-	}
-	return err
 }

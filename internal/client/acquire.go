@@ -28,16 +28,15 @@ type option struct {
 // want is a call that wants any of some options, the first to be had; one is the rule. It never asks for more than one
 // at a time: no caller meets a key which another is about to give back.
 type want struct {
-	*site   // of the first option: it counts and reports the call
+	*site // of the first option: it counts and reports the call
+	request
 	by      caller
 	ttl     time.Duration
 	one     [1]option // the rule, on the stack
 	several []option
 	last    [1]waiting.Ended
 	lasts   []waiting.Ended
-	isSet   bool     // the only option has several keys
-	once    bool     // it makes one attempt, or for several options one for each
-	met     *contest // learns whether the lock is won against others; or nil
+	isSet   bool // the only option has several keys
 	t       waiting.Tries
 
 	at    int // the option of c and s
@@ -62,28 +61,28 @@ func (w *want) found(at int) *waiting.Ended {
 }
 
 // Acquire makes attempts to acquire the lock on a key, in line with others for it, until one wins, one fails for a
-// lasting reason, they are used up, or ctx ends. With once it makes one attempt, and none beside waiters of this
-// process whose last one, at most a second ago, was denied. met, if not nil, learns whether the lock is won against others.
-func (g *site) Acquire(ctx context.Context, key string, ttl time.Duration, mode Mode, met *contest) (Handle, error) {
+// lasting reason, they are used up, or its limit is over. With Once it makes one attempt, and none beside waiters of this
+// process whose last one, at most a second ago, was denied.
+func (g *site) Acquire(ctx context.Context, key string, ttl time.Duration, r request) (Handle, error) {
 	ctx = orBackground(ctx)
-	if ctx.Err() != nil || !g.isPlain() || token.TailFrom(ctx) != "" {
-		return g.acquire(ctx, key, ttl, mode, met, nil)
+	if ctx.Err() != nil || r.err != nil || !g.isPlain() || r.term.isFixed() || token.TailFrom(ctx) != "" {
+		return g.acquire(ctx, key, ttl, r, nil)
 	}
-	h, ended, err := g.plainly(ctx, key, ttl, mode, met)
+	h, ended, err := g.plainly(ctx, key, ttl, r)
 	if ended == nil {
 		return h, err
 	}
-	return g.acquire(ctx, key, ttl, mode, met, ended)
+	return g.acquire(ctx, key, ttl, r, ended)
 }
 
 // acquire is Acquire of a lock not plain. ended is the first attempt if it was made: it has ended without a lock.
-func (g *site) acquire(ctx context.Context, key string, ttl time.Duration, mode Mode, met *contest, ended *engine.Call) (Handle, error) {
-	w := want{site: g, ttl: ttl, one: [1]option{{site: g, Key: key, shared: mode.IsShared()}}, once: mode.IsOnce(), met: met}
+func (g *site) acquire(ctx context.Context, key string, ttl time.Duration, r request, ended *engine.Call) (Handle, error) {
+	w := want{site: g, request: r, ttl: ttl, one: [1]option{{site: g, Key: key, shared: r.IsShared()}}}
 	return w.acquire(ctx, ended)
 }
 
 // acquireAny is Acquire for one of several options, the first to be had. With once a vote is taken on each.
-func acquireAny(ctx context.Context, ttl time.Duration, options []option, once bool) (Handle, error) {
+func acquireAny(ctx context.Context, ttl time.Duration, options []option, r request) (Handle, error) {
 	for i, o := range options { // the first is checked by its call
 		if i > 0 {
 			c, err := o.site.engine.Call(engine.Acquire, o.Key, ttl)
@@ -93,39 +92,42 @@ func acquireAny(ctx context.Context, ttl time.Duration, options []option, once b
 			c.Free()
 		}
 	}
-	w := want{site: options[0].site, ttl: ttl, several: options, lasts: make([]waiting.Ended, len(options)), once: once}
+	w := want{site: options[0].site, request: r, ttl: ttl, several: options, lasts: make([]waiting.Ended, len(options))}
 	return w.acquire(orBackground(ctx), nil)
 }
 
 // acquireSet is Acquire for several keys as one lock.
-func (g *site) acquireSet(ctx context.Context, more *holding.More, ttl time.Duration, mode Mode, met *contest) (Handle, error) {
-	w := want{site: g, ttl: ttl, one: [1]option{{g, more.Keys[0], more, mode.IsShared()}}, isSet: true, once: mode.IsOnce(), met: met}
+func (g *site) acquireSet(ctx context.Context, more *holding.More, ttl time.Duration, r request) (Handle, error) {
+	w := want{site: g, request: r, ttl: ttl, one: [1]option{{g, more.Keys[0], more, r.IsShared()}}, isSet: true}
 	return w.acquire(orBackground(ctx), nil)
 }
 
 func (w *want) acquire(ctx context.Context, ended *engine.Call) (h Handle, err error) {
-	w.t = w.lines.NewTries(w.options()[0].Key)
+	if w.err != nil {
+		return Handle{}, w.err
+	}
+	w.t = w.lines.NewTries(w.options()[0].Key, w.Attempts)
 	if ended != nil { // what it was granted too late is released before ctx is asked, which may panic
 		w.t.Began = w.t.Began.Add(-ended.Took(w.t.Began))
-		w.by.done, w.ended = ended.Watched(), true
+		w.by, w.ended = caller{ended.Watched(), w.more}, true
 	} else if err := ctx.Err(); err != nil { // it is not reported: there was no attempt
-		if w.once {
+		if w.IsOnce() {
 			return Handle{}, err
 		}
 		return Handle{}, w.cutOff(ctx, &w.t)
 	} else {
-		w.by = callerOf(ctx)
+		w.by = w.callerOf(ctx)
 	}
 	if w.c, w.s, err = w.acquisition(0, ended); err != nil {
 		return Handle{}, err
 	}
 	defer func() { w.c.Free() }()
-	if w.once {
+	if w.IsOnce() {
 		h, err = w.ask(ctx)
 		return w.afterHooks(h, asked(ctx, err))
 	}
 	h, err = w.inLines(ctx)
-	err = w.gaveUp(ctx, &w.t, err)
+	err = w.gaveUp(ctx, err)
 	if err == nil {
 		w.t.Key = h.key
 	}
@@ -135,38 +137,51 @@ func (w *want) acquire(ctx context.Context, ended *engine.Call) (h Handle, err e
 // caller is what a call needs to know of its context. That is user code, and may block: it is asked before its caller
 // stands in a line, and after it has left.
 type caller struct {
-	done <-chan struct{}
-	tail string // the value is one of a front end
+	limit engine.Limit
+	more  *holding.More // of a lock with another name than the client's, or with the value of a front end; or nil
 }
 
-func callerOf(ctx context.Context) caller { return caller{ctx.Done(), token.TailFrom(ctx)} }
+func (w *want) callerOf(ctx context.Context) caller {
+	by := caller{w.limit(w.site, ctx.Done()), w.more}
+	if tail := token.TailFrom(ctx); tail != "" {
+		by.more = &holding.More{HasTail: true, Tail: tail}
+	}
+	return by
+}
 
-// watch has the end of a context, shown by its Done channel, end calls.
-func watch(calls *engine.Call, done <-chan struct{}) {
-	calls.Each(func(c *engine.Call) { c.Watch(done) })
+// limit is that of a call which begins now, with a context.
+func (r *request) limit(g *site, done <-chan struct{}) engine.Limit {
+	l := engine.Limit{Done: done}
+	if r.Wait > 0 && !r.IsOnce() {
+		l.At = g.clock.Now().Add(r.Wait)
+	}
+	return l
+}
+
+// watch has a limit end calls.
+func watch(calls *engine.Call, l engine.Limit) {
+	calls.Each(func(c *engine.Call) { c.Watch(l) })
 }
 
 // acquisition returns the calls for the attempts to get the lock of an option, to be freed. The first may have ended already.
 func (w *want) acquisition(at int, ended *engine.Call) (c *engine.Call, s holding.State, err error) {
-	o := &w.options()[at]
-	s = holding.State{Key: o.Key, More: o.More, Shared: o.shared}
+	o, own := &w.options()[at], w.by.more
+	s = holding.State{Key: o.Key, More: o.More, TTL: w.ttl.Truncate(time.Millisecond), Shared: o.shared}
+	switch {
+	case own != nil && o.More != nil:
+		s.More.HasTail, s.More.Tail = true, own.Tail
+	case own != nil:
+		s.More = own
+	}
 	if ended != nil {
-		s.TTL = ended.TTL
 		return ended, s, nil
 	}
-	if w.by.tail != "" {
-		if s.More == nil {
-			s.More = new(holding.More)
-		}
-		s.More.HasTail, s.More.Tail = true, w.by.tail
-	}
-	c, err = s.Calls(o.site.engine, engine.Acquire, w.ttl, o.site.cfg.Tail)
+	c, err = s.Calls(o.site.engine, engine.Acquire, w.term.ttl(o.site, w.ttl), o.site.cfg.Tail)
 	if err != nil {
 		return nil, s, err
 	}
-	watch(c, w.by.done)
-	c.Each(func(c *engine.Call) { c.Denied = w.met.deniedBy() })
-	s.TTL = c.TTL
+	watch(c, w.by.limit)
+	c.Each(func(c *engine.Call) { c.Denied = w.term.deniedBy() })
 	return c, s, nil
 }
 
@@ -184,7 +199,7 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 	defer d.Leave()
 	for {
 		t.Wait(w.isSet && (!d.Stands() || t.IsLimited()))
-		why, at, handed := d.Await(w.by.done, t)
+		why, at, handed := d.Await(w.by.limit, t)
 		switch why {
 		case waiting.MayAttempt, waiting.Sent:
 		case waiting.Handed:
@@ -237,7 +252,10 @@ func (w *want) stand() *waiting.Demand {
 		var room [1]waiting.Seat // on the stack of the caller of one key
 		seats := room[:0]
 		for at, o := range w.options() {
-			seat := waiting.Seat{Lines: o.site.lines, Key: o.Key, Moves: o.More != nil && o.More.Keys != nil, Share: o.shared, Last: *w.found(at)}
+			seat := waiting.Seat{Lines: o.site.lines, Key: o.Key, Share: o.shared, Last: *w.found(at)}
+			if o.More == nil && !o.shared && !w.term.isFixed() { // it does not move, and ends with its TTL
+				seat.Wants = waiting.Passable{TTL: w.s.TTL, More: w.by.more}
+			}
 			if !o.site.lines.CanBeWoken() && !w.t.IsLimited() {
 				seat.Last.Denied = 0 // it asks again at once, in case of a release before it is in line
 			}
@@ -247,7 +265,7 @@ func (w *want) stand() *waiting.Demand {
 		if len(seats) == 1 {
 			call = w.c
 		}
-		return w.lines.Stand(false, call, w.s.TTL, seats...)
+		return w.lines.Stand(false, call, seats...)
 	}
 	seats := make([]waiting.Seat, len(w.s.More.Keys))
 	for at, key := range w.s.More.Keys {
@@ -256,7 +274,7 @@ func (w *want) stand() *waiting.Demand {
 			seats[at] = waiting.Seat{Lines: lines, Key: key, Share: w.options()[0].shared, Last: waiting.Ended{At: w.found(0).At, Err: w.found(0).Err, Denied: denied}}
 		}
 	}
-	return w.lines.Stand(true, nil, w.s.TTL, seats...)
+	return w.lines.Stand(true, nil, seats...)
 }
 
 // deniedAt is the nodes that have refused a key of a set in the last attempt.
@@ -272,7 +290,7 @@ func (w *want) attempt(at int, sent bool) (h Handle, r *reports, err error) {
 		w.c.Free()
 		w.c, w.s, w.at = c, s, at
 	}
-	h, r, err = w.options()[at].site.attempt(w.c, &w.s, w.met, sent)
+	h, r, err = w.options()[at].site.attempt(w.c, &w.s, w.term, sent)
 	last := w.found(at)
 	last.Err, last.Denied = err, deniedBy(w.c) // also of a lock that was won
 	if err != nil {
@@ -286,7 +304,7 @@ func (w *want) attempt(at int, sent bool) (h Handle, r *reports, err error) {
 // token, it is made again at once, and if votes are split, after a pause. Where it has met the end of idle connections it
 // is made again at once, and once: its release is on its way before. The caller reports the attempts to the hook, after
 // it has let others act. The error is context.Canceled where the end of the caller's context has ended it.
-func (g *site) attempt(c *engine.Call, s *holding.State, met *contest, sent bool) (h Handle, r *reports, err error) {
+func (g *site) attempt(c *engine.Call, s *holding.State, t *term, sent bool) (h Handle, r *reports, err error) {
 	counted := s.Several() != nil || g.HasHooks()
 	splits, idleEnds := 0, 0
 	for again := true; again; sent = false {
@@ -317,7 +335,7 @@ func (g *site) attempt(c *engine.Call, s *holding.State, met *contest, sent bool
 			h = g.begin(s, c.Lacking(), c.Block.First)
 			h.granted()
 			granted(c)
-			met.won(g, splits, c.LongestTrip())
+			t.won(g, splits, c.LongestTrip())
 		} else {
 			c.Rollback(err)
 		}
@@ -400,14 +418,21 @@ func (g *site) acquired(ctx context.Context, t *waiting.Tries, h Handle, err err
 }
 
 // gaveUp is the error of an Acquire that has left its lines, after an attempt or a wait that has ended with err.
-func (g *site) gaveUp(ctx context.Context, t *waiting.Tries, err error) error {
-	if err != nil && t.End == waiting.AttemptsUsedUp { // also if ctx has ended since
-		return g.acquireError(t, nil)
-	}
-	if err == nil || err == engine.ErrClosed || err != context.Canceled && ctx.Err() == nil { // Do returns Canceled for a context without an error
+func (w *want) gaveUp(ctx context.Context, err error) error {
+	limit := engine.Limit{At: w.by.limit.At}
+	switch {
+	case err != nil && w.t.End == waiting.Exhausted: // also if ctx has ended since
+	case err == nil || err == engine.ErrClosed:
 		return err
+	case ctx.Err() != nil:
+		return w.cutOff(ctx, &w.t)
+	case err != context.Canceled:
+		return err
+	case !limit.IsOver(w.clock.Now()): // it is a context without an error
+		return w.cutOff(ctx, &w.t)
 	}
-	return g.cutOff(ctx, t)
+	w.t.End = waiting.Exhausted
+	return w.acquireError(&w.t, nil)
 }
 
 // inVain is the error of a wait, for gaveUp.

@@ -9,8 +9,12 @@ import (
 	"github.com/redlock-go/redlock/internal/client/holding"
 )
 
-// AcquireAny is Acquire for one of several keys, the first to be had. With once each is asked for once.
-func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys []string, once bool) (Handle, error) {
+// AcquireAny is Acquire for one of several keys, the first to be had. With Once each is asked for once.
+func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys []string, mode Mode) (Handle, error) {
+	return c.acquireAny(ctx, ttl, keys, request{settings: &c.settings, Mode: mode})
+}
+
+func (c *Client) acquireAny(ctx context.Context, ttl time.Duration, keys []string, r request) (Handle, error) {
 	keys, err := checkKeys("AcquireAny", keys)
 	if err != nil {
 		return Handle{}, err
@@ -23,14 +27,13 @@ func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys []strin
 			options[i].More = &holding.More{Keys: []string{key, key}, On: []*engine.Engine{first.engine, second.engine}}
 		}
 	}
-	return acquireAny(ctx, ttl, options, once)
+	return acquireAny(ctx, ttl, options, r)
 }
 
 // DoAny is Do for one of several keys.
 func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f func(context.Context) error) error {
 	d := doing{Name: "DoAny", Keys: keys, Any: true, TTL: ttl}
-	d.Acquire = func(ctx context.Context) (Handle, error) { return c.AcquireAny(ctx, ttl, keys, false) }
-	return c.do(ctx, d, f)
+	return c.do(ctx, d, 0, f, func(ctx context.Context, r request) (Handle, error) { return c.acquireAny(ctx, ttl, keys, r) })
 }
 
 // Permits is the keys of a semaphore: n names with one tag, for one group to have them all.

@@ -41,21 +41,21 @@ func (m Mode) IsShared() bool { return m&Shared != 0 }
 // Acquire acquires the lock on a key. A moving key is a set of two: it is locked in
 // both groups or in none.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration, mode Mode) (Handle, error) {
-	return c.acquire(ctx, key, ttl, mode, nil)
+	return c.acquire(ctx, key, ttl, request{settings: &c.settings, Mode: mode})
 }
 
-func (c *Client) acquire(ctx context.Context, key string, ttl time.Duration, mode Mode, met *contest) (Handle, error) {
+func (c *Client) acquire(ctx context.Context, key string, ttl time.Duration, r request) (Handle, error) {
 	first, second := c.of(key)
 	if second != nil {
-		return acquireBoth(ctx, key, ttl, first, second, mode, met)
+		return acquireBoth(ctx, key, ttl, first, second, r)
 	}
-	return first.Acquire(ctx, key, ttl, mode, met)
+	return first.Acquire(ctx, key, ttl, r)
 }
 
 // acquireBoth is apart from Acquire for the stacks of its callers: they would hold its variables while they wait.
-func acquireBoth(ctx context.Context, key string, ttl time.Duration, first, second *site, mode Mode, met *contest) (Handle, error) {
+func acquireBoth(ctx context.Context, key string, ttl time.Duration, first, second *site, r request) (Handle, error) {
 	keys := []string{key}
-	return acquireAll(ctx, ttl, []part{{first, keys}, {second, keys}}, mode, met)
+	return acquireAll(ctx, ttl, []part{{first, keys}, {second, keys}}, r)
 }
 
 // Do calls f while the lock on a key is held.
@@ -63,33 +63,34 @@ func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, mode Mod
 	d := doing{Name: "Do", Keys: []string{key}, TTL: ttl}
 	switch mode {
 	case Once:
-		d.Name, d.Met = "TryDo", new(contest)
+		d.Name = "TryDo"
 	case Shared:
 		d.Name = "DoShared"
 	case Once | Shared:
 		d.Name = "TryDoShared"
 	}
-	d.Acquire = func(ctx context.Context) (Handle, error) { return c.acquire(ctx, key, ttl, mode, d.Met) }
-	return c.do(ctx, d, f)
+	return c.do(ctx, d, mode, f, func(ctx context.Context, r request) (Handle, error) { return c.acquire(ctx, key, ttl, r) })
 }
 
 // DoAll is Do for several keys.
 func (c *Client) DoAll(ctx context.Context, ttl time.Duration, keys []string, f func(context.Context) error) error {
 	d := doing{Name: "DoAll", Keys: keys, TTL: ttl}
-	d.Acquire = func(ctx context.Context) (Handle, error) { return c.AcquireAll(ctx, ttl, keys, 0) }
-	return c.do(ctx, d, f)
+	return c.do(ctx, d, 0, f, func(ctx context.Context, r request) (Handle, error) { return c.acquireAll(ctx, ttl, keys, r) })
 }
 
 // do is counted before it asks for a lock, and Shutdown looks at the count after all groups have begun to refuse new
 // locks: so it waits for each call with a lock. A later call gets none.
-func (c *Client) do(ctx context.Context, d doing, f func(context.Context) error) error {
-	if c.running.Admit() {
+func (c *Client) do(ctx context.Context, d doing, mode Mode, f func(context.Context) error, acquire func(context.Context, request) (Handle, error)) error {
+	d.Term = c.settings.newTerm(mode)
+	isCounted := c.running.Admit()
+	if isCounted {
 		defer c.running.Leave()
-		if acquire := d.Acquire; c.groups[0].HasHooks() {
-			d.Acquire = func(ctx context.Context) (Handle, error) {
-				return acquire(&counted{Context: ctx, By: c.running})
-			}
+	}
+	d.Acquire = func(ctx context.Context) (Handle, error) {
+		if isCounted && c.groups[0].HasHooks() {
+			ctx = &counted{Context: ctx, By: c.running}
 		}
+		return acquire(ctx, request{settings: &c.settings, Mode: mode, term: d.Term})
 	}
 	return c.groups[0].Do(ctx, d, f)
 }

@@ -44,8 +44,15 @@ import (
 	"github.com/redlock-go/redlock/internal/client/texts"
 )
 
-// Client is the groups of one client. It is safe for concurrent use.
+// Client is one client, and how its calls ask for locks: With makes others of it, which share all else. It is safe for
+// concurrent use.
 type Client struct {
+	*shared
+	settings settings
+}
+
+// shared is the groups of one client.
+type shared struct {
 	groups    []*site
 	seeds     []uint64 // of the groups, for of
 	now, next int      // lengths of the lists; next is 0 but in a change
@@ -59,6 +66,9 @@ type Client struct {
 	closeTimeout time.Duration
 }
 
+// With is the same client, whose calls have these options. A zero one stays as it is.
+func (c *Client) With(o Options) *Client { return &Client{c.shared, c.settings.with(o, c.groups[0])} }
+
 // MaxGroups bounds the groups of a client: each has connections, two goroutines and buffers.
 const MaxGroups = 64
 
@@ -69,7 +79,7 @@ func New(cfg group.Config, groups, next [][]string) (*Client, error) {
 	if err := check(&cfg, groups, next); err != nil {
 		return nil, texts.WrongConfig(texts.InConfig, err)
 	}
-	c := &Client{ending: make(chan struct{}), late: make(chan struct{}), running: gate.New(), underway: gate.New(), now: len(groups), next: len(next), seeds: seeds(max(len(groups), len(next)))}
+	c := &Client{shared: &shared{ending: make(chan struct{}), late: make(chan struct{}), running: gate.New(), underway: gate.New(), now: len(groups), next: len(next), seeds: seeds(max(len(groups), len(next)))}}
 	system := clock.New()
 	c.house = newHousekeeper()
 	cfg.CloseTimeout = cmp.Or(cfg.CloseTimeout, closeTimeout)

@@ -19,12 +19,12 @@ type doing struct {
 	Keys    []string
 	Any     bool // one of Keys is enough
 	TTL     time.Duration
-	Met     *contest // that Acquire has learned of; or nil
+	Term    *term // of the lock; or nil
 	Acquire func(context.Context) (Handle, error)
 }
 
-// Do calls f with a context that ends with the lock of d. It releases the lock in every case, and does not wait for
-// the nodes: a loss is reported if it was seen before.
+// Do calls f with a context that ends with the lock of d. It releases the lock in every case, at the end of its term, and
+// does not wait for the nodes: a loss is reported if it was seen before.
 func (g *site) Do(ctx context.Context, d doing, f func(context.Context) error) (err error) {
 	if d.TTL < renewal.MinTTL {
 		return engine.WrongArgument("ttl is %v; %s needs %v at least, to keep the lock alive", d.TTL, d.Name, renewal.MinTTL)
@@ -50,7 +50,7 @@ func (g *site) Do(ctx context.Context, d doing, f func(context.Context) error) (
 	defer func() {
 		lost := kept.Lost()
 		kept.Stop()
-		unsent := h.release(context.Background(), engine.AtOnce, d.Met.stay(g.clock.Now()))
+		unsent := h.release(context.Background(), engine.AtOnce, d.Term.stay(g.clock.Now()))
 		left = true
 		if lost == engine.ErrClosed && unsent != engine.ErrClosed { // the client shuts down, and f had the lock to its end
 			lost = nil

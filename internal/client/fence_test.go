@@ -48,7 +48,7 @@ func TestCollectTrustsNoClient(t *testing.T) {
 		return why == nil
 	})
 	require.NoError(t, testkit.Outcome(t, "Recover", call))
-	_, err = g.Acquire(t.Context(), "k", 20*time.Millisecond, 0, nil)
+	_, err = g.Acquire(t.Context(), "k", 20*time.Millisecond, request{settings: new(settings)})
 	require.NoError(t, err)
 	before, _ := s.Fence(fence.DefaultSet)
 	broken.Store(true)

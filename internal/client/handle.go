@@ -107,7 +107,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	watch(c, ctx.Done())
+	watch(c, engine.Limit{Done: ctx.Done()})
 	c.About(s.Token, fencing.Block{}, 0)
 	if err := h.mayExtend(&s); err != nil {
 		g.reportUnsent(ctx, engine.Extend, s.Key, err)
@@ -165,18 +165,20 @@ func (h Handle) Release(ctx context.Context) error {
 			return err
 		}
 	}
-	return h.release(ctx, engine.Awaited, 0)
+	return h.release(ctx, engine.Awaited, stay{})
 }
 
 // ReleaseAsync is Release without waiting for the nodes. The handle is dead at once.
-func (h Handle) ReleaseAsync() { _ = h.release(context.Background(), engine.Soon, 0) }
+func (h Handle) ReleaseAsync() { _ = h.release(context.Background(), engine.Soon, stay{}) }
 
 // release passes the lock on to the first caller in line. Else the nodes delete it, and the acquire of that caller goes
 // along. Validity ends before the nodes are asked: they may apply the release even if its caller gets an error. The
 // lease is free for another lock once they certainly have; at once, if the release is not awaited. Its error is then
-// ErrNotHeld, or ErrClosed: no node learns of it. Without a caller in line the key stays at the nodes for a while yet, but
-// not beyond the lock's validity.
-func (h Handle) release(ctx context.Context, how engine.Manner, stay time.Duration) error {
+// ErrNotHeld, or ErrClosed: no node learns of it.
+//
+// A lock that is to stay is passed on only if others may have it, and then to a caller in line at once. Without one its key
+// stays at the nodes for a while yet, and no longer than it would have; where the lock is lost no key stays.
+func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error {
 	s, ok := h.hold.State()
 	if !ok {
 		return engine.ErrNotHeld
@@ -189,7 +191,9 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay time.Durati
 	if s.Kept {
 		g.keeper.Stop(h.hold)
 	}
-	if g.lines.Pass(h.hold, &s) {
+	stays := stay.left > 0 && s.Until > 0
+	passes := !stays || stay.passes
+	if passes && g.lines.Pass(h.hold, &s) {
 		return nil
 	}
 	c, err := s.Calls(g.engine, engine.Release, 0, g.cfg.Tail)
@@ -197,9 +201,10 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay time.Durati
 		return err
 	}
 	defer c.Free()
-	watch(c, done)
+	watch(c, engine.Limit{Done: done})
 	var next fresh // of the first in line. It is made before the release is noted: user code may panic
 	waits, _ := g.lines.Look(s.Key)
+	waits = waits && passes
 	if waits && ended == nil && s.Several() == nil && !s.Shared && !engine.IsClosed(g.ending) {
 		next, _ = g.fresh(new(fencing.Proposal))
 	}
@@ -208,9 +213,8 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay time.Durati
 		return engine.ErrNotHeld
 	}
 	c.About(s.Token, fencing.Block{}, absent)
-	if !waits {
-		stay = min(stay, g.left(s.Until)).Truncate(time.Millisecond)
-		c.Each(func(c *engine.Call) { c.Stay = stay })
+	if stays && !waits {
+		c.Each(func(c *engine.Call) { c.Stay = (stay.left + time.Millisecond - 1).Truncate(time.Millisecond) })
 	}
 	var along *engine.Call
 	if next != (fresh{}) {

@@ -42,8 +42,7 @@ func unique(keys []string) (once []string) {
 
 // acquireAll is Acquire for several keys, or a moving one, as one lock: all or none. The parts are in the order of
 // their groups, and the keys of each in their canonical order. The first group counts the lock, and keeps it alive.
-// With Once there is one attempt.
-func acquireAll(ctx context.Context, ttl time.Duration, parts []part, mode Mode, met *contest) (Handle, error) {
+func acquireAll(ctx context.Context, ttl time.Duration, parts []part, r request) (Handle, error) {
 	g, more := parts[0].site, new(holding.More)
 	for _, p := range parts {
 		if n, most := len(p.keys), g.cfg.Engine.MaxWaiting; n > most {
@@ -55,7 +54,7 @@ func acquireAll(ctx context.Context, ttl time.Duration, parts []part, mode Mode,
 		}
 	}
 	if len(more.Keys) == 1 {
-		return g.Acquire(ctx, more.Keys[0], ttl, mode, met)
+		return g.Acquire(ctx, more.Keys[0], ttl, r)
 	}
-	return g.acquireSet(ctx, more, ttl, mode, met)
+	return g.acquireSet(ctx, more, ttl, r)
 }

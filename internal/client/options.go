@@ -26,7 +26,7 @@ func (w *want) passesOver(o *option) bool {
 	switch {
 	case w.ended: // it was asked for
 		return false
-	case !w.once:
+	case !w.IsOnce():
 		return o.isContended()
 	case w.isSet, o.shared: // whether it has a holder says nothing to others that share it
 		return false
@@ -102,7 +102,7 @@ func (w *want) look(of []int) (open []int) {
 		return of
 	}
 	defer looks.Free()
-	looks.Each(func(c *engine.Call) { c.Watch(w.by.done) })
+	watch(looks, w.by.limit)
 	if looks.AskAll() != nil {
 		return of
 	}

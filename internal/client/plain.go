@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/client/holding"
 )
 
-// This page is the whole path of a plain lock, exclusive or shared: one key in one group, no hook, no fencing, no value of a front end,
-// and no line for any key. A grant, or a successful release, ends here. attempt and released judge any other end,
+// This page is the whole path of a plain lock, exclusive or shared: one key in one group, no hook, no fencing, no value
+// of a front end, no term, and no line for any key. A grant, or a successful release, ends here. attempt and released judge any other end,
 // given the ended call; so nothing is decided twice.
 
 // isPlain reports whether a call has nothing but its own key to look after.
@@ -18,7 +18,7 @@ func (g *site) isPlain() bool { return g.plain && !g.lines.Known() }
 
 // plainly makes an attempt to acquire. A call without an error has not won. Rand and ctx are user code: after a panic
 // of theirs no node was asked, and the pool is short of a call.
-func (g *site) plainly(ctx context.Context, key string, ttl time.Duration, mode Mode, met *contest) (h Handle, ended *engine.Call, err error) {
+func (g *site) plainly(ctx context.Context, key string, ttl time.Duration, r request) (h Handle, ended *engine.Call, err error) {
 	c, err := g.engine.Call(engine.Acquire, key, ttl)
 	if err != nil {
 		return h, nil, err
@@ -26,15 +26,15 @@ func (g *site) plainly(ctx context.Context, key string, ttl time.Duration, mode 
 	if err := c.Token.Fill(g.cfg.Rand); err != nil {
 		return h, nil, fmt.Errorf("redlock: %w", err)
 	}
-	c.Watch(ctx.Done())
-	c.Tail, c.Denied, c.Shared = g.cfg.Tail, met.deniedBy(), mode.IsShared()
+	c.Watch(r.limit(g, ctx.Done()))
+	c.Tail, c.Denied, c.Shared = r.tail(g.cfg.Tail), r.term.deniedBy(), r.IsShared()
 	won := g.engine.Do(c) == nil && c.Err == nil && g.clock.Now() < c.Until // this goroutine may have waited long to run again
 	if !won || !g.lines.Granted(key, c.Serial, c.Shared) {
 		return h, c, nil
 	}
-	s := holding.State{Key: key, Serial: c.Serial, Token: c.Token, Until: c.Until, TTL: c.TTL, Shared: c.Shared}
+	s := holding.State{Key: key, Serial: c.Serial, Token: c.Token, Until: c.Until, TTL: c.TTL, More: r.more, Shared: c.Shared}
 	h = Handle{group: g, hold: g.keeper.Begin(&s, c.Absent, 0), key: key}
-	met.won(g, 0, c.Trip)
+	r.term.won(g, 0, c.Trip)
 	c.Free()
 	return h, nil, nil
 }
@@ -49,8 +49,8 @@ func (h Handle) releasePlainly(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, nil
 	}
-	c.Watch(ctx.Done())
-	c.Tail = g.cfg.Tail
+	c.Watch(engine.Limit{Done: ctx.Done()})
+	c.Tail = g.cfg.Tail // unless the lock has its own
 	if !g.keeper.ReleasingPlain(h.hold, &c.Op) {
 		c.Free()
 		return false, nil

@@ -9,12 +9,16 @@ import (
 // for, and waited for, in the order of their groups, and within a group in the order of their bytes. All clients have
 // this order, so no two sets wait for each other.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys []string, mode Mode) (Handle, error) {
+	return c.acquireAll(ctx, ttl, keys, request{settings: &c.settings, Mode: mode})
+}
+
+func (c *Client) acquireAll(ctx context.Context, ttl time.Duration, keys []string, r request) (Handle, error) {
 	keys, err := checkKeys("AcquireAll", keys)
 	if err != nil {
 		return Handle{}, err
 	}
 	if len(c.groups) == 1 {
-		return acquireAll(ctx, ttl, []part{{c.groups[0], keys}}, mode, nil)
+		return acquireAll(ctx, ttl, []part{{c.groups[0], keys}}, r)
 	}
 	of := make(map[*site][]string)
 	for _, key := range keys {
@@ -30,5 +34,5 @@ func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys []strin
 			parts = append(parts, part{g, keys})
 		}
 	}
-	return acquireAll(ctx, ttl, parts, mode, nil)
+	return acquireAll(ctx, ttl, parts, r)
 }

@@ -27,17 +27,22 @@ type Op struct {
 // ofOp is the context of an operation without a waiting caller.
 var ofOp context.Context
 
-// Submit begins a reserved operation on the lock of t. For an acquire it makes t a new token first.
+// Submit begins a reserved operation on the lock of t. For an acquire it makes t a new token first. Of the options the
+// name counts.
 func (c *Client) Submit(op *Op, t *[token.Size]byte) error {
 	first, second := c.of(op.KeyText())
-	return first.submit(op, (*token.Token)(t), second)
+	return first.submit(op, (*token.Token)(t), second, &c.settings)
 }
 
-func (g *site) submit(op *Op, t *token.Token, also *site) error {
+func (g *site) submit(op *Op, t *token.Token, also *site, with *settings) error {
+	if with.err != nil {
+		op.Unreserve()
+		return with.err
+	}
 	if op.Kind == engine.Look {
 		op.Kind = 0 // and is refused as unknown
 	}
-	op.Tail = g.cfg.Tail
+	op.Tail = with.tail(g.cfg.Tail)
 	if op.Kind == engine.Acquire {
 		submitted := false
 		defer func() {

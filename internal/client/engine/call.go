@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
 
@@ -22,17 +23,29 @@ type Call struct {
 // Complete implements Completion. The driver calls it, for it is no user code.
 func (c *Call) Complete(*Op) { c.done <- struct{}{} }
 
-// Watch makes the end of a context end the next calls. The context is user code, so only the caller's goroutine calls
-// it. The driver knows its Done channel: a channel cannot block or panic.
-func (c *Call) Watch(done <-chan struct{}) { c.ended = done }
+// Limit is when a caller waits no longer: its context has ended, or an instant has come. The zero Limit is none. A
+// context is user code, so only the caller's goroutine calls it. The driver knows its Done channel: a channel cannot
+// block or panic.
+type Limit struct {
+	Done <-chan struct{} // nil: it does not end
+	At   clock.Instant   // 0: none
+}
 
-// Watched is the channel of Watch.
-func (c *Call) Watched() <-chan struct{} { return c.ended }
+// IsOver reports whether the caller waits no longer. It runs no user code.
+func (l Limit) IsOver(now clock.Instant) bool {
+	return l.At != 0 && now >= l.At || l.Done != nil && IsClosed(l.Done)
+}
+
+// Watch makes a limit end the next calls.
+func (c *Call) Watch(l Limit) { c.limit = l }
+
+// Watched is the limit of Watch.
+func (c *Call) Watched() Limit { return c.limit }
 
 // Wait waits for the end of a call.
 func (c *Call) Wait() { <-c.done }
 
-// Ended is nil for a call with a result, and else context.Canceled: the end of its caller's context has ended it. The
+// Ended is nil for a call with a result, and else context.Canceled: the limit of its caller has ended it. The
 // context itself is asked for its error once no other caller waits for this one.
 func (c *Call) Ended() error {
 	if c.Err == context.Canceled {

@@ -113,7 +113,7 @@ func TestAloneEnds(t *testing.T) {
 	}
 	c := p.engine.call(Acquire, "key", time.Second)
 	require.NoError(t, p.engine.enqueue(&c.Op))
-	c.ended = ctx.Done()
+	c.limit.Done = ctx.Done()
 	p.engine.drive(c)
 	require.Equal(t, 4, sweeps)
 	require.Equal(t, 1, p.armed)
@@ -127,7 +127,7 @@ func TestAloneEnds(t *testing.T) {
 	p.turn(func() { p.reply(p.sent[1], 0, one) })
 	d := p.engine.call(Release, "key", 0)
 	require.NoError(t, p.engine.enqueue(&d.Op))
-	d.ended = ctx.Done()
+	d.limit.Done = ctx.Done()
 	p.engine.drive(d)
 	require.Zero(t, sweeps, "its context had ended")
 }
@@ -201,7 +201,7 @@ func TestReleaseIsSentWithoutACaller(t *testing.T) {
 	// begin is Do without its wait.
 	begin := func(kind Kind) *Call {
 		c := p.engine.call(kind, "mine", time.Second)
-		c.ended = ended.Done()
+		c.limit.Done = ended.Done()
 		require.NoError(t, p.engine.enqueue(&c.Op))
 		p.engine.drive(c)
 		return c
@@ -239,7 +239,7 @@ func TestReleaseIsSentWithoutACaller(t *testing.T) {
 
 // do is Watch and Do.
 func (e *Engine) do(ctx context.Context, c *Call) error {
-	c.Watch(ctx.Done())
+	c.Watch(Limit{Done: ctx.Done()})
 	return e.Do(c)
 }
 
@@ -253,7 +253,7 @@ func TestScanIsBounded(t *testing.T) {
 	close(ended)
 	for i := range 2 * scanWaiting {
 		c := p.engine.call(Acquire, "key", time.Hour)
-		c.ended = ended
+		c.limit.Done = ended
 		require.NoError(t, p.engine.enqueue(&c.Op), i)
 	}
 	for tick := range 2 {

@@ -40,7 +40,7 @@ func (c *Call) Each(f func(*Call)) {
 func (c *Call) Free() {
 	for c != nil {
 		next := c.And
-		c.Key, c.ended, c.And = nil, nil, nil
+		c.Key, c.limit, c.And = nil, Limit{}, nil
 		c.On.calls.Put(c)
 		c = next
 	}

@@ -26,7 +26,7 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 }
 
 // Do submits a call and waits for its result. An error is ErrBusy, but not of a release, ErrClosed or
-// context.Canceled: the context given to Watch has ended. Then the release of an acquire is under way, an extend may or
+// context.Canceled: the limit given to Watch is over. Then the release of an acquire is under way, an extend may or
 // may not take effect, and a release is sent. The result of the operation itself is in the Call.
 //
 // Do waits on one channel only. To wait for the context as well would mean a select. It takes the locks of both

@@ -197,7 +197,10 @@ func (d *driver) readAlone(c *Call) {
 	d.alone.Store(true)
 	defer d.alone.Store(false)
 	limit := min(aloneFor, c.Timeout)
-	for left := limit; len(c.done) == 0 && left > 0 && !IsClosed(c.ended) && d.nodes.CanBlock(); {
+	if at := c.limit.At; at != 0 {
+		limit = min(limit, at.Sub(c.start))
+	}
+	for left := limit; len(c.done) == 0 && left > 0 && !IsClosed(c.limit.Done) && d.nodes.CanBlock(); {
 		d.flush()
 		if d.rounds.window.isOpen.Load() && d.queue.depth.Load() > own {
 			return

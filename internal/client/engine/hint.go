@@ -22,6 +22,8 @@ import (
 //
 // A node that cannot have the key gets no hint (round.absent). While a quorum is away, such hints would fill the bound.
 //
+// A key that was to stay for a while (Op.Stay) stays for the rest of it when the hint is handed off.
+//
 // A handoff is a batch for one node, with rounds that have no operation: what the node refuses is sent again, in
 // smaller calls or with its script, or kept, as of any batch.
 
@@ -51,6 +53,12 @@ type owed struct {
 	hint
 	refused uint8
 	due     clock.Instant // 0: at once
+	stays   clock.Instant // until then the key stays; 0: it does not
+}
+
+// left is how long the key is still to stay, in milliseconds.
+func (x *owed) left(now clock.Instant) int64 {
+	return max(0, int64((x.stays.Sub(now)+time.Millisecond-1)/time.Millisecond))
 }
 
 // pauseAfter is the pause after so many refusals of a release in succession.
@@ -128,7 +136,7 @@ func (bs *batches) handOff(node int) {
 	b.to, b.left, b.counted = quorum.Only(node), true, false // it is in no window
 	operands := make([]command.Operand, len(some))
 	for i, x := range some {
-		operands[i] = command.Operand{Key: []byte(x.key), Token: []byte(x.token), Shared: x.shared}
+		operands[i] = command.Operand{Key: []byte(x.key), Token: []byte(x.token), TTL: x.left(now), Shared: x.shared}
 		r := round{kind: Release, refused: x.refused}
 		r.tally.Reset(bs.nodes.quorum)
 		r.tally.Record(node, quorum.Failed) // this vote has been counted

@@ -117,9 +117,9 @@ type Op struct {
 	Refusals []Refusal     // of a fenced acquire; likewise
 	Gated    quorum.Set    // nodes that refused a shared acquire by a gate alone: an exclusive caller waits there for its holders
 
-	ended <-chan struct{} // of a call: closed when its caller's context ends; nil: it does not
-	start clock.Instant   // before anything was queued
-	state atomic.Uint64   // generation and phase
+	limit Limit         // of the caller of a call
+	start clock.Instant // before anything was queued
+	state atomic.Uint64 // generation and phase
 	next  *Op
 	prev  *Op
 }

@@ -3,9 +3,9 @@ package engine
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -169,16 +169,16 @@ func (w *wire) hint(node int, s *span, first int, refused bool) {
 	if !slices.ContainsFunc(rounds, func(r round) bool { return !r.absent.Has(node) }) {
 		return // as for most releases missed by a node while it is away
 	}
-	var now clock.Instant
-	if refused {
-		now = b.nodes.clock.Now()
-	}
+	now := b.batches.nodes.clock.Now()
 	for i, op := range b.batches.decoder.Read(s.kind, w.Buf[s.from:s.to]) {
 		if r := &rounds[i]; s.first+i >= first && !r.absent.Has(node) {
 			x := owed{hint: hint{string(op.Key), string(op.Token), op.Shared}, refused: r.refused}
 			if refused {
 				x.refused = max(r.refused+1, r.refused)
 				x.due = now.Add(pauseAfter(x.refused))
+			}
+			if op.TTL > 0 {
+				x.stays = now.Add(time.Duration(op.TTL) * time.Millisecond)
 			}
 			b.batches.hints[node].add(x)
 		}

@@ -82,11 +82,11 @@ func (rs *rounds) fail(op *Op, nonvoters quorum.Set) {
 	rs.decided = append(rs.decided, decision{op: op})
 }
 
-// expire ends what was not answered in time, and the calls with an ended context.
+// expire ends what was not answered in time, and the calls whose callers wait no longer.
 func (rs *rounds) expire(now clock.Instant) {
 	for i := len(rs.inFlight) - 1; i >= 0; i-- {
 		b := rs.inFlight[i]
-		rs.checkContexts(b)
+		rs.checkLimits(b, now)
 		b.expire(now, rs.queue.depth.Load())
 		if b.undecided == 0 && b.left {
 			b.listed = false
@@ -103,12 +103,12 @@ func (rs *rounds) expire(now clock.Instant) {
 	rs.checkWaiting(scanWaiting, nonvoters)
 }
 
-// checkContexts ends the calls of b with an ended context. A claim takes the call from its round, so no vote can end
+// checkLimits ends the calls of b whose callers wait no longer. A claim takes the call from its round, so no vote can end
 // it too.
-func (rs *rounds) checkContexts(b *batch) {
+func (rs *rounds) checkLimits(b *batch, now clock.Instant) {
 	for i := range b.rounds {
 		r := &b.rounds[i]
-		if r.op == nil || r.ended == nil || !IsClosed(r.ended) || !r.op.claim(r.life, idle) {
+		if r.op == nil || !r.limit.IsOver(now) || !r.op.claim(r.life, idle) {
 			continue
 		}
 		op := r.op
@@ -127,9 +127,10 @@ const scanWaiting = 2048
 // it is sent, and before any later acquire. While too few nodes can vote it also fails the acquires, whether the window
 // is open or not. Sent, they would only have to be cleaned up after, thousands of times a second.
 func (rs *rounds) checkWaiting(n int, nonvoters quorum.Set) {
+	now := rs.nodes.clock.Now()
 	var ended, vain list
 	rs.queue.scan(n, func(op *Op) {
-		switch hasEnded := IsClosed(op.ended); {
+		switch hasEnded := op.limit.IsOver(now); {
 		case op.Kind == Acquire && rs.nodes.lacking.Load() && !hasEnded:
 			rs.queue.unlink(op, sending)
 			vain.push(op)
@@ -151,7 +152,7 @@ func (rs *rounds) checkWaiting(n int, nonvoters quorum.Set) {
 	}
 }
 
-// finish ends a call because its context has ended.
+// finish ends a call because its caller waits no longer.
 func (rs *rounds) finish(op *Op) {
 	op.Err = context.Canceled
 	rs.queue.depth.Add(-1)

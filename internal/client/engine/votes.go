@@ -65,8 +65,8 @@ type round struct {
 	op         *Op // nil once decided
 	life       uint64
 	timeout    time.Duration
-	waited     time.Duration   // in the queue, up to mostPatience timeouts
-	ended      <-chan struct{} // of the context of a call
+	waited     time.Duration // in the queue, up to mostPatience timeouts
+	limit      Limit         // of the caller of a call
 	tally      quorum.Tally
 	absent     quorum.Set // nodes where no key has the token
 	denied     *atomic.Bool
@@ -94,7 +94,7 @@ type refusal struct {
 
 // add appends op's round.
 func (v *votes) add(op *Op) {
-	r := round{op: op, life: op.state.Load()&^phaseMask | inFlight, timeout: op.Timeout, ended: op.ended, absent: op.Absent, kind: op.Kind}
+	r := round{op: op, life: op.state.Load()&^phaseMask | inFlight, timeout: op.Timeout, limit: op.limit, absent: op.Absent, kind: op.Kind}
 	switch op.Kind {
 	case Acquire:
 		r.absent, r.denied = 0, op.Denied // absent is of an earlier attempt

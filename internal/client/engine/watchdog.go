@@ -29,7 +29,7 @@ func (d *driver) watch() {
 	}
 }
 
-// tick is one turn of the watchdog: it reads stragglers, fails late votes, ends the calls with an ended context, and
+// tick is one turn of the watchdog: it reads stragglers, fails late votes, ends the calls whose callers wait no longer, and
 // closes silent connections. It returns the time to the next tick, or to the next due hint.
 func (d *driver) tick() time.Duration {
 	d.nodes.pulse.rouse()

@@ -116,7 +116,7 @@ func (cfg Config) check() (Config, error) {
 		cfg.maxTTL, cfg.longest = ttl, max(ttl, cfg.NextMaxTTL)
 		cfg.Conn.Quarantine = cfg.longest + quorum.Drift(cfg.longest)
 	}
-	if err := checkName(cfg.Name); err != nil {
+	if err := CheckName(cfg.Name); err != nil {
 		return cfg, err
 	}
 	cfg.Conn.Name = cfg.Name
@@ -161,8 +161,8 @@ func (cfg Config) check() (Config, error) {
 // maxName bounds Config.Name in bytes: it is in every command.
 const maxName = 128
 
-// checkName refuses a name that servers do not take for a client.
-func checkName(name string) error {
+// CheckName refuses a name that servers do not take for a client.
+func CheckName(name string) error {
 	if len(name) > maxName {
 		return fmt.Errorf("the Name has %d bytes, at most %d are allowed", len(name), maxName)
 	}

@@ -147,7 +147,7 @@ const leastLook = 5 * time.Millisecond
 // IsHeld reports whether a quorum of nodes shows a holder that excludes a call with split votes at its key. It waits
 // for all nodes, but not for long, since it is no attempt. What it does not learn, the next attempt finds out.
 func (g *Group) IsHeld(split *engine.Call) bool {
-	seen, err := g.ask(split.Watched(), split.KeyText(), max(leastLook, 4*split.Trip))
+	seen, err := g.ask(split.Watched().Done, split.KeyText(), max(leastLook, 4*split.Trip))
 	if err != nil {
 		return false
 	}

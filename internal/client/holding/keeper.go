@@ -114,7 +114,7 @@ func (k *Keeper) add(c *Kept) error {
 		return engine.WrongArgument("lock is kept alive already, or was released")
 	}
 	e.lease, e.life, e.kept = h.lease, h.life, c
-	began := s.Until.Add(quorum.Drift(s.TTL) - s.TTL)
+	began := min(now, s.Until.Add(quorum.Drift(s.TTL)-s.TTL)) // validity may be longer than the TTL of renewals
 	k.schedule.Set(e, e.Start(stateFor(s, true), began))
 	k.ringFor(e)
 	return nil
@@ -162,8 +162,7 @@ func (k *Keeper) Releasing(h Hold) (absent quorum.Set, ok bool) {
 	return absent, ok
 }
 
-// ReleasingPlain is Releasing for a lock of one key, not kept alive, without a value of its own, and not released
-// before. It makes op the lock's release; for any other lock it notes nothing.
+// ReleasingPlain is Releasing for a lock of one key, not kept alive and not released before. It makes op the lock's release; for any other lock it notes nothing.
 func (k *Keeper) ReleasingPlain(h Hold, op *engine.Op) (ok bool) {
 	until, ok := h.releasingPlain(op)
 	k.expiries.add(until, -1)

@@ -48,11 +48,12 @@ const MaxPasses = 64
 // sent.
 const manyReleases = 255
 
-// More is what only some locks have: several keys, or a value of more than a token.
+// More is what only some locks have: several keys, or a value of more than a token. It does not change. Locks with the
+// same one have values that differ by their tokens alone.
 type More struct {
 	Keys    []string         // all, if there are several; a moving key once for each of its sites
 	On      []*engine.Engine // of each of Keys; nil: all are where the lock is counted and kept
-	HasTail bool             // Tail follows the token in its value, and not the name of the client
+	HasTail bool             // Tail follows the token in its value, and not the client's
 	Tail    string
 }
 
@@ -93,8 +94,8 @@ func (s *State) Several() []string {
 	return s.More.Keys
 }
 
-// Tail is what follows the token in the value at the keys: the client's tail, or the lock's own if it was attached,
-// or acquired for a client of a front end.
+// Tail is what follows the token in the value at the keys: the client's tail, or the lock's own if it was attached, has
+// a name of its own, or was acquired for a client of a front end.
 func (s *State) Tail(ofClient string) string {
 	if s.More != nil && s.More.HasTail {
 		return s.More.Tail
@@ -285,10 +286,13 @@ func (h Hold) releasingPlain(op *engine.Op) (until clock.Instant, ok bool) {
 		return 0, false
 	}
 	l := h.lease
-	ok = l.releases == 0 && l.kept == nil && l.more == nil
+	ok = l.releases == 0 && l.kept == nil && (l.more == nil || l.more.Keys == nil)
 	if ok {
 		until, l.releases = l.validity.Until, 1
 		op.Token, op.Absent, op.Shared = l.token.unveil(), l.absent, l.notes&shared != 0
+		if l.more != nil {
+			op.Tail = l.more.Tail
+		}
 	}
 	l.mu.Unlock()
 	return until, ok
@@ -354,15 +358,16 @@ func (h Hold) ShowToken() {
 
 // Pass ends h and begins the Hold of the next holder, for the ttl of its own and renewed by it: the nodes see one long
 // hold. It returns when validity ends. If not ok, the lock stays: less than 7/8 of ttl is left, or more than all of
-// it; the lock is shared, may be in other hands or is lost; or it was passed on often enough.
-func (h Hold) Pass(now clock.Instant, ttl time.Duration) (next Hold, until clock.Instant, ok bool) {
+// it; its value is not that of the next holder's locks; the lock is shared, may be in other hands or is lost; or it was
+// passed on often enough.
+func (h Hold) Pass(now clock.Instant, ttl time.Duration, more *More) (next Hold, until clock.Instant, ok bool) {
 	if !h.lock() {
 		return Hold{}, 0, false
 	}
 	l := h.lease
 	defer l.mu.Unlock()
 	switch {
-	case l.releases > 0, l.kept != nil, l.more != nil, l.notes != 0, (h.life+1)%MaxPasses == 0:
+	case l.releases > 0, l.kept != nil, l.more != more, l.notes != 0, (h.life+1)%MaxPasses == 0:
 		return Hold{}, 0, false
 	}
 	until, ok = l.validity.Pass(now, ttl)

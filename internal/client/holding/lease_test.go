@@ -102,7 +102,7 @@ func TestPassedOnTTL(t *testing.T) {
 	var l lease
 	for _, asked := range []time.Duration{9 * time.Second, 10 * time.Second} {
 		life := l.begin(&State{Key: "key", Token: tokenOf(1), TTL: time.Hour, Until: 9 * second}, 0)
-		next, until, ok := l.of(life).Pass(0, asked)
+		next, until, ok := l.of(life).Pass(0, asked, nil)
 		require.True(t, ok)
 		require.Equal(t, 9*second, until)
 		_, ok = l.of(life).State()

@@ -29,7 +29,7 @@ func GaveUp(key string, attempts int, waited time.Duration, last, ended error) s
 	if last != nil {
 		why = strings.TrimPrefix(last.Error(), "redlock: ")
 	}
-	end := "Retry.Attempts allows no more"
+	end := "Attempts or Wait allow no more"
 	if ended != nil {
 		end = ended.Error()
 	}

@@ -14,7 +14,7 @@ const (
 	Granted End = iota
 	HandedOver
 	GaveUp
-	AttemptsUsedUp
+	Exhausted
 	ClientClosed
 	Failed
 	ends
@@ -45,7 +45,7 @@ func (l *Lines) CountWait(t *Tries) {
 // AddStats adds the counts to s.
 func AddStats[N any](l *Lines, s *metrics.Stats[N]) {
 	c, w := &l.counts, &s.Waits
-	for end, field := range []*uint64{Granted: &w.Granted, HandedOver: &w.HandedOver, GaveUp: &w.GaveUp, AttemptsUsedUp: &w.UsedUp, ClientClosed: &w.Closed, Failed: &w.Failed} {
+	for end, field := range []*uint64{Granted: &w.Granted, HandedOver: &w.HandedOver, GaveUp: &w.GaveUp, Exhausted: &w.UsedUp, ClientClosed: &w.Closed, Failed: &w.Failed} {
 		*field += c.ended[end].Load()
 	}
 	w.Total += time.Duration(c.total.Load())

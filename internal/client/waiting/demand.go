@@ -14,9 +14,8 @@ import (
 // Demand is what one caller waits for: a lock on any of some keys, or on all of them; one key is both. It has a place
 // in the line of each. Its methods are for the caller's goroutine.
 type Demand struct {
-	lines  *Lines // of its first key: it counts there
-	all    bool   // a set: all of several keys, as one lock
-	ttl    time.Duration
+	lines  *Lines       // of its first key: it counts there
+	all    bool         // a set: all of several keys, as one lock
 	call   *engine.Call // of a caller of one key: a release may take it along; or nil
 	places []place
 	only   [1]place // of a caller of one key
@@ -48,9 +47,9 @@ type place struct {
 	at         int   // of the key
 	weight     int   // a part of full
 	stands     bool  // it is in the line. It leaves with a lock, or when it has kept a turn for long enough
-	moves      bool  // the key moves to other nodes: its lock is not passed on
 	shared     bool  // its caller wants to share the lock
 	turn       bool  // its caller asks the nodes
+	wants      Passable
 	prev, next *place
 	stood      clock.Instant // since when it waits
 	free       clock.Instant // the end of the last gap that its caller has seen
@@ -64,9 +63,16 @@ const full = 64
 type Seat struct {
 	Lines *Lines // nil: it is not waited for yet
 	Key   string
-	Moves bool
 	Share bool
+	Wants Passable
 	Last  Ended
+}
+
+// Passable is the lock of a holder in this process that may be passed on to a caller: with the value that its own would
+// have at the nodes, and kept alive by its TTL. Without a TTL there is none: the nodes have to grant the lock.
+type Passable struct {
+	TTL  time.Duration
+	More *holding.More
 }
 
 // Ended is how an attempt has ended: without the lock, with Err, refused by the nodes of Denied. Err is nil where there
@@ -85,18 +91,18 @@ const (
 	MayAttempt               // it is to ask the nodes for the lock
 	Sent                     // its call has asked them, along with a release, and has ended
 	Handed                   // the lock was passed on to it
-	GivesUp                  // its context has ended
+	GivesUp                  // its limit is over
 	UsedUp                   // its attempts are used up
 	Closed                   // the client closes
 )
 
 // Stand puts a demand at the end of the line of each seat.
-func (l *Lines) Stand(all bool, c *engine.Call, ttl time.Duration, seats ...Seat) *Demand {
+func (l *Lines) Stand(all bool, c *engine.Call, seats ...Seat) *Demand {
 	d, _ := l.pool.Get().(*Demand)
 	if d == nil {
 		d = &Demand{lines: l, rung: make(chan struct{}, 1)}
 	}
-	d.all, d.call, d.ttl, d.state, d.places = all, c, ttl, rests, d.only[:]
+	d.all, d.call, d.state, d.places = all, c, rests, d.only[:]
 	if len(seats) > 1 {
 		d.places = make([]place, len(seats))
 	}
@@ -116,7 +122,7 @@ func (d *Demand) Join(at int, s Seat) {
 	sh := l.lock(s.Key)
 	defer l.unlock(sh)
 	k, isNew := l.deskFor(sh, s.Key)
-	p.desk, p.moves, p.shared, p.free, p.stood = k, s.Moves, s.Share, 0, l.cfg.Clock.Now()
+	p.desk, p.wants, p.shared, p.free, p.stood = k, s.Wants, s.Share, 0, l.cfg.Clock.Now()
 	k.push(p)
 	k.failed(s.Last.At, s.Last.Err)
 	if !d.all && len(d.places) > 1 {
@@ -144,7 +150,7 @@ func (d *Demand) StandAgain() {
 			k.out(p)
 			k.lines.unlock(s)
 		}
-		d.Join(i, Seat{Lines: k.lines, Key: k.key, Moves: p.moves, Share: p.shared})
+		d.Join(i, Seat{Lines: k.lines, Key: k.key, Wants: p.wants, Share: p.shared})
 	}
 }
 
@@ -162,10 +168,10 @@ func (d *Demand) each(f func(p *place, k *desk)) {
 
 // Await waits until the caller may ask for the key at a place, or has its lock. A caller that has waited in vain learns
 // how the last attempt of a line, by others, ended.
-func (d *Demand) Await(done <-chan struct{}, t *Tries) (why Reason, at int, handed holding.Hold) {
+func (d *Demand) Await(limit engine.Limit, t *Tries) (why Reason, at int, handed holding.Hold) {
 	d.rest()
 	for {
-		why, at, handed = d.take(d.lines.over(done))
+		why, at, handed = d.take(d.lines.over(limit))
 		if why == none { // what it was given comes before the end of its attempts
 			over := d.due(t)
 			if over == none && d.all {
@@ -175,12 +181,12 @@ func (d *Demand) Await(done <-chan struct{}, t *Tries) (why Reason, at int, hand
 		}
 		switch why {
 		case none:
-			d.sleep(t.next, done)
+			d.sleep(t.next, limit)
 			continue
 		case Sent:
 			d.call.Wait()
 			if d.call.Err == engine.ErrBusy { // the release had no room for it
-				why = cmp.Or(d.lines.over(done), MayAttempt)
+				why = cmp.Or(d.lines.over(limit), MayAttempt)
 			}
 		case MayAttempt:
 			d.resume()
@@ -371,11 +377,11 @@ func (d *Demand) takeTurn(p *place) answer {
 // takeLock passes the lock of h on to it, at p, and returns when its validity ends.
 func (d *Demand) takeLock(p *place, h holding.Hold, now clock.Instant) (until clock.Instant, a answer) {
 	a = d.gives(p, func() (s state, ok bool) {
-		if d.all || p.moves || p.shared {
+		if d.all || p.wants.TTL == 0 {
 			return rests, false
 		}
 		var next holding.Hold
-		next, until, ok = h.Pass(now, d.ttl)
+		next, until, ok = h.Pass(now, p.wants.TTL, p.wants.More)
 		if ok {
 			d.hold = next
 			p.desk.remove(p) // before its caller knows: p may be used again then
@@ -399,8 +405,11 @@ func (d *Demand) ring() {
 }
 
 // sleep waits until it is rung, until an instant, or until the caller gives up.
-func (d *Demand) sleep(until clock.Instant, done <-chan struct{}) {
+func (d *Demand) sleep(until clock.Instant, limit engine.Limit) {
 	var due <-chan time.Time
+	if limit.At != 0 {
+		until = min(until, limit.At)
+	}
 	if until != clock.Never {
 		if d.timer == nil {
 			d.timer = time.NewTimer(time.Hour)
@@ -411,7 +420,7 @@ func (d *Demand) sleep(until clock.Instant, done <-chan struct{}) {
 	select {
 	case <-d.rung:
 	case <-due:
-	case <-done:
+	case <-limit.Done:
 	case <-d.lines.cfg.Ending:
 	}
 }

@@ -30,14 +30,14 @@ var calls = engine.New(engine.Config{Clock: clock.New()})
 // stand has a caller stand in the line for a key.
 func (l *Lines) stand(key string) *Demand {
 	call, _ := calls.Call(engine.Acquire, key, time.Second)
-	return l.Stand(false, call, time.Second, Seat{Lines: l, Key: key})
+	return l.Stand(false, call, Seat{Lines: l, Key: key, Wants: Passable{TTL: time.Second}})
 }
 
 // await is Await with a bound.
 func (d *Demand) await(t *testing.T, tries *Tries) Reason {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	why, _, _ := d.Await(ctx.Done(), tries)
+	why, _, _ := d.Await(engine.Limit{Done: ctx.Done()}, tries)
 	return why
 }
 
@@ -126,7 +126,7 @@ func TestTurnOfOneThatLeaves(t *testing.T) {
 	l := testLines()
 	for range 20_000 {
 		first, second, third := l.stand("k"), l.stand("k"), l.stand("k")
-		tries := l.NewTries("k")
+		tries := l.NewTries("k", 0)
 		tries.Wait(false)
 		why := first.await(t, &tries)
 		require.Equal(t, MayAttempt, why)
@@ -149,7 +149,7 @@ func TestTurnOfOneThatLeaves(t *testing.T) {
 func TestGivenWhileItRests(t *testing.T) {
 	l := testLines()
 	first := l.stand("k")
-	tries := l.NewTries("k")
+	tries := l.NewTries("k", 0)
 	tries.Wait(false)
 	_ = first.await(t, &tries)
 	k := first.places[0].desk
@@ -183,13 +183,13 @@ func TestSentAlong(t *testing.T) {
 		call := k.along(0, around.Now)
 		require.Same(t, d.call, call)
 		done := make(chan struct{})
-		tries := l.NewTries("k")
+		tries := l.NewTries("k", 0)
 		tries.limit, tries.next = 1, 1
 		if ended {
 			close(done)
 		}
 		call.Complete(nil)
-		why, _, _ := d.Await(done, &tries)
+		why, _, _ := d.Await(engine.Limit{Done: done}, &tries)
 		require.Equal(t, Sent, why)
 		require.Zero(t, tries.Attempts)
 		d.Attempted(holding.Hold{}, 0, context.Canceled, false)
@@ -202,9 +202,9 @@ func TestSentAlong(t *testing.T) {
 func TestTurnBeforeTheLastPause(t *testing.T) {
 	l := testLines()
 	d := l.stand("k")
-	tries := l.NewTries("k")
+	tries := l.NewTries("k", 0)
 	tries.limit, tries.next = 1, 1
-	why, _, _ := d.Await(nil, &tries)
+	why, _, _ := d.Await(engine.Limit{}, &tries)
 	require.Equal(t, MayAttempt, why)
 	require.Zero(t, tries.Attempts)
 	d.Leave()
@@ -215,8 +215,8 @@ func TestForgottenDeskDoesNotMove(t *testing.T) {
 	l := testLines()
 	d := l.stand("k")
 	k := d.places[0].desk
-	tries := l.NewTries("k")
-	_, _, _ = d.Await(nil, &tries)
+	tries := l.NewTries("k", 0)
+	_, _, _ = d.Await(engine.Limit{}, &tries)
 	d.Attempted(holding.Hold{}, 0, engine.ErrExpired, false)
 	l.Freed("k", 0)
 	require.True(t, k.offers)

@@ -216,11 +216,11 @@ func (l *Lines) IsContended(key string) (is bool) {
 }
 
 // over reports whether the client closes, or a caller gives up. Its context is not asked: others wait for its caller.
-func (l *Lines) over(done <-chan struct{}) Reason {
+func (l *Lines) over(limit engine.Limit) Reason {
 	switch {
 	case engine.IsClosed(l.cfg.Ending):
 		return Closed
-	case engine.IsClosed(done):
+	case limit.IsOver(l.cfg.Clock.Now()):
 		return GivesUp
 	}
 	return none

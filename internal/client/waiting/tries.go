@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 
@@ -23,9 +24,9 @@ type Tries struct {
 	polls bool          // an attempt is made then
 }
 
-// NewTries returns the tries of an Acquire of key, which begins now.
-func (l *Lines) NewTries(key string) Tries {
-	return Tries{Key: key, Began: l.cfg.Clock.Now(), lines: l, limit: l.cfg.Retry.Attempts, End: Failed}
+// NewTries returns the tries of an Acquire of key, which begins now: so many attempts, or 0 for as many as Config has.
+func (l *Lines) NewTries(key string, attempts int) Tries {
+	return Tries{Key: key, Began: l.cfg.Clock.Now(), lines: l, limit: cmp.Or(attempts, l.cfg.Retry.Attempts), End: Failed}
 }
 
 // IsLimited reports whether the attempts are limited.
@@ -45,7 +46,7 @@ func (t *Tries) mayGoOn() bool {
 	if t.limit == 0 || t.Attempts < t.limit {
 		return true
 	}
-	t.End = AttemptsUsedUp
+	t.End = Exhausted
 	return false
 }
 

@@ -46,6 +46,7 @@ func TestAllocations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onOtherProcesses(t, func(c *redlock.Config) { c.Hooks = hooks }, func(t *testing.T, c *redlock.Client) {
 				testAllocations(t, c, name == "hooks")
+				testAllocations(t, c.With(redlock.Options{Wait: ttl, Attempts: 3, AtLeast: ttl, Name: "order-7"}), name == "hooks")
 			})
 		})
 	}

@@ -27,6 +27,8 @@ type zones struct {
 	change           func(w *virtual.World, c *redlock.Config)
 	keys             int           // of a lock; more than one are tried by TryAcquireAll
 	job              time.Duration // of TryDo, in place of TryAcquireAll and a hold for some round trips
+	apart            time.Duration // the clocks of the processes; 0: a part of far
+	atLeast          time.Duration // of Options
 }
 
 // fired is the results of the fires: in how many no process had the lock, in how many two had it at
@@ -87,7 +89,7 @@ func (z zones) fire(w *virtual.World, random *rand.Rand, fires int) (f fired) {
 		}
 		began := time.Now()
 		for _, c := range clients {
-			late := time.Duration(random.Int64N(int64(z.far / 4)))
+			late := time.Duration(random.Int64N(int64(cmp.Or(z.apart, z.far/4))))
 			work := func(context.Context) error {
 				first.CompareAndSwap(0, int64(time.Since(began)))
 				ran.Add(1)
@@ -100,7 +102,7 @@ func (z zones) fire(w *virtual.World, random *rand.Rand, fires int) (f fired) {
 				time.Sleep(late)
 				var err error
 				if z.job > 0 {
-					err = c.TryDo(w.T.Context(), keys[0], longTTL, work)
+					err = c.With(redlock.Options{AtLeast: z.atLeast}).TryDo(w.T.Context(), keys[0], longTTL, work)
 				} else {
 					var l redlock.Lock
 					if l, err = c.TryAcquireAll(w.T.Context(), longTTL, keys...); err == nil {
@@ -126,7 +128,7 @@ func (z zones) fire(w *virtual.World, random *rand.Rand, fires int) (f fired) {
 		if at := first.Load(); at > 0 {
 			f.until = append(f.until, time.Duration(at))
 		}
-		time.Sleep(max(5*z.far, 2*z.job)) // late releases
+		time.Sleep(max(5*z.far, 2*z.job, z.atLeast)) // late releases
 	}
 	slices.Sort(f.until)
 	for _, c := range clients {
@@ -189,6 +191,33 @@ func TestSplits(t *testing.T) {
 					require.Zero(w.T, f.again, "fires with a second one after the first")
 				}
 				require.LessOrEqual(w.T, f.at(99), 10*z.far)
+			})
+		})
+	}
+}
+
+// TestTerms: a short job, fired by 16 processes with clocks that are two seconds apart, is run by one of them where its lock
+// stays for longer. Without that most fires run it twice.
+func TestTerms(t *testing.T) {
+	fires := 30
+	if testkit.Long() {
+		fires = 1000
+	}
+	const ms = time.Millisecond
+	z := zones{processes: 16, nodes: 5, near: ms / 5, far: 10 * ms, job: 20 * ms, apart: 2 * time.Second, atLeast: 5 * time.Second}
+	for name, z := range map[string]zones{"with a term": z, "without": {processes: z.processes, nodes: z.nodes, near: z.near, far: z.far, job: z.job, apart: z.apart}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			virtual.Run(t, z.nodes, func(w *virtual.World) {
+				f := z.fire(w, rand.New(rand.NewPCG(1, 2)), fires)
+				w.T.Log(f)
+				require.Zero(w.T, f.none, "fires without a holder")
+				require.Zero(w.T, f.two, "fires with two at once")
+				if z.atLeast > 0 {
+					require.Zero(w.T, f.again, "fires with a second one after the first")
+				} else {
+					require.Greater(w.T, f.again, fires/2)
+				}
 			})
 		})
 	}

@@ -1,0 +1,81 @@
+package client
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/group"
+	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/internal/wire/token"
+)
+
+// Options are the options of calls. The root package documents them.
+type Options struct {
+	Wait     time.Duration
+	Attempts int
+	AtLeast  time.Duration
+	Name     string
+}
+
+// over is o where it says something, and else below.
+func (o Options) over(below Options) Options {
+	return Options{
+		Wait: cmp.Or(o.Wait, below.Wait), Attempts: cmp.Or(o.Attempts, below.Attempts),
+		AtLeast: cmp.Or(o.AtLeast, below.AtLeast), Name: cmp.Or(o.Name, below.Name),
+	}
+}
+
+// check refuses values out of their limits.
+func (o Options) check(maxTTL time.Duration) error {
+	switch {
+	case o.Wait < 0 || o.Wait > engine.MaxTTL:
+		return fmt.Errorf("Wait is %v, want 0 (no other limit) to %v", o.Wait, engine.MaxTTL)
+	case o.Attempts < 0:
+		return fmt.Errorf("Attempts is %v, want 0 (as Config.Retry) or more", o.Attempts)
+	case o.AtLeast < 0:
+		return fmt.Errorf("AtLeast is %v, want 0 (a lock ends with its function) or more", o.AtLeast)
+	case o.AtLeast > maxTTL:
+		return fmt.Errorf("AtLeast is %v, at most %v are allowed, the longest TTL of the client", o.AtLeast, maxTTL)
+	}
+	return group.CheckName(o.Name)
+}
+
+// settings are how the calls of a client ask for locks: checked options. They do not change, and all calls share them.
+type settings struct {
+	Options
+	more *holding.More // of their locks, for a name of their own; or nil
+	err  error         // what is wrong with the options
+}
+
+// with is m with other options. A zero one stays as it is.
+func (m *settings) with(o Options, g *site) (next settings) {
+	next.Options = o.over(m.Options)
+	if err := next.check(cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)); err != nil {
+		next.err = engine.WrongArgument("options: %v", err)
+	}
+	switch next.Name {
+	case m.Name:
+		next.more = m.more // so that locks pass on between callers with the one and the other
+	case g.cfg.Name:
+	default:
+		next.more = &holding.More{HasTail: true, Tail: token.NameMark + next.Name}
+	}
+	return next
+}
+
+// tail is what follows the token in the values of an Op.
+func (m *settings) tail(ofClient string) string {
+	if m.more != nil {
+		return m.more.Tail
+	}
+	return ofClient
+}
+
+// request is what a call wants beside its keys and its TTL.
+type request struct {
+	*settings
+	Mode
+	term *term // of a call of Do; or nil
+}

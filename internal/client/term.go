@@ -1,0 +1,84 @@
+package client
+
+import (
+	"cmp"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// term is for how long a call of Do is to have its lock, although its function may have returned before. There are two
+// reasons. Its user has said so (Options.AtLeast); or the call has won against others that tried at the same time: until
+// they have seen its lock, or else they would do the same work again. A nil term ends with the function.
+type term struct {
+	atLeast time.Duration // from the grant on
+	tries   bool          // others that try at the same time are to see it
+
+	denied  atomic.Bool   // a node has denied an attempt: it was another's there
+	granted clock.Instant // when the lock was won
+	contest time.Duration // from then on, if others were met
+}
+
+// usualTimeout is the time of the nodes to answer an attempt, where Config has no other.
+const usualTimeout = 50 * time.Millisecond
+
+// stay is for how long a released lock stays at the nodes.
+type stay struct {
+	left   time.Duration
+	passes bool // a caller in line may have it before
+}
+
+// newTerm is the term of a call of Do. A shared lock has none: others hold it too.
+func (s *settings) newTerm(mode Mode) *term {
+	if mode.IsShared() || s.AtLeast == 0 && !mode.IsOnce() {
+		return nil
+	}
+	return &term{atLeast: s.AtLeast, tries: mode.IsOnce()}
+}
+
+// isFixed reports whether the lock stays also if no other was met.
+func (t *term) isFixed() bool { return t != nil && t.atLeast > 0 }
+
+// ttl is the TTL to ask for: the key outlives the term if the process ends right after the grant, also if the nodes had
+// granted it a while before, and their clocks run faster than this one.
+func (t *term) ttl(g *site, ttl time.Duration) time.Duration {
+	if !t.isFixed() {
+		return ttl
+	}
+	least := t.atLeast + min(cmp.Or(g.cfg.Engine.Timeout, usualTimeout), t.atLeast/10)
+	return max(ttl, min(least+quorum.Drift(least), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)))
+}
+
+// deniedBy is what the engine sets, or nil.
+func (t *term) deniedBy() *atomic.Bool {
+	if t == nil || !t.tries {
+		return nil
+	}
+	return &t.denied
+}
+
+// won notes a grant, after so many rounds of split votes.
+func (t *term) won(g *site, rounds int, trip time.Duration) {
+	if t != nil {
+		t.granted, t.contest = g.clock.Now(), g.lines.AfterContest(rounds, trip)
+	}
+}
+
+// stay is for how long the lock is still to be held. A node may have denied it after the grant. One without an answer
+// shows nothing. Those who lose a contest see the lock also where it was passed on.
+func (t *term) stay(now clock.Instant) (s stay) {
+	if t == nil {
+		return s
+	}
+	s = stay{left: t.granted.Add(t.atLeast).Sub(now)}
+	if t.denied.Load() && t.contest > t.atLeast {
+		s = stay{left: t.granted.Add(t.contest).Sub(now), passes: s.left <= 0}
+	}
+	if s.left <= 0 {
+		return stay{}
+	}
+	return s
+}
