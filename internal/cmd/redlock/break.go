@@ -38,6 +38,8 @@ func breakLock(ctx context.Context, env *environment, args []string) error {
 		return nil
 	case redlock.KeySplit:
 		return &exit{exitFailed, errors.New("no quorum has one value: these are attempts, or what they left, and end with their TTL")}
+	case redlock.KeyShared:
+		return &exit{exitFailed, errors.New("break ends locks of one holder; DEL on each node ends a shared one for all, and each may still read")}
 	case redlock.KeyEternal:
 		return &exit{exitFailed, errors.New("it has no TTL, so it is no lock of this library; remove it with the program that set it")}
 	}

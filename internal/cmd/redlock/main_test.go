@@ -141,6 +141,19 @@ func TestTools(t *testing.T) {
 	require.Contains(t, errs, "it has no TTL")
 	require.Equal(t, 3, holders(servers, "eternal"))
 
+	for range 2 {
+		_, err := client.TryAcquireShared(t.Context(), "table", cluster.TTL)
+		require.NoError(t, err)
+	}
+	testkit.Await(t, "on all nodes", func() bool { return holders(servers, "table") == 3 })
+	out = on(exitOK, "inspect table")
+	require.Contains(t, out, `"table" is shared by 2 holders (worker-7), the longest for `)
+	require.Equal(t, 4, strings.Count(out, "2 holders"), out)
+	require.Contains(t, on(exitOK, "inspect -json table"), `"holders": 2`)
+	require.Contains(t, on(exitOK, "held table"), "2 holders (worker-7)")
+	_, _, errs = redlockOn(t, servers, "break", "-yes", "table")
+	require.Contains(t, errs, "break ends locks of one holder")
+
 	servers[0].Down()
 	servers[1].Down()
 	on(exitNoQuorum, "inspect orders")

@@ -46,8 +46,10 @@ func (t *tool) print(v any, write func(w *tabwriter.Writer)) error {
 type key struct {
 	Key    string    `json:"key"`
 	Status string    `json:"status"`
-	Holder string    `json:"holder,omitempty"` // the name of its client
-	Digest string    `json:"digest,omitempty"` // of its token
+	Holder string    `json:"holder,omitempty"`  // the name of its client
+	Digest string    `json:"digest,omitempty"`  // of its token
+	Shared int       `json:"holders,omitempty"` // of a shared lock: how many
+	Names  []string  `json:"names,omitempty"`   // of their clients
 	TTL    float64   `json:"ttl_seconds"`
 	Nodes  []keyNode `json:"nodes"`
 }
@@ -57,14 +59,15 @@ type keyNode struct {
 	Holder string  `json:"holder,omitempty"`
 	Digest string  `json:"digest,omitempty"`
 	TTL    float64 `json:"ttl_seconds"`
+	Shared int     `json:"holders,omitempty"`
 	NoTTL  bool    `json:"no_ttl,omitempty"`
 	Error  string  `json:"error,omitempty"`
 }
 
 func newKey(s redlock.KeyState) key {
-	k := key{Key: s.Key, Status: s.Status.String(), Holder: s.Holder, Digest: s.Digest, TTL: s.TTL.Seconds()}
+	k := key{Key: s.Key, Status: s.Status.String(), Holder: s.Holder, Digest: s.Digest, Shared: s.Holders, Names: s.Names, TTL: s.TTL.Seconds()}
 	for _, n := range s.Nodes {
-		shown := keyNode{Node: n.Addr, Holder: n.Holder, Digest: n.Digest, TTL: n.TTL.Seconds(), NoTTL: n.NoTTL}
+		shown := keyNode{Node: n.Addr, Holder: n.Holder, Digest: n.Digest, TTL: n.TTL.Seconds(), Shared: n.Holders, NoTTL: n.NoTTL}
 		if n.Err != nil {
 			shown.Error = n.Err.Error()
 		}
@@ -76,6 +79,9 @@ func newKey(s redlock.KeyState) key {
 // headline is a lock in one line.
 func (k *key) headline() string {
 	line := fmt.Sprintf("%q is %s", k.Key, k.Status)
+	if k.Shared > 0 {
+		return line + fmt.Sprintf(" by %s, the longest for %.3gs", k.holders(), k.TTL)
+	}
 	if k.Digest != "" {
 		if k.Holder != "" {
 			line += " by " + k.Holder
@@ -83,6 +89,27 @@ func (k *key) headline() string {
 		line += fmt.Sprintf(", token digest %s, for %.3gs", k.Digest, k.TTL)
 	}
 	return line
+}
+
+// holders are those of a shared lock.
+func (k *key) holders() string {
+	text := counted(k.Shared)
+	if len(k.Names) > 0 {
+		text += " (" + strings.Join(k.Names, ", ") + ")"
+	}
+	return text
+}
+
+func counted(holders int) string {
+	if holders == 1 {
+		return "1 holder"
+	}
+	return fmt.Sprint(holders, " holders")
+}
+
+// isHeld reports whether a key has a holder, or several.
+func isHeld(s redlock.KeyStatus) bool {
+	return s == redlock.KeyHeld || s == redlock.KeyEternal || s == redlock.KeyShared
 }
 
 // dash is text, or a dash for an empty one.
@@ -95,7 +122,7 @@ func dash(text string) string {
 
 const aboutInspect = `
 Inspect shows what each node has at a key: the name of the holder's client, a digest of its token
-(the token itself could release the lock), and for how long.
+(the token itself could release the lock), and for how long. A shared lock has a number of holders.
 
   redlock inspect -nodes 10.0.0.1:6379,10.0.0.2:6379,10.0.0.3:6379 orders
   redlock inspect -json orders | jq .ttl_seconds
@@ -128,10 +155,14 @@ func inspect(ctx context.Context, env *environment, args []string) error {
 			ttl := "-"
 			if n.NoTTL {
 				ttl = "none"
-			} else if n.Digest != "" {
+			} else if n.Digest != "" || n.Shared > 0 {
 				ttl = fmt.Sprintf("%.3gs", n.TTL)
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", n.Node, dash(n.Holder), dash(n.Digest), ttl, n.Error)
+			holder := dash(n.Holder)
+			if n.Shared > 0 {
+				holder = counted(n.Shared)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", n.Node, holder, dash(n.Digest), ttl, n.Error)
 		}
 	})
 	if err == nil && state.Status == redlock.KeyUnknown {
@@ -156,7 +187,7 @@ func heldOf(ctx context.Context, client *redlock.Client, keys []string) (all []k
 		if err != nil {
 			return nil, statusOf(err)
 		}
-		if state.Status == redlock.KeyHeld || state.Status == redlock.KeyEternal {
+		if isHeld(state.Status) {
 			all = append(all, newKey(state))
 		}
 	}
@@ -194,10 +225,10 @@ func held(ctx context.Context, env *environment, args []string) error {
 		if err != nil {
 			return statusOf(err)
 		}
-		switch state.Status {
-		case redlock.KeyUnknown:
+		switch {
+		case state.Status == redlock.KeyUnknown:
 			return &exit{exitNoQuorum, fmt.Errorf("%q: too few nodes answer", name)}
-		case redlock.KeyHeld, redlock.KeyEternal:
+		case isHeld(state.Status):
 			shown = append(shown, newKey(state))
 		default:
 			all = false
@@ -205,7 +236,11 @@ func held(ctx context.Context, env *environment, args []string) error {
 	}
 	err = t.print(shown, func(w *tabwriter.Writer) {
 		for _, k := range shown {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%.3gs\n", k.Key, dash(k.Holder), k.Digest, k.TTL)
+			holder := dash(k.Holder)
+			if k.Shared > 0 {
+				holder = k.holders()
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%.3gs\n", k.Key, holder, dash(k.Digest), k.TTL)
 		}
 	})
 	if err == nil && !all {

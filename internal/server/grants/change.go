@@ -145,7 +145,9 @@ func (s *Store) change(ctx context.Context, key string, owner Owner, do func(g *
 			return Absent, err
 		case !seen.Held:
 			return Absent, nil
-		case !owner.is(seen.Value, seen.token):
+		case seen.isShared && owner.any:
+			return Other, ErrShared
+		case seen.isShared, !owner.is(seen.Value, seen.token):
 			return Other, nil
 		case seen.isEternal:
 			return Other, ErrEternal

@@ -19,6 +19,8 @@ const (
 	ErrTooMany = refusal("would be kept alive beside too many others; release some, or give them an expiry")
 	// ErrEternal is the error of a value without an expiry: no lock for any client of the nodes.
 	ErrEternal = refusal("is a value without an expiry at the nodes, which is no lock: delete it there")
+	// ErrShared is the error of a shared lock that any client would release.
+	ErrShared = refusal("is a shared lock of Go programs: its holders release it")
 )
 
 // IsRefusal reports whether an error is a refusal of the request, not a failure of the nodes to

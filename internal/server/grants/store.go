@@ -179,7 +179,11 @@ type State struct {
 	Kept  bool          // without an expiry for its client
 
 	isEternal bool // a value without an expiry: no lock
+	isShared  bool // holders of a shared lock, who are no clients of a front end
 }
+
+// ofShared is the value shown of a shared lock: no client's.
+const ofShared = "(shared lock)"
 
 // Look asks the nodes for their lock at a key. A minority's key is no lock.
 func (s *Store) Look(ctx context.Context, key string) (State, error) {
@@ -191,7 +195,10 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 		return err
 	})
 	stored := seen.Token()
-	if err != nil || stored == "" {
+	switch {
+	case err == nil && seen.Status == redlock.KeyShared:
+		return State{Held: true, Value: ofShared, TTL: max(seen.TTL, time.Millisecond), isShared: true}, nil
+	case err != nil || stored == "":
 		return State{}, err
 	}
 	state := State{Held: true, Value: token.ValueIn(stored), token: stored, isEternal: seen.Status == redlock.KeyEternal}
