@@ -58,7 +58,7 @@ func (c *check) presence() map[string][]window {
 			keys = x.Got
 		}
 		for _, k := range keys {
-			all[k] = append(all[k], window{x.Asked, to, x.Worker, x.Shared, x.Result == history.OK})
+			all[k] = append(all[k], window{from: x.Asked, to: to, worker: x.Worker, shared: x.Shared, granted: x.Result == history.OK})
 		}
 	}
 	return all

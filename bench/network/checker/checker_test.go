@@ -106,7 +106,7 @@ func TestRules(t *testing.T) {
 		"a reader beside a writer":         {calls(lock(1, "a", 1000, 1010, 1200, 1000), reads(lock(2, "b", 1050, 1060, 1300, 1000))), []string{Overlap}},
 		"a reader behind a waiting writer": {calls(refused(1, "a", "k", 900, 1500, gaveUpTaken), reads(lock(1, "c", 800, 810, 1400, 1000)), reads(refused(2, "b", "k", 1000, 1100, gaveUpTaken))), nil},
 		"a reader beside readers alone":    {calls(reads(lock(1, "a", 800, 810, 1400, 1000)), reads(refused(2, "b", "k", 1000, 1100, gaveUpTaken))), []string{FalseTaken}},
-		"a reader waits for nobody":        {calls(on("book0", reads(lock(1, "a", 10_800, 10_810, 13_400, 3000)), reads(lock(2, "b", 11_000, 13_100, 13_200, 3000)))...), []string{Unavailable}},
+		"a reader waits for no writer":     {calls(on("book0", reads(lock(1, "a", 10_800, 10_810, 13_400, 3000)), reads(lock(2, "b", 11_000, 13_100, 13_200, 3000)))...), []string{Unavailable}},
 		"a reader waits for a writer":      {calls(on("book0", reads(lock(1, "a", 10_800, 10_810, 13_000, 3000)), lock(1, "c", 11_050, 13_010, 13_050, 3000), reads(lock(2, "b", 11_100, 13_060, 13_200, 3000)))...), nil},
 		"a gate at the end": {func(h *history.History) {
 			h.Seen = []*history.Seen{{At: at(15_100), Master: 11, Key: "k:redlock:gate", TTL: forMs, Last: true}}
