@@ -203,7 +203,7 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error
 	defer c.Free()
 	watch(c, engine.Limit{Done: done})
 	var next fresh // of the first in line. It is made before the release is noted: user code may panic
-	waits, _ := g.lines.Look(s.Key)
+	waits, _ := g.lines.Awaits(s.Key)
 	waits = waits && passes
 	if waits && ended == nil && s.Several() == nil && !s.Shared && !engine.IsClosed(g.ending) {
 		next, _ = g.fresh(new(fencing.Proposal))

@@ -31,7 +31,7 @@ func (w *want) passesOver(o *option) bool {
 	case w.isSet, o.shared: // whether it has a holder says nothing to others that share it
 		return false
 	}
-	_, taken := o.site.lines.Look(o.Key)
+	_, taken := o.site.lines.Awaits(o.Key)
 	return taken
 }
 

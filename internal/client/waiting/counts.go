@@ -54,6 +54,6 @@ func AddStats[N any](l *Lines, s *metrics.Stats[N]) {
 		s.WaitTimes.Counts[i] += c.times[i].Load()
 	}
 	s.WaitTimes.Sum += time.Duration(c.total.Load())
-	s.InLine += int(l.waiting.Load())
+	s.InLine += l.waiting.Inside()
 	s.HandedOver += l.passed.Load()
 }

@@ -106,7 +106,7 @@ func (l *Lines) Stand(all bool, c *engine.Call, seats ...Seat) *Demand {
 	if len(seats) > 1 {
 		d.places = make([]place, len(seats))
 	}
-	l.waiting.Add(1) // until it leaves: also a lock passed on to it is waited for at the end
+	l.waiting.Enter() // until it leaves: also a lock passed on to it is waited for at the end
 	for at, s := range seats {
 		d.places[at] = place{of: d, at: at, weight: max(1, full/len(seats))}
 		if s.Lines != nil {
@@ -255,10 +255,10 @@ func (d *Demand) due(t *Tries) Reason {
 	return none
 }
 
-// asks has it ask the nodes where it comes first, and reports whether it will.
+// asks has it ask the nodes where it comes first, and reports whether it will: at once, or when a node has answered.
 func (d *Demand) asks() (will bool) {
 	d.each(func(p *place, k *desk) {
-		if !will && k.first == p && k.isIdle() && k.Ask(k.lines.cfg.Clock.Now()) {
+		if !will && k.first == p && k.turns == 0 && k.Ask(k.lines.cfg.Clock.Now()) {
 			will = true
 			k.advance()
 		}
@@ -320,8 +320,7 @@ func (d *Demand) Leave() {
 	if !d.hold.IsZero() {
 		gift.desk.lines.cfg.Release(d.hold)
 	}
-	l.waiting.Add(-1) // only now: Close leaves the queues, and ends the connections, when none waits
-	l.hasLeft()
+	l.waiting.Leave() // only now: Close leaves the queues, and ends the connections, when none waits
 	if len(d.places) > 1 {
 		return
 	}

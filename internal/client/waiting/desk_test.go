@@ -140,7 +140,7 @@ func TestTurnOfOneThatLeaves(t *testing.T) {
 		third.Attempted(holding.Hold{}, 0, context.Canceled, false)
 		first.Leave()
 		third.Leave()
-		require.Zero(t, l.waiting.Load()+l.places.Load())
+		require.Zero(t, l.waiting.Inside()+int(l.places.Load()))
 	}
 }
 
@@ -207,6 +207,26 @@ func TestTurnBeforeTheLastPause(t *testing.T) {
 	why, _, _ := d.Await(engine.Limit{}, &tries)
 	require.Equal(t, MayAttempt, why)
 	require.Zero(t, tries.Attempts)
+	d.Leave()
+}
+
+// TestAttemptBehindAQuestion: a caller whose pause ends while its desk asks a slow node has used no attempt. It has its
+// turn once the node has answered, also if the answer tells it to wait.
+func TestAttemptBehindAQuestion(t *testing.T) {
+	l := testLines()
+	d := l.stand("k")
+	k := d.places[0].desk
+	tries := l.NewTries("k")
+	_, _, _ = d.Await(nil, &tries)
+	d.Attempted(holding.Hold{}, 7, engine.ErrTaken, true)
+	k.asked.query = new(engine.Query)
+	tries.limit, tries.next = 1, 1
+	require.Equal(t, none, d.due(&tries))
+	require.Zero(t, tries.Attempts)
+	k.asked.query = nil
+	k.advance()
+	why, _, _ := d.take(none)
+	require.Equal(t, MayAttempt, why)
 	d.Leave()
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/base/gate"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
 	"github.com/redlock-go/redlock/internal/rules/contention"
@@ -34,15 +35,14 @@ type Config struct {
 type Lines struct {
 	cfg      Config
 	known    atomic.Int64 // desks
-	waiting  atomic.Int64 // callers
+	waiting  *gate.Gate   // callers
 	places   atomic.Int64 // of callers, in all lines
 	passed   atomic.Uint64
 	names    []uint64 // of the nodes, hashed
 	seed     maphash.Seed
 	shards   [shards]shard
-	next     atomic.Int64  // when Turn is called again, at the latest
-	pool     sync.Pool     // of *Demand
-	left     chan struct{} // holds one: a caller has left since the client began to close
+	next     atomic.Int64 // when Turn is called again, at the latest
+	pool     sync.Pool    // of *Demand
 	tracking tracking
 	sentry   sentry
 	survey   survey // the sentry's
@@ -70,7 +70,7 @@ type shard struct {
 
 // New returns lines without waiters.
 func New(cfg Config) *Lines {
-	l := &Lines{cfg: cfg, seed: maphash.MakeSeed(), left: make(chan struct{}, 1)}
+	l := &Lines{cfg: cfg, seed: maphash.MakeSeed(), waiting: gate.New()}
 	for _, name := range cfg.Nodes {
 		l.names = append(l.names, contention.Hash(name))
 	}
@@ -86,25 +86,10 @@ func New(cfg Config) *Lines {
 // Close waits until all callers have left, once Config.Ending is closed, or until a hook has kept one for
 // CloseTimeout. No process enters a queue any more.
 func (l *Lines) Close() {
-	timer := time.NewTimer(l.cfg.CloseTimeout)
-	defer timer.Stop()
-	for late := false; l.waiting.Load() > 0 && !late; {
-		select {
-		case <-l.left:
-		case <-timer.C:
-			late = true
-		}
-	}
-}
-
-// hasLeft shows Close that a caller has left.
-func (l *Lines) hasLeft() {
-	if engine.IsClosed(l.cfg.Ending) {
-		select {
-		case l.left <- struct{}{}:
-		default:
-		}
-	}
+	late := make(chan struct{})
+	defer time.AfterFunc(l.cfg.CloseTimeout, func() { close(late) }).Stop()
+	l.waiting.Shut()
+	l.waiting.Wait(late, nil)
 }
 
 // LeaveQueues gives up all places in queues: other processes would wait for this one. Turn is not called any more.
@@ -195,8 +180,8 @@ func (l *Lines) CanBeWoken() bool { return l.tracking.usable.Load() != 0 }
 // Known reports whether there are lines, with or without waiters.
 func (l *Lines) Known() bool { return l.known.Load() > 0 }
 
-// Look reports whether callers wait for key, and whether the lock was seen to have a holder then.
-func (l *Lines) Look(key string) (awaited, taken bool) {
+// Awaits reports whether callers wait for key, and whether the lock was seen to have a holder then.
+func (l *Lines) Awaits(key string) (awaited, taken bool) {
 	if l.places.Load() == 0 {
 		return false, false
 	}

@@ -16,13 +16,13 @@ import (
 type sentry struct {
 	lines    *Lines
 	lost     quorum.SharedSet // nodes that may have pushed in vain
-	flushed  quorum.SharedSet // nodes that have forgotten what they track, and were not looked after since
+	flushed  quorum.SharedSet // nodes that have forgotten what they track, and whose desks were not told since
 	calm     clock.Instant    // when they are
 	regained atomic.Bool      // a quorum of nodes has its vote again: those who wait ask at once
 	mu       sync.Mutex       // taken last
 	owed     []stay           // places that nodes have not taken back
 	listens  bool             // pushes are waited for
-	looked   clock.Instant    // when it looked last at all desks
+	visited  clock.Instant    // when all desks were told last which nodes are lost
 	due      clock.Instant    // when it asks next
 	nodes    quorum.Set       // from which desks await pushes
 	asked    [quorum.MaxNodes]*engine.Query
@@ -37,8 +37,8 @@ const (
 	// leastPing is between the later questions to a node at least, however short the timeout: by default it is as long.
 	leastPing = 100 * time.Millisecond
 
-	// lookEvery is how often the sentry looks at all desks, and asks silent nodes.
-	lookEvery = 500 * time.Millisecond
+	// visitEvery is how often the sentry goes to all desks, and asks silent nodes.
+	visitEvery = 500 * time.Millisecond
 
 	// flushCost is the time for each desk until flushes count again: a flush costs it five commands of a node.
 	flushCost = 10 * time.Millisecond
@@ -67,7 +67,7 @@ func (s *sentry) flush(node int) {
 // wait for nodes: their answers ring.
 func (l *Lines) Turn() time.Duration {
 	now := l.cfg.Clock.Now()
-	next := min(l.advance(now), l.look(now))
+	next := min(l.advance(now), l.tend(now))
 	l.next.Store(int64(next))
 	for i := range l.shards { // what has changed since, before others could see it
 		s := &l.shards[i]
@@ -78,8 +78,8 @@ func (l *Lines) Turn() time.Duration {
 	return next.Sub(now)
 }
 
-// look looks after the nodes, and returns when it is to be called again.
-func (l *Lines) look(now clock.Instant) clock.Instant {
+// tend looks after the nodes, and returns when it is to be called again.
+func (l *Lines) tend(now clock.Instant) clock.Instant {
 	s, e := &l.sentry, l.cfg.Engine
 	if some := l.Known(); some != s.listens {
 		s.listens = some
@@ -104,12 +104,12 @@ func (l *Lines) look(now clock.Instant) clock.Instant {
 		s.due = min(s.due, now.Add(firstTrips))
 	}
 	if lost != 0 || now >= s.due {
-		all := lost != 0 || now.Sub(s.looked) >= lookEvery
+		all := lost != 0 || now.Sub(s.visited) >= visitEvery
 		if all {
-			s.looked, s.nodes = now, s.look(lost)
+			s.visited, s.nodes = now, s.visit(lost)
 			l.survey.begin(now)
 		}
-		s.due = now.Add(max(leastPing, min(2*l.cfg.QueryTimeout, lookEvery)))
+		s.due = now.Add(max(leastPing, min(2*l.cfg.QueryTimeout, visitEvery)))
 		if s.late != 0 {
 			all, s.due = true, now.Add(firstTrips)
 		}
@@ -137,9 +137,9 @@ func (s *sentry) askAgain() {
 	})
 }
 
-// look looks at all desks, and returns the nodes from which they await pushes. Pushes from the nodes of lost may be
-// lost.
-func (s *sentry) look(lost quorum.Set) (nodes quorum.Set) {
+// visit has all desks know that pushes from the nodes of lost may be lost, and returns the nodes from which they await
+// pushes.
+func (s *sentry) visit(lost quorum.Set) (nodes quorum.Set) {
 	s.lines.each(func(d *desk) {
 		if d.Nodes()&lost != 0 {
 			d.Lost(lost)

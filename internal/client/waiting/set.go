@@ -123,7 +123,8 @@ func (d *desk) keep(now clock.Instant, waited time.Duration) (until clock.Instan
 	return min(now.Add(max(keepLeast, waited)), d.kept)
 }
 
-// keepTurn has a set keep its turn, unless the process has asked before its own.
+// keepTurn has a set keep its turn, unless the process has asked before its own. One set keeps the turn of a line: one
+// that stands before it, and was in user code when the turn came, has it from then on.
 func (d *desk) keepTurn(p *place) {
 	around := d.lines.around(d, d.lines.cfg.Clock.Now())
 	until := d.keeps

@@ -16,9 +16,9 @@ const MaxSplits = 4
 // of the nodes is then an order of the callers: the first tries again within half a trip, and each other one a trip
 // after its predecessor.
 func (l *Lines) AfterSplit(key string, granted quorum.Set, round int, trip time.Duration) time.Duration {
-	place := contention.Place(key, l.names, granted)
+	rank := contention.Rank(key, l.names, granted)
 	trip *= time.Duration(round + 1)
-	return trip*time.Duration(place) + rand.N(max(1, trip/2))
+	return trip*time.Duration(rank) + rand.N(max(1, trip/2))
 }
 
 // leastStay is the least of AfterContest.

@@ -2,8 +2,8 @@ package contention
 
 import "github.com/redlock-go/redlock/quorum"
 
-// Place is how many nodes come before all nodes of a set, in a lock's own order.
-func Place(key string, names []uint64, set quorum.Set) (place int) {
+// Rank is how many nodes come before all nodes of a set, in a lock's own order.
+func Rank(key string, names []uint64, set quorum.Set) (rank int) {
 	hash, first := Hash(key), uint64(0)
 	for node, name := range names {
 		if set.Has(node) {
@@ -12,10 +12,10 @@ func Place(key string, names []uint64, set quorum.Set) (place int) {
 	}
 	for _, name := range names {
 		if Mix(hash^name) > first {
-			place++
+			rank++
 		}
 	}
-	return place
+	return rank
 }
 
 // Hash is the same in all processes, unlike the hashes of package maphash.
