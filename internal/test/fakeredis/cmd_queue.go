@@ -79,6 +79,10 @@ func (c *conn) answerQueue(key, ticket, id, way []byte, spans [5]int64) {
 	for len(ids) > 0 && !is(ids[0]) && !lives(ids[0]) {
 		ids = ids[1:]
 	}
+	if leaves && len(ids) == 1 && isGap(ids[0]) {
+		c.table().del(ticketOf(ids[0]), c.now)
+		ids = nil
+	}
 	left, exclusive, turn, front := int64(0), int64(0), false, true
 	var rest, turns [][]byte
 	for i, one := range ids {

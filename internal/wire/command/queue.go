@@ -27,7 +27,8 @@ import (
 // process, since it tracks its ticket.
 //
 // A gap is a place before all others (Gap), with a ticket that no process renews. A key beside the
-// queue remembers it, so that the processes of a queue leave one gap, and not one each.
+// queue remembers it, so that the processes of a queue leave one gap, and not one each. The last
+// process that leaves takes the gap along.
 //
 //	EVALSHA QueueSHA1 2 queue ticket id way alone first behind gap every
 //
@@ -40,7 +41,7 @@ import (
 //go:embed queue.lua
 var QueueScript string
 
-const QueueSHA1 = "8f7d8eda8ca25c6438b7d17c93e8dd8cdefa5338"
+const QueueSHA1 = "3dbd71e7fb732d2a3d64bc71c897d65e7b484cfd"
 
 // Way is the action of the script of the queue.
 type Way string

@@ -22,6 +22,10 @@ while first and first ~= id and redis.call('EXISTS', prefix .. first) == 0 do
   redis.call('ZREM', queue, first)
   first = redis.call('ZRANGE', queue, 0, 0)[1]
 end
+if way == 'leave' and first == 'gap' and redis.call('ZCARD', queue) == 1 then
+  redis.call('DEL', queue, prefix .. first)
+  first = nil
+end
 local places = {first}
 if first and (shares(first) or shares(id)) then places = redis.call('ZRANGE', queue, 0, -1) end
 local all, exclusive, left, turn, front, inTurn = redis.call('ZCARD', queue), 0, 0, false, true, {}
