@@ -216,8 +216,8 @@ func TestAttemptBehindAQuestion(t *testing.T) {
 	l := testLines()
 	d := l.stand("k")
 	k := d.places[0].desk
-	tries := l.NewTries("k")
-	_, _, _ = d.Await(nil, &tries)
+	tries := l.NewTries("k", 0)
+	_, _, _ = d.Await(engine.Limit{}, &tries)
 	d.Attempted(holding.Hold{}, 7, engine.ErrTaken, true)
 	k.asked.query = new(engine.Query)
 	tries.limit, tries.next = 1, 1
