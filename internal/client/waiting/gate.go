@@ -1,6 +1,8 @@
 package waiting
 
 import (
+	"time"
+
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/rules/contention"
 	"github.com/redlock-go/redlock/internal/wire/command"
@@ -9,12 +11,20 @@ import (
 // A gate has the nodes let none share a lock who does not yet: a process that wants the lock for itself has its turn,
 // and waits for those who do. It is advice: one that a node has missed, or keeps, costs a second at most.
 
-// regate is after how long a gate is put up again, before it ends.
-const regate = command.GateLasts / 3
+// regate is after how long a gate is put up again, before it ends; and in a gap, where the gate of another may have
+// replaced it, and have been taken down.
+const (
+	regate      = command.GateLasts / 3
+	regateInGap = 20 * time.Millisecond
+)
 
 // gate puts up a gate where the contender wants one, again where the last is older.
 func (d *desk) gate(now clock.Instant) {
-	if d.Gates() && (d.gated == 0 || now >= d.gated.Add(regate)) {
+	pause := regate
+	if d.Clears() {
+		pause = regateInGap
+	}
+	if d.Gates() && (d.gated == 0 || now >= d.gated.Add(pause)) {
 		d.gated = now
 		d.sendGate(true)
 	}

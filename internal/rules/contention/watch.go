@@ -80,7 +80,7 @@ func (c *Contender) watch(s *Surroundings) Step {
 
 // clearFor bounds a gap of those who share a lock. Only a gate makes it free for others: it is up until the lock has
 // been free for GapLength.
-const clearFor = time.Second
+const clearFor = 700 * time.Millisecond
 
 // clearing is advised in such a gap.
 func (c *Contender) clearing(s *Surroundings) Step {

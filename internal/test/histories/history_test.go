@@ -197,6 +197,8 @@ func (h *history) report() string {
 	switch {
 	case h.permits:
 		test = "TestChoices"
+	case h.shares:
+		test = "TestShares"
 	case h.changes != nil:
 		test = "TestChanges"
 	}

@@ -34,6 +34,7 @@ type holding struct {
 	machine   *virtual.Machine     // nil: a foreign one
 	process   *process             // nil: a foreign one
 	digest    string               // of its value
+	reads     bool                 // others may have it too
 	since     time.Time
 	slept     time.Duration // by then
 
@@ -67,7 +68,7 @@ func (l *ledger) granted(b *holding) *holding {
 		l.history.watch.granted(key)
 		l.history.owners.granted(key, b, left)
 		for _, other := range l.held[key] {
-			if r := other.remaining(); r > 0 && left > 0 && !other.shared && !l.excused(key, b, other) {
+			if r := other.remaining(); r > 0 && left > 0 && !(b.reads && other.reads) && !other.shared && !l.excused(key, b, other) {
 				l.history.fail("%s has %s for %v, and %s for %v", b.who, key, left, other.who, r)
 			}
 		}
@@ -117,8 +118,13 @@ func (l *ledger) excused(key string, a, b *holding) bool {
 
 // lock is granted for a lock of the client under test.
 func (l *ledger) lock(who string, m *virtual.Machine, p *process, lock redlock.Lock) *holding {
+	return l.lockOf(who, m, p, lock, false)
+}
+
+// lockOf is lock, of one that reads or not.
+func (l *ledger) lockOf(who string, m *virtual.Machine, p *process, lock redlock.Lock, reads bool) *holding {
 	_, digest, _ := strings.Cut(fmt.Sprint(lock), "digest ")
-	b := l.granted(&holding{who: who, keys: lock.Keys(), remaining: lock.Remaining, lock: &lock, machine: m, process: p, digest: digest})
+	b := l.granted(&holding{who: who, keys: lock.Keys(), remaining: lock.Remaining, lock: &lock, machine: m, process: p, digest: digest, reads: reads})
 	if token := lock.Fence(); token != 0 {
 		l.fenced(b, token)
 	}
@@ -225,6 +231,14 @@ func (l *ledger) auditNodes(key string, b *holding) {
 	for i, s := range h.Servers {
 		value, _ := s.Get(key)
 		ttl := s.TTL(key)
+		if b.reads {
+			holders, _ := s.Holders(key)
+			for member, left := range holders {
+				if strings.Contains(shown, texts.Digest([]byte(member))) {
+					value, ttl = member, time.Duration(left)*time.Millisecond
+				}
+			}
+		}
 		nodes = append(nodes, texts.Digest([]byte(value))+" "+ttl.String())
 		if strings.Contains(shown, texts.Digest([]byte(value))) && ttl >= left || h.forgotSince(i, b.since.Add(-2*maxTTL)) {
 			votes |= bit(i)

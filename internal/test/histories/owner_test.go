@@ -20,6 +20,7 @@ import (
 type owners struct {
 	servers  fakeredis.Servers
 	began    time.Time
+	keys     []string
 	isKey    func(key string) bool
 	troubled func() (last time.Time) // the last fault: now, while one is in force; zero: there was none
 	fail     func(format string, args ...any)
@@ -37,8 +38,9 @@ type owners struct {
 
 // place is the place of a key.
 type place struct {
-	key  string
-	node int
+	key    string
+	node   int
+	member string // of a shared lock: a holder's value
 }
 
 // sight is a value at a place, since it was written there.
@@ -86,6 +88,7 @@ const (
 
 func (o *owners) init(servers fakeredis.Servers, keys []string, troubled func() time.Time, fail func(string, ...any)) {
 	o.servers, o.began, o.troubled, o.fail = servers, time.Now(), troubled, fail
+	o.keys = keys
 	o.isKey = func(key string) bool { return slices.Contains(keys, key) }
 	o.sights, o.claims, o.young, o.present = map[place]*sight{}, map[claimed]*claim{}, map[held][]*claim{}, map[string]time.Time{}
 	for node, s := range servers {
@@ -109,7 +112,7 @@ func (o *owners) wrote(node int, key, value string) {
 		c := o.claims[s.of]
 		s.late = now.Sub(at) > sent && (c == nil || !c.held) // else it is repaired
 	}
-	o.sights[place{key, node}] = s
+	o.sights[place{key: key, node: node}] = s
 }
 
 // claim is that of a value at a key. The owners are locked.
@@ -203,7 +206,15 @@ func (o *owners) believes(key string, now time.Time) {
 
 // look looks at all keys. While all nodes are well for long, none is without an owner for long.
 func (o *owners) look(now time.Time, calm bool) {
+	members := o.members()
 	o.mu.Lock()
+	for at := range members {
+		if o.sights[at] == nil {
+			s := &sight{value: at.member, of: claimed{at.key, texts.Digest([]byte(at.member))}}
+			s.process, _ = o.drawer(at.member)
+			o.sights[at] = s
+		}
+	}
 	all := make(map[place]*sight, len(o.sights))
 	for at, s := range o.sights {
 		all[at] = s
@@ -211,7 +222,12 @@ func (o *owners) look(now time.Time, calm bool) {
 	o.mu.Unlock()
 	orphans := map[*process][]place{}
 	for at, s := range all { // the server's lock comes before that of the owners
-		if value, ok := o.servers[at.node].Get(at.key); o.owned(at, s, ok && value == s.value, now) {
+		value, ok := o.servers[at.node].Get(at.key)
+		if at.member != "" {
+			ok = members[at]
+			value = at.member
+		}
+		if o.owned(at, s, ok && value == s.value, now) {
 			delete(all, at)
 		} else {
 			orphans[s.process] = append(orphans[s.process], at)
@@ -223,6 +239,20 @@ func (o *owners) look(now time.Time, calm bool) {
 			o.judge(at, all[at], owed[o.servers[at.node].Addr()], now, calm)
 		}
 	}
+}
+
+// members is the holders of shared locks.
+func (o *owners) members() map[place]bool {
+	all := map[place]bool{}
+	for node, s := range o.servers {
+		for _, key := range o.keys {
+			holders, _ := s.Holders(key)
+			for value := range holders {
+				all[place{key, node, value}] = true
+			}
+		}
+	}
+	return all
 }
 
 // owned reports whether a value is there no more, or has an owner that the test knows.

@@ -22,6 +22,7 @@ type plan struct {
 	fenced  bool
 	busy    bool // its clients are
 	permits bool // the keys are those of a semaphore, for callers of any, or all
+	shares  bool // most callers share their locks
 	clients []clientPlan
 	foreign int      // pollers of a foreign kind
 	polls   int      // pollers by TryAcquire

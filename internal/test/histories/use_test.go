@@ -21,6 +21,10 @@ func (u *caller) use() {
 		u.choose()
 		return
 	}
+	if u.shares && u.IntN(3) > 0 {
+		u.share()
+		return
+	}
 	if u.stir.operators > 0 && u.IntN(8) == 0 {
 		u.hang()
 		return
