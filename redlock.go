@@ -749,7 +749,7 @@ type KeyState struct {
 	Holder, Digest string
 	TTL            time.Duration // a quorum of nodes shows this TTL at least, when it is held; of a shared lock, its longest
 	Holders        int           // of a shared lock: a quorum of nodes shows so many at least
-	Names          []string      // their Config.Names, each once, of the 256 with the longest TTLs on each node
+	Names          []string      // their Config.Names, each once, of some 100 with the longest TTLs on each node
 	Nodes          []KeyOnNode   // in the order of Node.Index
 
 	value client.Value // of a quorum

@@ -197,8 +197,13 @@ func (s *sharedCall) look() {
 	slices.Reverse(all)
 	most, _ := parseInt(s.argv[0])
 	text := strconv.Itoa(len(all))
+	size := 0
 	for _, m := range all[:min(len(all), int(most))] {
-		text += fmt.Sprintf("\n%.0f %s", m.score-float64(s.now), m.name)
+		line := fmt.Sprintf("\n%.0f %s", m.score-float64(s.now), m.name)
+		if size += len(line); size > 4000 {
+			break
+		}
+		text += line
 	}
 	s.text(text)
 }

@@ -23,7 +23,7 @@ func TestShares(t *testing.T) {
 
 func newSharing(seed uint64) *plan {
 	p := newPlan(seed)
-	p.shares, p.stir.operators = true, 0 // an operator frees strings
+	p.shares, p.stir.operators = true, 0                                                       // an operator frees strings
 	p.deny = slices.DeleteFunc(p.deny, func(command string) bool { return command == "ZADD" }) // shared locks need it
 	return p
 }

@@ -39,7 +39,7 @@ var (
 	//go:embed shared_release.lua
 	SharedReleaseScript string
 	// SharedLookScript shows a shared lock: how many hold it, and of some a line with the time left and the
-	// member, the longest first.
+	// member, the longest first, as many as 4 KB have room for.
 	//
 	//	KEYS: key   ARGV: how many lines
 	//
@@ -63,7 +63,7 @@ const (
 	SharedAcquireSHA1       = "94340c6d52d54dde163f1ffd5790301905c23786"
 	SharedExtendSHA1        = "33a5624a887a38d640a7174cd33654b5bb061df7"
 	SharedReleaseSHA1       = "a68962f4e4e135e5e5bb0398247ed17663eaef76"
-	SharedLookSHA1          = "9a0a3a95d62cc5e261595f145db623258c39f83d"
+	SharedLookSHA1          = "4d968e9de70f65dcba3378d9c279867b6d79e6f3"
 	FencedSharedAcquireSHA1 = "648b1b93e030e871a1b8cc5d494cdfb851ebd733"
 	FencedSharedExtendSHA1  = "c53799cd3693386f3db707106716bd1ffd854eea"
 )
