@@ -7,17 +7,30 @@
 //		return work(ctx) // ctx ends with the lock
 //	})
 //
-// A lock is held for its validity: the TTL less the time spent on acquiring, and less an allowance for clock drift
-// (TTL/100 + 2 ms). [Lock.Remaining] returns what is left of it. After it another client may hold the lock. If a
-// process may pause for longer, the resource must check a fencing token: see [Lock.Fence].
+// # Lock, wait, hold
 //
-// [Client.AcquireAll] makes one lock of several keys, and [Client.AcquireAny] acquires one of several: n keys, 64 at
-// most, are a semaphore of n permits. A permit is a lease like any other lock. [Client.AcquireShared] acquires a lock
-// that many may hold at once, as readers do, beside no exclusive holder.
+// [Client.Do] waits for a lock, keeps it alive while a function runs, and releases it. [Client.TryDo] is for work that
+// one process does while others skip it. [Client.Acquire] and [Client.TryAcquire] return a [Lock] to extend and release
+// by hand. ctx bounds waiting and work; see [Client.With] for a bound of the waiting alone. A lock is held for its
+// validity: the TTL less the time spent on acquiring, and less an allowance for clock drift (TTL/100 + 2 ms).
+// [Lock.Remaining] returns what is left. [Lock.KeepAlive] and Do extend it, and end a context when they cannot.
 //
-// Concurrent operations are written to all nodes in one batch. Each ends as soon as a quorum of nodes has voted.
-// Acquire, Extend and Release allocate nothing in steady state. A client has one connection to each node and a few
-// goroutines, asleep while there is nothing to do.
+// # Lose, fence
+//
+// A process paused beyond its validity carries on when it wakes, although another has the lock by then. With
+// Config.Fenced each lock has a number larger than all before it, for the resource to check: see [Lock.Fence].
+//
+// # Share, many
+//
+// [Client.AcquireShared] acquires a lock that any number of callers hold at once, as readers do, beside no exclusive
+// holder. [Client.AcquireAll] makes one lock of several keys, and [Client.AcquireAny] acquires one of several: n keys are
+// a semaphore, see [Permits]. Operations of the same moment are written to all nodes in one batch. A process needs one
+// client, which has one connection to each node and a few goroutines. [Client.Submit] is for event loops, Config.Groups
+// for more locks than one set of masters can serve.
+//
+// Calls that ask the nodes block for one round trip, at most for Config.NodeTimeout once they are sent; calls that wait
+// for a lock block until ctx ends, a nil ctx never. Acquire, Extend and Release of one key allocate nothing in steady
+// state, without hooks; all other calls may. [ErrTaken] and its neighbors are the errors, with their meanings.
 //
 // The algorithm: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
 package redlock
@@ -54,8 +67,8 @@ type Config struct {
 	// The quarantine after restarts does not apply to it: see MaxTTL.
 	Nodes []string
 	// NextNodes are the nodes after a change. While they are set, each lock needs a quorum of Nodes and one of
-	// NextNodes. A node of both is asked once, and counts in both; write it alike. Clients exclude each other if they
-	// have a list in common, so a change takes two steps. First all clients get NextNodes, one after another. Once no
+	// NextNodes. A node in both lists is asked once, and counts in both; spell it the same. Clients exclude each other
+	// if they share a list, so a change takes two steps. First all clients get NextNodes, one after another. Once no
 	// client without it runs, and the longest TTL has passed since, they get the new list alone, as Nodes, one after
 	// another. Fenced: [Client.ChangeFencing] in between.
 	NextNodes []string
@@ -80,24 +93,25 @@ type Config struct {
 	// Dialer, if set, opens the connections ("tcp" or "unix"), as Portable. It is given the name of a node, and must
 	// return when ctx ends.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Name identifies the client, such as host and process: in CLIENT LIST of the nodes, and beside the token
-	// of each lock, for Inspect. At most 128 bytes of printable ASCII without spaces. Default: none.
+	// Name identifies the client, such as host and process: in CLIENT LIST of the nodes, and beside the token of each
+	// lock, for Inspect. At most 128 bytes of printable ASCII without spaces.
 	Name string
-	// MaxTTL bounds every TTL and makes the quarantine after restarts strict: the delayed restart of the algorithm's
-	// text: a master that may have forgotten locks has no vote until they have expired. Without MaxTTL this is a node
-	// back with another run_id (INFO server), for the longest TTL used by this client. With MaxTTL it is such a node
-	// for MaxTTL and its drift, and also a node first met by this client, until it has been up for as long. Nodes
-	// without run_id are refused then. All clients need one value.
+	// MaxTTL bounds every TTL and makes the quarantine after restarts strict. The quarantine is the delayed restart of
+	// the algorithm's text: a master that may have forgotten locks has no vote until they have expired. Without MaxTTL
+	// it applies to a node that comes back with another run_id (INFO server), for the longest TTL that this client has
+	// used. With MaxTTL it lasts for MaxTTL plus drift, and applies also to a node that this client meets for the first
+	// time, until its server has been up that long. Nodes that show no run_id are then refused. All clients must use
+	// the same value.
 	MaxTTL time.Duration
 	// NodeTimeout is how long the nodes have to answer an attempt once it is sent, to within 5 ms or a quarter of
-	// itself. Then the missing votes have failed. In a burst, which may starve the nodes, they have longer:
-	// NodeTimeout once more for each 256 operations under way, or as long as the operation has waited to be sent, if
-	// that is longer; 20 times NodeTimeout at most. Default: TTL/20, at most 50 ms. The least is 1 ms.
+	// itself. Votes that are missing by then count as failed. In a burst the nodes get more time: NodeTimeout once more
+	// for each 256 operations under way, or as long as the operation has waited to be sent, whichever is longer, but 20
+	// times NodeTimeout at most. Default: TTL/20, at most 50 ms. Minimum: 1 ms.
 	NodeTimeout time.Duration
 	// DialTimeout bounds connecting and the handshake, for each address of a name: these are tried one after another,
 	// begun 250 ms apart. Default: 1 s.
 	DialTimeout time.Duration
-	// StallTimeout is how long a node may owe replies, and send no whole one, before it is dialed again. Default: 1 s.
+	// StallTimeout is how long a node that owes replies may send none before it is dialed again. Default: 1 s.
 	StallTimeout time.Duration
 	MaxWaiting   int   // bounds the operations waiting to be sent to a group; more fail with ErrBusy, but no release. Default: 65536
 	Retry        Retry // the pauses between the attempts of Acquire, and their number
@@ -199,11 +213,9 @@ func (c *Client) InitFencing(ctx context.Context) error { return c.client.InitFe
 // reach may remember, unless it is named in lost, as in Stats().Nodes: a node that never comes back. It waits and
 // returns as InitFencing, and leaves a change of nodes where it was.
 //
-// atLeast is the largest token, of any key, seen by the resources. Tokens given after the call are larger than
-// atLeast, than all tokens shown by nodes, and, if too few remember, than the clock of this client. Read atLeast for
-// each call, MaxTTL after the nodes were lost, when no earlier attempt is under way. A token of an earlier holder,
-// not shown to the resources yet, is refused later only if it is at most atLeast or the clock of this client: stop
-// such holders first if their clocks were ahead.
+// atLeast is the largest token, of any key, that the resources have seen, read for each call and MaxTTL after the nodes
+// were lost. Tokens given after the call are larger than atLeast, than all tokens shown by nodes, and, if too few
+// remember, than the clock of this client. Larger tokens of earlier holders are not refused: stop such holders first.
 func (c *Client) RecoverFencing(ctx context.Context, atLeast uint64, lost ...string) error {
 	return c.client.RecoverFencing(ctx, atLeast, lost)
 }
@@ -216,11 +228,10 @@ func (c *Client) RecoverFencing(ctx context.Context, atLeast uint64, lost ...str
 func (c *Client) ChangeFencing(ctx context.Context) error { return c.client.ChangeFencing(ctx) }
 
 // Shutdown ends the client gracefully. New and waiting calls fail with ErrClosed, and the contexts of
-// [Lock.KeepAlive] and Do end with it as their cause. Shutdown waits for the functions of Do. Their locks are
-// released, and so are locks released by other goroutines meanwhile. Then it frees everything, as Close. When ctx
-// ends before, it closes at once and returns the context's error; locks still held end with their TTL. As with the
-// Shutdown of net/http, a function of Do that calls it waits for itself, until ctx ends. A hook may call it: no hook is
-// waited for, and a lock whose caller is in a hook is released, the call returns ErrClosed.
+// [Lock.KeepAlive] and Do end with it as their cause. Shutdown waits for the functions of Do, and for releases. Then it
+// frees everything, as Close. When ctx ends before, it closes at once and returns the context's error; locks still held
+// end with their TTL. As with the Shutdown of net/http, a function of Do that calls it waits for itself, until ctx ends.
+// A hook may call it: the lock of a caller in a hook is released, and its call returns ErrClosed.
 func (c *Client) Shutdown(ctx context.Context) error { return c.client.Shutdown(ctx) }
 
 // Close ends all waits, waits up to 250 ms for operations and releases under way, and frees everything. Locks
@@ -244,36 +255,35 @@ type Options struct {
 }
 
 // With returns c with other options for the calls of Acquire, Do and their kind and, by Name, of Submit. All else is that
-// of c: connections, locks, Stats; Close and Shutdown end both. Calls are as quick and allocate no more. With does not
-// block, and allocates: keep the result where options stay the same. Wrong options are an ErrArgument of the calls.
+// of c: connections, locks, Stats; Close and Shutdown end both. Calls are as quick. Wrong options are their ErrArgument.
 func (c *Client) With(o Options) *Client { return &Client{c.client.With(client.Options(o))} }
 
-// TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round trip to the nodes, at
-// most for NodeTimeout once they are asked, or until ctx ends. What a failed attempt left is released later.
+// TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round trip, or until ctx ends.
+// Keys that a failed attempt left behind are released in the background.
 //
 // If callers split the votes, so that none would get the lock, it tries again after a random pause of some round
 // trips, unless a majority shows the lock of another then, four times at most: of all callers of TryAcquire on a free lock
 // at once, one gets it. A later one gets it again if the first has released it meanwhile (see [Client.TryDo]).
 //
-// The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded down to milliseconds. A
-// nil ctx has no end. The end of ctx is noticed within 5 ms, or later if more than 2048 operations wait to be sent.
-// The errors are ErrTaken, ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(), of a Fenced client also
-// ErrForgotten and ErrConfig. While callers of Acquire wait for key in this client, a denial speaks for the next second.
+// The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded down to milliseconds. The
+// end of ctx is noticed within 5 ms, or later if more than 2048 operations wait to be sent. The errors are ErrTaken,
+// ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(), of a Fenced client also ErrForgotten and
+// ErrConfig. While callers of Acquire wait for key in this client, one denial is reused for a second.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	return lockOf(c.client.Acquire(ctx, key, ttl, client.Once))
 }
 
 // Acquire waits for the lock on key until ctx ends or the attempts of [Retry] are used up; the error is then an
-// [AcquireError]. With an endless ctx and no limit of attempts, or Options.Wait, it may wait forever.
+// [AcquireError]. Without any bound (ctx, attempts, Options.Wait) it may wait forever.
 //
 // Callers of one client waiting for the same key stand in line, first in, first out; only the first asks the nodes.
-// Waiting processes queue up on one node, the same one for all processes that write Config.Nodes alike. The first is
-// notified when the lock is released, and asks when the lock's TTL ends. Package conn lists the necessary
-// permissions; without them processes ask after the pauses of Retry.
+// Waiting processes queue up on one node, the same for all processes that spell Config.Nodes the same. The first is
+// notified when the lock is released, and asks when the lock's TTL ends. Package conn lists the necessary permissions;
+// without them processes ask after the pauses of Retry.
 //
 // A released lock passes to the next caller in line of this client without a round trip, unless it has passed on 63 times
 // in a row; less than 7/8 of that caller's ttl is left; other processes wait, and it has passed on once for each caller
-// in line when the nodes granted it; the caller has another Name; [Lock.Token] was called; or NoHandOver is set.
+// in line when the nodes granted it; [Lock.Token] was called; or Config.NoHandOver is set.
 //
 // A waiting process also asks a quorum about once a second, so a free lock is granted; a process waiting for more than
 // 250 keys asks one node. A lock in constant demand is left free for 255 ms every 2.9 s, for polling clients: other
@@ -303,7 +313,7 @@ func (c *Client) TryAcquireShared(ctx context.Context, key string, ttl time.Dura
 // They become one lock with one token and one fencing token, extended, kept alive and released as one. An attempt
 // refused by one key leaves nothing. AcquireAll stands in line for all taken keys at once. While it waits for one key
 // it keeps its turns for the others, each for as long as it has waited for that key (10 ms to 1.2 s). It is never
-// handed over inside the process. It allocates.
+// handed over inside the process.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	return lockOf(c.client.AcquireAll(ctx, ttl, keys, 0))
 }
@@ -317,27 +327,27 @@ func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...s
 // other, with its own fencing token. So n keys are a semaphore of n permits: see [Permits]. It ends as Acquire does.
 //
 // It takes one round trip while no caller waits and the key asked first is free; each call begins at another key. If
-// that key is taken, one look at all others shows the free ones, and the next round trip takes one. It stands in line for
-// each key, first in, first out beside callers of one key, of others and of sets. It allocates.
+// that key is taken, one look at all others shows the free ones, and the next round trip takes one. It stands in line
+// for each key, first in, first out beside callers of one key, of others and of sets.
 func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	return lockOf(c.client.AcquireAny(ctx, ttl, keys, 0))
 }
 
 // TryAcquireAny is AcquireAny without waiting, with the errors of [Client.TryAcquire]. ErrTaken means: a vote on each
-// key has refused it, in two round trips as a rule, or a denial of the last second has, where callers wait. It allocates.
+// key has refused it, in two round trips as a rule, or, where callers wait, a denial of the last second has.
 func (c *Client) TryAcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	return lockOf(c.client.AcquireAny(ctx, ttl, keys, client.Once))
 }
 
 // Permits returns the keys of a semaphore of n permits, 1 to 64, for [Client.AcquireAny] and [Client.AcquireAll]:
-// "{name}:permit:1" and so on. They have one hash tag, that of name if it has one, so that one of Config.Groups has all.
-// All clients must use the same n: one with a larger n has more permits. It allocates.
+// "{name}:permit:1" and so on. They have one hash tag, that of name if it has one, so that one of Config.Groups has
+// all. All clients must use the same n: one with a larger n has more permits.
 func Permits(name string, n int) []string { return client.Permits(name, n) }
 
 // Do acquires the lock on key as Acquire does, calls f with a context like that of [Lock.KeepAlive], and releases the
 // lock in every case, also after a panic of f. It returns the error of Acquire, or the error of f, joined (errors.Join)
-// with a [LostError] if the lock was seen to be lost before f returned. ttl is 30 ms at least. Given the context of a
-// lock on key held by this client, such as that of a Do around it, Do would wait for itself: it returns ErrArgument.
+// with a [LostError] if the lock was seen to be lost before f returned. ttl must be at least 30 ms. If ctx comes from a
+// lock on the same key (a nested Do), Do returns ErrArgument rather than wait for itself.
 //
 // Do does not wait for its release. When it returns the kernel has the release; or, without raw sockets or while other
 // operations are under way, it follows within a round trip, before all later operations on key. A program that ends
@@ -393,19 +403,19 @@ func lockOf(h client.Handle, err error) (Lock, error) { return Lock{h}, err }
 // Key returns the locked key, the first of several.
 func (l Lock) Key() string { return l.handle.Key() }
 
-// Keys returns all locked keys, those of a group together, in the order of their bytes. It allocates.
+// Keys returns all locked keys, those of a group together, in the order of their bytes.
 func (l Lock) Keys() []string { return l.handle.Keys() }
 
 // Token returns the token of the lock. The token is the value at the key, so the next holder must have another: from
-// then on the lock does not pass to the next caller in line without a round trip (see [Client.Acquire]). It
-// proves that the lock is held and can release it: keep it secret. [Client.Attach] takes it. Token returns "" once the lock
-// is released. It allocates.
+// then on the lock does not pass to the next caller in line without a round trip (see [Client.Acquire]). It proves that
+// the lock is held and can release it: keep it secret. [Client.Attach] takes it. Token returns "" once the lock is
+// released.
 func (l Lock) Token() string { return l.handle.Token() }
 
-// Fence returns the fencing token, or 0 without Config.Fenced and for an attached lock. It is below 2^53. It is
-// larger than the token of every lock on the key granted to any fenced client before this lock's attempt began. A
-// resource that remembers the largest token, and refuses smaller ones, is safe from a holder paused beyond its
-// validity. Fence neither blocks nor allocates.
+// Fence returns the fencing token, or 0 without Config.Fenced and for an attached lock. It is below 2^53. It is larger
+// than the token of every lock on the key granted to any fenced client before this lock's attempt began. A resource
+// that remembers the largest token and refuses smaller ones is protected from a holder paused beyond its validity.
+// Fence does not block.
 //
 // Fencing needs no right clock, no bound on pauses and no order of messages. Its conditions are:
 //
@@ -420,24 +430,25 @@ func (l Lock) Token() string { return l.handle.Token() }
 // than one they have granted since; the resource refuses it.
 func (l Lock) Fence() uint64 { return l.handle.Fence() }
 
-// Remaining returns the validity that is left, or 0. It neither blocks nor allocates. It counts suspensions of the
-// machine on Linux; elsewhere Go programs cannot, and a lock may seem held for as long after its validity.
+// Remaining returns the validity that is left, or 0. It counts suspensions of the machine on Linux. Elsewhere Go
+// programs cannot, and a lock may seem held for the time of the suspension after its validity.
 func (l Lock) Remaining() time.Duration { return l.handle.Remaining() }
 
-// Extend makes the lock last for ttl from now at least, if a quorum of nodes still holds it. It never shortens a
-// lock, so a late extension does no harm; Release ends a lock early. It never acquires a lost lock again. A node that
-// lost the key gets it back once others have extended it. It blocks as TryAcquire.
+// Extend makes the lock last for ttl from now at least, if a quorum of nodes still holds it. It never shortens a lock,
+// so a late extension does no harm; Release ends a lock early. It never acquires a lost lock again. A node that lost
+// the key gets it back once others have extended it.
 //
 // The error is ErrExpired if validity ended before the call, or before the nodes answered, and ErrNotHeld if the lock
 // is lost. After ErrNoQuorum or the context's error the lock is held for what Remaining returns, without the extension.
 func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.handle.Extend(ctx, ttl) }
 
-// Release deletes the key on all nodes, also after its validity. It blocks as TryAcquire, until a quorum has
-// answered. If ctx has ended the release is sent, and Release does not wait. Validity ends when Release is
-// called, unless it returns ErrClosed: no node was asked then. MaxWaiting does not apply.
+// Release deletes the key on all nodes, also after its validity. It blocks until a quorum has answered. If ctx has
+// ended the release is sent, and Release does not wait. Validity ends when Release is called, unless it returns
+// ErrClosed: no node was asked then. MaxWaiting does not apply.
 //
 // There are three results: nil, the lock is released; ErrNotHeld, a quorum had lost it before; and any other error,
-// unknown: the lock ends with its TTL at the latest, and Release may be called again: ErrNotHeld is released, or ended.
+// unknown. The lock then ends with its TTL at the latest, and Release may be called again. From a second call,
+// ErrNotHeld means that the lock was released or has expired.
 func (l Lock) Release(ctx context.Context) error { return l.handle.Release(ctx) }
 
 // ReleaseAsync queues the release and returns without waiting for the nodes. The lock is released for its
@@ -459,7 +470,7 @@ func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
 //   - ErrClosed: the client was closed; or the cause of ctx.
 //
 // Err of the context reads the clock, so it is right after a pause of any length; Done is closed within about a
-// millisecond. Work under way while the process pauses cannot be stopped. To be safe from it a resource needs the
+// millisecond. Work under way while the process pauses cannot be stopped. To be protected, the resource must check the
 // fencing token: [FenceFrom] finds it in the context. A holder learns of a deleted key within a third of the TTL.
 //
 // A lock kept alive already, or with a TTL below 30 ms, cannot be kept alive: then the context has ended, with
@@ -480,8 +491,9 @@ func (l Lock) MarshalText() ([]byte, error) { return []byte(l.handle.Text()), ni
 // from one; the innermost lock counts. It returns false without a lock or a token.
 func FenceFrom(ctx context.Context) (token uint64, ok bool) { return client.FenceFrom(ctx) }
 
-// The results of an operation, for errors.Is. An error is one of them at most. Calls that wait and give up return an
-// [AcquireError], which is also the context's error; all other calls return the context's error as it is.
+// The results of an operation, for errors.Is. An error matches at most one of them. Calls that wait and give up return
+// an [AcquireError], which also matches the context's error; all other calls return the context's error as it is. A
+// lock lost by Do is a [LostError]; an ErrNoQuorum is a [QuorumError] that names each node.
 var (
 	// ErrTaken: too many nodes denied the lock: they have granted it to another. Split votes were tried again before,
 	// four times.
@@ -513,29 +525,24 @@ type AcquireError struct {
 	Ctx      error         // of the context, with its cause; nil if the attempts or Options.Wait were used up
 }
 
-// Error returns all of it in one line.
 func (e *AcquireError) Error() string {
 	return texts.GaveUp(e.Key, e.Attempts, e.Waited, e.Last, e.Ctx)
 }
 
-// Unwrap returns Ctx and Last, where not nil.
 func (e *AcquireError) Unwrap() []error { return texts.NotNil(e.Ctx, e.Last) }
 
 func newAcquireError(key string, attempts int, waited time.Duration, last, ended error) error {
 	return &AcquireError{Key: key, Attempts: attempts, Waited: waited, Last: last, Ctx: ended}
 }
 
-// LostError is the error of Do, TryDo, DoAll and DoAny for a lock acquired, and lost before its release, for
-// errors.As: f was called. Without it, an error not returned by f means: f was not called.
+// LostError is the error of Do and its kind for a lock that was acquired and then lost before its release, for
+// errors.As: f was called. An error without it that f did not return means that f was not called.
 type LostError struct {
 	Key   string // the first of several
 	Cause error  // ErrExpired, ErrNotHeld, ErrClosed after Close, or that of the last renewal
 }
 
-// Error returns the key and the cause.
 func (e *LostError) Error() string { return texts.Lost(e.Key, e.Cause) }
-
-// Unwrap returns Cause.
 func (e *LostError) Unwrap() error { return e.Cause }
 
 func newLostError(key string, cause error) error { return &LostError{key, cause} }
@@ -550,12 +557,10 @@ type QuorumError struct {
 	InNodes, InNextNodes   bool // the list without a quorum, while the nodes of a group change
 }
 
-// Error returns how many nodes failed, which, and why, and how many denied it.
 func (e *QuorumError) Error() string {
 	return texts.NoQuorum(e.Nodes, e.Denied, e.Failed, e.InNodes, e.InNextNodes, e.Kind == OpRelease)
 }
 
-// Unwrap returns Cause and Failed.
 func (e *QuorumError) Unwrap() []error { return texts.Causes(e.Cause, e.Failed) }
 
 func newQuorumError(n *client.Nodes, op *client.Operation) error {
@@ -575,10 +580,7 @@ type NodeError struct {
 	Err  error
 }
 
-// Error returns the node, once, and the cause.
 func (e NodeError) Error() string { return texts.NodeFailure(e.Addr, e.Err) }
-
-// Unwrap returns Err.
 func (e NodeError) Unwrap() error { return e.Err }
 
 // OpKind is the kind of an operation. Its String is "acquire", "extend", "release", "acquire shared" and so on. Hooks
@@ -672,7 +674,7 @@ func (op *completion) Complete(*client.Operation) {
 	ended = op.op.Report()
 }
 
-// Stats has the counts of a client since New, and the state of its nodes; nodes of one group are shown at one moment.
+// Stats has the counts of a client since New, and the state of its nodes; the nodes of a group are read at the same moment.
 type Stats struct {
 	// Acquire, Extend and Release count attempts by their end: an Acquire of three tries counts three times, a lock
 	// of several keys once. A call that fails before it asks for a lock is no attempt.
@@ -728,7 +730,7 @@ type Node struct {
 	RoundTrips              uint64
 	RoundTrip, RoundTripMax time.Duration
 	InFlight                int           // replies it owes
-	Granted, Denied, Failed uint64        // its votes; those of a node down or late have failed
+	Granted, Denied, Failed uint64        // its votes; votes of a node that is down or late count as failed
 	Serves                  string        // the fenced clients it serves: with this one's configuration "now", "now+next", "next"; up to MaxTTL late
 	NoVote                  error         // why it has no vote in locks now, restarts and fencing included; nil: it votes
 	NoVoteFor               time.Duration // for how long still at least, if known
