@@ -91,7 +91,7 @@ const linesPerMinute = 12
 
 func nodes(change bool) int {
 	if change {
-		return 6
+		return 12 // of the clients before and after it
 	}
 	return 5
 }
