@@ -327,3 +327,33 @@ func TestManyHoldersAreShown(t *testing.T) {
 		}
 	})
 }
+
+// TestSharedFenced: on fenced fleets shared and fenced locks exclude each other, a shared one has no token, and a node that
+// has forgotten its tokens has no vote for it.
+func TestSharedFenced(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, fenced(0))
+		_, err := r.TryAcquireShared(t.Context(), "k", brief)
+		require.ErrorIs(t, err, redlock.ErrForgotten, "not initialized")
+		require.NoError(t, r.InitFencing(t.Context()))
+		l := mustShare(t, r.Client, "k", brief)
+		other := mustShare(t, r.Client, "k", brief)
+		_, err = r.TryAcquire(t.Context(), "k", brief)
+		require.Equal(t, redlock.ErrTaken, err)
+		require.NoError(t, l.Extend(t.Context(), brief))
+		require.Zero(t, l.Fence())
+		require.NoError(t, l.Release(t.Context()))
+		require.NoError(t, other.Release(t.Context()))
+		w := cluster.MustAcquire(t, r.Client, "k", brief)
+		require.NotZero(t, w.Fence())
+		_, err = r.TryAcquireShared(t.Context(), "k", brief)
+		require.Equal(t, redlock.ErrTaken, err)
+		require.NoError(t, w.Release(t.Context()))
+		for _, s := range r.Servers[:2] {
+			s.Del(fenceSet)
+		}
+		_, err = r.TryAcquireShared(t.Context(), "k", brief)
+		require.ErrorIs(t, err, redlock.ErrForgotten)
+		awaitShared(t, r, "k", 0, 0, 0)
+	})
+}
