@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +21,7 @@ import (
 )
 
 // againstDefaults are the flags of a comparison that are not given.
-var againstDefaults = []string{"-scenario", string(Uncontended), "-c", "1,8,64,512", "-driver", "redlock", "-rounds", "7", "-d", "500ms", "-warmup", "200ms"}
+var againstDefaults = []string{"-scenario", string(Uncontended), "-c", "1,8,64,512", "-driver", "redlock", "-rounds", "20", "-d", "250ms", "-warmup", "80ms"}
 
 // errSlower is for a comparison in which the source tree lost.
 var errSlower = errors.New("slower than the other commit")
@@ -34,12 +33,14 @@ type side struct {
 	env    []string
 }
 
-// compared are the figures of which ratios are shown, and whether more is better.
-var compared = []struct {
+// figure is one of which ratios are shown; more is better, or worse.
+type figure struct {
 	name string
 	more bool
 	of   func(*result.Figures) float64
-}{
+}
+
+var compared = [...]figure{
 	{"pairs/s", true, func(f *result.Figures) float64 { return f.PairsPerSec }},
 	{"client CPU", false, func(f *result.Figures) float64 { return f.CPUPerPair }},
 	{"servers' CPU", false, func(f *result.Figures) float64 { return f.ServerCPU }},
@@ -100,15 +101,18 @@ func (p Program) build(ctx context.Context, dir, commit string) (sides [2]side, 
 // compare has the sides take turns in every cell, and shows the ratio of the second to the first.
 func (s *site) compare(ctx context.Context, opts Options, sides [2]side, out *output) error {
 	table := tabwriter.NewWriter(out.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	heading := "\t"
+	heading := "\trounds\t"
 	for _, c := range compared {
-		heading += fmt.Sprintf("%s %s\t%s\tratio\tmin–max\t", c.name, sides[0].name, sides[1].name)
+		heading += fmt.Sprintf("%s %s\t%s\tratio\tinterval\t", c.name, sides[0].name, sides[1].name)
 	}
 	fmt.Fprintln(table, heading)
-	var slower []string
-	for _, cell := range opts.cells() {
+	cells := opts.cells()
+	score := scoreOf(len(cells) * len(opts.Drivers) * len(compared))
+	var slower, undecided []string
+	for _, cell := range cells {
 		for _, driver := range opts.Drivers {
-			rounds, err := s.rounds(ctx, opts, sides, driver, cell)
+			began := time.Now()
+			rounds, err := s.rounds(ctx, opts, sides, driver, cell, score)
 			if err != nil {
 				return err
 			}
@@ -119,17 +123,21 @@ func (s *site) compare(ctx context.Context, opts Options, sides [2]side, out *ou
 				}
 			}
 			what := fmt.Sprintf("%s, %s %d", driver, cell.Scenario, cell.Concurrency)
-			line := what + "\t"
+			out.progress("against: %s: %d rounds, %v", what, len(rounds), time.Since(began).Round(time.Second))
+			line := fmt.Sprintf("%s\t%d\t", what, len(rounds))
 			for _, c := range compared {
 				ratios, medians := paired(rounds, c.of)
 				if len(ratios) == 0 {
 					line += "–\t–\t–\t–\t"
 					continue
 				}
-				low, high := ratios[0], ratios[len(ratios)-1]
-				line += fmt.Sprintf("%.4g\t%.4g\t%.3f\t%.3f–%.3f\t", medians[0], medians[1], median(ratios), low, high)
-				if limit := 1 + opts.Bound/100; c.more && high < 1/limit || !c.more && low > limit {
-					slower = append(slower, fmt.Sprintf("%s: %s %.3f (%.3f–%.3f)", what, c.name, median(ratios), low, high))
+				i := intervalOf(ratios, score)
+				line += fmt.Sprintf("%.4g\t%.4g\t%.3f\t%.3f–%.3f\t", medians[0], medians[1], i.mid, i.low, i.high)
+				switch found := fmt.Sprintf("%s: %s %.3f (%.3f–%.3f)", what, c.name, i.mid, i.low, i.high); i.verdict(opts.Notice, c.more) {
+				case worse:
+					slower = append(slower, found)
+				case unclear:
+					undecided = append(undecided, found)
 				}
 			}
 			fmt.Fprintln(table, line)
@@ -140,14 +148,17 @@ func (s *site) compare(ctx context.Context, opts Options, sides [2]side, out *ou
 			return err
 		}
 	}
+	if len(undecided) > 0 {
+		out.progress("against: may be slower by %g %%, and more rounds would tell: %s", opts.Notice, strings.Join(undecided, "; "))
+	}
 	if len(slower) > 0 {
-		return fmt.Errorf("%w by more than %g %% in every round: %s", errSlower, opts.Bound, strings.Join(slower, "; "))
+		return fmt.Errorf("%w: %s", errSlower, strings.Join(slower, "; "))
 	}
 	return nil
 }
 
-// paired are the sorted ratios of the rounds, each of two that were measured one after the other, and the
-// medians of both sides. There are none where a side has no such figure.
+// paired are the ratios of the rounds, each of two that were measured one after the other, and the medians of both
+// sides. There are none where a side has no such figure.
 func paired(rounds []match, of func(*result.Figures) float64) (ratios []float64, medians [2]float64) {
 	var all [2][]float64
 	for _, r := range rounds {
@@ -161,18 +172,14 @@ func paired(rounds []match, of func(*result.Figures) float64) (ratios []float64,
 		slices.Sort(all[i])
 		medians[i] = median(all[i])
 	}
-	slices.Sort(ratios)
 	return ratios, medians
 }
-
-// median is the median of sorted numbers.
-func median(all []float64) float64 { return (all[(len(all)-1)/2] + all[len(all)/2]) / 2 }
 
 // turnEnv marks a process of one turn, which measures by itself.
 const turnEnv = "REDLOCK_BENCH_TURN"
 
 // match is a result of each side, and the part of the time for which other processes of the machine used a
-// processor, at most. It includes interrupts, which are those of the network mostly.
+// processor. It includes interrupts, which are those of the network mostly.
 type match struct {
 	results [2]*result.Result
 	others  float64
@@ -181,25 +188,31 @@ type match struct {
 const (
 	// disturbed is how much more of others a round may have than the best one.
 	disturbed = 0.04
-	// patience bounds the rounds that are made until enough of them were not disturbed.
-	patience = 3
+	// patience bounds the rounds that are made until the undisturbed ones decide.
+	patience = 5
 )
 
-// rounds measures a driver in a cell. Further rounds replace the most disturbed ones.
-func (s *site) rounds(ctx context.Context, opts Options, sides [2]side, driver string, cell result.Cell) (all []match, err error) {
-	calm := func() []match {
-		slices.SortStableFunc(all, func(a, b match) int { return cmp.Compare(a.others, b.others) })
-		n := slices.IndexFunc(all, func(r match) bool { return r.others > all[0].others+disturbed })
-		if n < 0 {
-			n = len(all)
-		}
-		return all[:n]
+// calm are the rounds that were not disturbed, and in any case the calmer half.
+func calm(all []match) []match {
+	slices.SortStableFunc(all, func(a, b match) int { return cmp.Compare(a.others, b.others) })
+	first := slices.IndexFunc(all, func(r match) bool { return r.others > all[0].others+disturbed })
+	if first < 0 {
+		return all
 	}
-	for n := 0; n < patience*opts.Rounds && len(calm()) < opts.Rounds; n++ {
-		one := match{others: math.Inf(-1)}
+	return all[:max(first, (len(all)+1)/2)]
+}
+
+// rounds measures a driver in a cell until the figures are decided.
+func (s *site) rounds(ctx context.Context, opts Options, sides [2]side, driver string, cell result.Cell, score float64) (all []match, err error) {
+	for n := 0; n < patience*opts.Rounds; n++ {
+		if n >= opts.Rounds && isDecided(calm(all), opts, score) {
+			break
+		}
+		var one match
+		var took, others time.Duration
 		for turn := range sides {
 			i := (n + turn) % len(sides)
-			r, others, err := s.turn(ctx, opts, sides[i], driver, s.addrs[:cell.Nodes], cell)
+			r, used, err := s.turn(ctx, opts, sides[i], driver, s.addrs[:cell.Nodes], cell)
 			switch {
 			case ctx.Err() != nil:
 				return nil, errInterrupted
@@ -210,16 +223,29 @@ func (s *site) rounds(ctx context.Context, opts Options, sides [2]side, driver s
 				return nil, fmt.Errorf("%s: %w", sides[i].name, err)
 			}
 			r.Round = n + 1
-			one.results[i], one.others = r, max(one.others, others)
+			one.results[i] = r
+			took, others = took+used.took, others+used.others
 		}
+		one.others = float64(others) / float64(took)
 		all = append(all, one)
 	}
-	return all[:opts.Rounds], nil
+	return calm(all), nil
 }
 
-// turn has one side measure one driver in one cell, in a process of its own. Others is the part of the time for which
-// processes but this and the servers used a processor.
-func (s *site) turn(ctx context.Context, opts Options, of side, driver string, nodes []string, cell result.Cell) (r *result.Result, others float64, err error) {
+// isDecided reports whether no figure is unclear.
+func isDecided(rounds []match, opts Options, score float64) bool {
+	return !slices.ContainsFunc(compared[:], func(c figure) bool {
+		ratios, _ := paired(rounds, c.of)
+		return len(ratios) > 0 && intervalOf(ratios, score).verdict(opts.Notice, c.more) == unclear
+	})
+}
+
+// usage is how long a turn took, and for how long processes but this one and the servers used a processor: 0 where that
+// is not known.
+type usage struct{ took, others time.Duration }
+
+// turn has one side measure one driver in one cell, in a process of its own.
+func (s *site) turn(ctx context.Context, opts Options, of side, driver string, nodes []string, cell result.Cell) (r *result.Result, u usage, err error) {
 	args := append([]string{"-json", "-nodes", join(nodes), "-driver", driver,
 		"-d", opts.Timing.Window.String(), "-warmup", opts.Timing.Warmup.String(), "-ttl", opts.TTL.String()}, flagsOf(cell)...)
 	cmd := exec.CommandContext(ctx, of.binary, args...)
@@ -228,20 +254,20 @@ func (s *site) turn(ctx context.Context, opts Options, of side, driver string, n
 	cmd.Stdout, cmd.Stderr = &printed, &failed
 	start, idle, servers := time.Now(), idleTime(), s.used(ctx)
 	if err := cmd.Run(); err != nil && printed.Len() == 0 {
-		return nil, 0, fmt.Errorf("%w: %s", err, bytes.TrimSpace(failed.Bytes()))
+		return nil, u, fmt.Errorf("%w: %s", err, bytes.TrimSpace(failed.Bytes()))
 	}
+	u.took = time.Since(start)
 	if served := between(servers, s.used(ctx)); served > 0 && idle > 0 { // else it is not known
-		took := time.Since(start)
 		used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime() + time.Duration(served*float64(time.Microsecond))
-		others = float64(took*time.Duration(place.Processors())-(idleTime()-idle)-used) / float64(took)
+		u.others = u.took*time.Duration(place.Processors()) - (idleTime() - idle) - used
 	}
 	lines, err := result.Read(&printed, "")
 	for _, l := range lines {
 		if l.Result != nil {
-			return l.Result, others, nil
+			return l.Result, u, nil
 		}
 	}
-	return nil, 0, cmp.Or(err, error(io.ErrUnexpectedEOF))
+	return nil, u, cmp.Or(err, error(io.ErrUnexpectedEOF))
 }
 
 // flagsOf are the flags of a cell in which it is not as usual. A program that is older does not know all flags.

@@ -31,9 +31,9 @@ func (sleeper) Acquire(context.Context, string) (bool, error) {
 	return true, err
 }
 
-// TestAgainst: a side that is slower in every round is reported, and one that is not is not.
+// TestAgainst: a side that is slower is reported, and one that is not is not.
 func TestAgainst(t *testing.T) {
-	args := []string{"-against", "HEAD", "-scenario", "uncontended", "-driver", "sleeper", "-c", "1,2", "-n", "1", "-rounds", "3", "-d", "60ms", "-warmup", "1ms", "-bound", "50"}
+	args := []string{"-against", "HEAD", "-scenario", "uncontended", "-driver", "sleeper", "-c", "1,2", "-n", "1", "-rounds", "11", "-d", "20ms", "-warmup", "1ms", "-notice", "200"}
 	p := contenders
 	p.Source = "."
 	opts, err := ParseOptions(args, p, io.Discard)
@@ -55,8 +55,8 @@ func TestAgainst(t *testing.T) {
 	text, lines, err := compare("1ms", "8ms")
 	require.ErrorIs(t, err, errSlower)
 	require.ErrorContains(t, err, "sleeper, uncontended 2: pairs/s 0.")
-	require.Regexp(t, `pairs/s in 1ms +in 8ms +ratio +min–max`, text)
-	require.Len(t, lines, 2*2*3)
+	require.Regexp(t, `pairs/s in 1ms +in 8ms +ratio +interval`, text)
+	require.GreaterOrEqual(t, len(lines), 2*2*11)
 	_, _, err = compare("8ms", "1ms")
 	require.NoError(t, err)
 	opts.Drivers = []string{"broken"}

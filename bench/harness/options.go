@@ -58,7 +58,7 @@ type Options struct {
 	Once        bool
 	Suite       []string // sections
 	Against     string   // a commit
-	Bound       float64  // of a loss against it, in per cent
+	Notice      float64  // a loss against it of so many per cent
 	Render      []string // files, in place of measuring
 	Together    bool     // servers and clients share the processors
 	Out         string   // directory
@@ -113,7 +113,7 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	fs.BoolVar(&o.Together, "together", false, "have servers and clients share all processors; else, on Linux, each have a half of them")
 	if p.Source != "" {
 		fs.StringVar(&o.Against, "against", "", "build this `commit` and the source tree, have both take turns, and show the ratios; "+strings.Join(againstDefaults, " ")+" unless given")
-		fs.Float64Var(&o.Bound, "bound", 2, "-against: fail where the tree is worse by more than so many per `cent` in every round")
+		fs.Float64Var(&o.Notice, "notice", 5, "-against: go on until each figure is certainly worse or certainly not worse by so many per `cent`; fail where one is worse")
 	}
 	fs.StringVar(&o.Out, "o", "", "write results.jsonl, README.md and a picture of each section to `directory`")
 	fs.StringVar(&o.SVG, "svg", "", "write the picture of the first section, pairs/s and CPU, to `file`")

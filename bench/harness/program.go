@@ -102,7 +102,7 @@ func (p Program) run(ctx context.Context, args []string, opts Options, stdout, s
 		if err != nil {
 			return err
 		}
-		out.progress("against: %d cells, %d drivers, %d rounds: about %v, and two builds", len(opts.cells()), len(opts.Drivers), opts.Rounds, (2 * opts.estimate()).Round(time.Second))
+		out.progress("against: %d cells, %d drivers, %d rounds or more: at least %v, and two builds", len(opts.cells()), len(opts.Drivers), opts.Rounds, (2 * opts.estimate()).Round(time.Second))
 		return errors.Join(p.against(ctx, opts, out), out.pages())
 	}
 	out.progress("bench: %d cells, %d drivers, %d rounds: about %v", len(opts.cells()), len(opts.Drivers), opts.Rounds, opts.estimate().Round(time.Second))
