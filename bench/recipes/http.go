@@ -23,20 +23,18 @@ func Exclusive(client *redlock.Client, key func(*http.Request) string, work func
 			reply, failed = work(ctx, r)
 			return nil
 		})
-		if err != nil {
-			slog.Error("lock", "key", key(r), "error", err)
-		}
 		var lost *redlock.LostError // work was called
 		switch {
-		case errors.As(err, &lost) && failed == nil, err == nil && failed == nil:
-			_, _ = w.Write(reply)
 		case errors.Is(err, redlock.ErrTaken):
 			http.Error(w, "another request is at it", http.StatusConflict)
-		case err != nil:
+		case err != nil && (failed != nil || !errors.As(err, &lost)):
+			slog.Error("lock", "key", key(r), "error", err)
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "try again later", http.StatusServiceUnavailable)
-		default:
+		case failed != nil:
 			http.Error(w, "failed", http.StatusInternalServerError)
+		default:
+			_, _ = w.Write(reply)
 		}
 	}
 }

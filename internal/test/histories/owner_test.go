@@ -59,11 +59,13 @@ type claimed struct{ key, digest string }
 // claim is a lock on a key, through all the handles of one token.
 type claim struct {
 	process *process
-	since   time.Time // when it was granted first
-	good    bool      // it was valid then
-	held    bool      // some caller has it
-	left    time.Time // when its last holder began to give it back
-	freed   bool      // by an operator
+	since   time.Time     // when it was granted first
+	good    bool          // it was valid then
+	held    bool          // some caller has it
+	left    time.Time     // when its last holder began to give it back
+	freed   bool          // by an operator
+	stay    time.Duration // how long it was to stay then (Options.AtLeast)
+	term    time.Time     // until then it has an owner
 }
 
 // held is a key of a process.
@@ -158,6 +160,20 @@ func (o *owners) granted(key string, b *holding, left time.Duration) {
 
 // leaves notes that the holder of b begins to give it back.
 func (o *owners) leaves(b *holding) { o.set(b, false) }
+
+// staysFor notes that the holder of b begins to give it back, and that its keys stay for d yet.
+func (o *owners) staysFor(b *holding, d time.Duration) {
+	o.set(b, false)
+	if d <= 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, key := range b.keys {
+		c := o.claim(claimed{key, b.digest})
+		c.stay, c.term = d, time.Now().Add(d+orphaned)
+	}
+}
 
 // stays notes that it was not given back: nothing was sent.
 func (o *owners) stays(b *holding) { o.set(b, true) }
@@ -272,7 +288,7 @@ func (o *owners) owned(at place, s *sight, there bool, now time.Time) bool {
 // has reports whether a handle has a value, or is about to. The owners are locked.
 func (o *owners) has(s *sight) bool {
 	c := o.claims[s.of]
-	if has := c != nil && c.held || s.process.given > 0; !has {
+	if has := c != nil && (c.held || time.Now().Before(c.term)) || s.process.given > 0; !has {
 		return false
 	}
 	s.since, s.alone = time.Time{}, 0
@@ -292,6 +308,9 @@ func (o *owners) judge(at place, s *sight, owed bool, now time.Time, calm bool) 
 		s.since = now
 	}
 	p, why := s.process, ""
+	if c := o.claims[s.of]; c != nil && c.stay > 0 && owed { // its stay begins when the release arrives, at the latest
+		c.term = now.Add(c.stay + orphaned)
+	}
 	switch {
 	case s.late && !last.IsZero() && !calm: // a middlebox had it while its connection died
 	case !p.ended.IsZero():

@@ -155,7 +155,7 @@ func (u *caller) choose() {
 	var err error
 	switch u.IntN(8) {
 	case 0:
-		u.doing("do any", u.keys, ttl, func(f func(context.Context) error) error { return u.client.DoAny(ctx, ttl, u.keys, f) }, func() {})
+		u.doing("do any", u.keys, ttl, 0, func(f func(context.Context) error) error { return u.client.DoAny(ctx, ttl, u.keys, f) }, func() {})
 		return
 	case 1:
 		l, err = u.client.TryAcquireAny(ctx, ttl, u.keys...)
@@ -214,15 +214,21 @@ func (u *caller) do() {
 	key, ttl := u.key(), u.ttl()
 	ctx, done := u.wantsTo(ctx, u.process, key)
 	defer done()
-	u.doing("do", []string{key}, ttl, func(f func(context.Context) error) error { return u.client.Do(ctx, key, ttl, f) }, done)
+	client, atLeast := u.client, time.Duration(0)
+	if u.IntN(4) == 0 {
+		atLeast = 1 + u.N(maxTTL)
+		client = client.With(redlock.Options{AtLeast: atLeast})
+	}
+	u.doing("do", []string{key}, ttl, atLeast, func(f func(context.Context) error) error { return client.Do(ctx, key, ttl, f) }, done)
 }
 
 // doing is a call of Do for a lock on one of some keys. It calls begun when it has the lock. When
 // its client closes its release is not sent, unless by Shutdown.
-func (u *caller) doing(what string, keys []string, ttl time.Duration, do func(func(context.Context) error) error, begun func()) {
+func (u *caller) doing(what string, keys []string, ttl, atLeast time.Duration, do func(func(context.Context) error) error, begun func()) {
 	began := time.Now()
 	var b *holding
 	err := do(func(ctx context.Context) error {
+		term := time.Now().Add(atLeast)
 		begun()
 		around := leases.Around(ctx, func(*engine.Engine) bool { return true })
 		if len(around) == 0 {
@@ -241,7 +247,7 @@ func (u *caller) doing(what string, keys []string, ttl time.Duration, do func(fu
 		})
 		u.work(ctx, 2*ttl)
 		u.ledger.gone(b)
-		u.owners.leaves(b)
+		u.owners.staysFor(b, time.Until(term))
 		return nil
 	})
 	if ends, graceful := u.process.isEnding(); b != nil && ends && !graceful {
