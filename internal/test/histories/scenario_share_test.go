@@ -133,7 +133,7 @@ var shares = []scenario{
 	}},
 	{"a foreign writer beside steady readers", 3, func(s *stage) {
 		for _, n := range []int{4, 16} {
-			w := s.sharers(5 * time.Second)
+			w := s.sharers(7 * time.Second) // longer than it may wait
 			w.add(s.Client(), n, true, 20*time.Millisecond, 0)
 			w.add(s.Client(), n, true, 20*time.Millisecond, 0)
 			time.Sleep(time.Second)
