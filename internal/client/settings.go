@@ -31,13 +31,13 @@ func (o Options) over(below Options) Options {
 func (o Options) check(maxTTL time.Duration) error {
 	switch {
 	case o.Wait < 0 || o.Wait > engine.MaxTTL:
-		return fmt.Errorf("Wait is %v, want 0 (no other limit) to %v", o.Wait, engine.MaxTTL)
+		return fmt.Errorf("option Wait is %v, want 0 (no other limit) to %v", o.Wait, engine.MaxTTL)
 	case o.Attempts < 0:
-		return fmt.Errorf("Attempts is %v, want 0 (as Config.Retry) or more", o.Attempts)
+		return fmt.Errorf("option Attempts is %v, want 0 (as Config.Retry) or more", o.Attempts)
 	case o.AtLeast < 0:
-		return fmt.Errorf("AtLeast is %v, want 0 (a lock ends with its function) or more", o.AtLeast)
+		return fmt.Errorf("option AtLeast is %v, want 0 (a lock ends with its function) or more", o.AtLeast)
 	case o.AtLeast > maxTTL:
-		return fmt.Errorf("AtLeast is %v, at most %v are allowed, the longest TTL of the client", o.AtLeast, maxTTL)
+		return fmt.Errorf("option AtLeast is %v, at most %v are allowed, the longest TTL of the client", o.AtLeast, maxTTL)
 	}
 	return group.CheckName(o.Name)
 }
@@ -49,15 +49,15 @@ type settings struct {
 	err  error         // what is wrong with the options
 }
 
-// with is m with other options. A zero one stays as it is.
-func (m *settings) with(o Options, g *site) (next settings) {
-	next.Options = o.over(m.Options)
+// with is s with other options. A zero one stays as it is.
+func (s *settings) with(o Options, g *site) (next settings) {
+	next.Options = o.over(s.Options)
 	if err := next.check(cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)); err != nil {
-		next.err = engine.WrongArgument("options: %v", err)
+		next.err = engine.WrongArgument("%v", err)
 	}
 	switch next.Name {
-	case m.Name:
-		next.more = m.more // so that locks pass on between callers with the one and the other
+	case s.Name:
+		next.more = s.more // so that locks pass on between callers with the one and the other
 	case g.cfg.Name:
 	default:
 		next.more = &holding.More{HasTail: true, Tail: token.NameMark + next.Name}
@@ -66,9 +66,9 @@ func (m *settings) with(o Options, g *site) (next settings) {
 }
 
 // tail is what follows the token in the values of an Op.
-func (m *settings) tail(ofClient string) string {
-	if m.more != nil {
-		return m.more.Tail
+func (s *settings) tail(ofClient string) string {
+	if s.more != nil {
+		return s.more.Tail
 	}
 	return ofClient
 }

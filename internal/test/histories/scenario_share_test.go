@@ -78,7 +78,7 @@ func (w *sharers) longest() (shared, other time.Duration) {
 		slices.Sort(d)
 	}
 	shared, other = slices.Max(append(w.waits[true], 0)), slices.Max(append(w.waits[false], 0))
-	w.T.Log(fmt.Sprintf("shared %d: p99 %v, longest %v; exclusive %d: p99 %v, longest %v", len(w.waits[true]), p99(w.waits[true]), shared, len(w.waits[false]), p99(w.waits[false]), other))
+	w.T.Logf("shared %d: p99 %v, longest %v; exclusive %d: p99 %v, longest %v", len(w.waits[true]), p99(w.waits[true]), shared, len(w.waits[false]), p99(w.waits[false]), other)
 	return shared, other
 }
 
