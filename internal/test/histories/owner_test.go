@@ -223,7 +223,13 @@ func (o *owners) believes(key string, now time.Time) {
 // look looks at all keys. While all nodes are well for long, none is without an owner for long.
 func (o *owners) look(now time.Time, calm bool) {
 	members := o.members()
+	gated := slices.DeleteFunc(slices.Clone(o.keys), func(key string) bool {
+		return !slices.ContainsFunc(o.servers, func(s *fakeredis.Server) bool { _, up := s.Get(key + ":redlock:gate"); return up })
+	})
 	o.mu.Lock()
+	for _, key := range gated { // a gate refuses those who would share the key, also while it is free
+		o.present[key] = now
+	}
 	for at := range members {
 		if o.sights[at] == nil {
 			s := &sight{value: at.member, of: claimed{at.key, texts.Digest([]byte(at.member))}}
