@@ -296,7 +296,7 @@ func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lo
 // holder, of Acquire or of any program's SET NX. A holder that asks for key again, itself or through a service that it
 // calls, waits for the exclusive callers that wait for it, as with sync.RWMutex: bound its ctx. There is no upgrade.
 //
-// It is weaker than an exclusive lock. It has no fencing token, so what its holder writes cannot be told from a late
+// It is weaker than an exclusive lock. It has no fencing token, so what its holder writes cannot be distinguished from a late
 // write. A release that reaches no node keeps exclusive callers out until the TTL ends. Those in no line (TryAcquire,
 // other libraries) may long not find the key free. It is not handed over inside the process, and [Client.Attach]
 // refuses it. All programs that lock key need this version. Its key is a sorted set, on Redis 7 or Valkey.

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// An interval is what paired rounds tell of a ratio: mid is the best estimate of it (Hodges and Lehmann's: the median
+// An interval is what paired rounds show of a ratio: mid is the best estimate of it (Hodges and Lehmann's: the median
 // of the means of each two rounds), and it lies from low to high (by Wilcoxon's signed ranks). Nothing is assumed of
 // how rounds vary but that without a difference either side is as likely to be ahead by so much; a few wild rounds
 // move it little.
@@ -18,7 +18,7 @@ const wrong = 0.02
 type verdict int
 
 const (
-	unclear verdict = iota // more rounds would tell
+	unclear verdict = iota // more rounds would decide
 	level                  // the loss is less than what is to be noticed
 	worse                  // there is one
 )

@@ -1,5 +1,5 @@
 // Command network runs lock clients on hosts of their own, with a network between them that loses, delays, repeats and forges
-// packets, and tells what they promised and did not keep. README.md describes it.
+// packets, and reports what they promised and did not keep. README.md describes it.
 //
 //	go run . -seed 11 -mix all     # a run of a minute
 //	go run . -suite                # the runs of the page, in about an hour

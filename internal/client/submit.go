@@ -132,7 +132,8 @@ func (op *Op) Report() (ended bool) {
 	if op.OfSet {
 		op.Reserve() // unless the second group was asked before
 		var asks bool
-		if asks, unasked = op.Call.Submit(); asks {
+		asks, unasked = op.Call.Submit()
+		if asks {
 			return false
 		}
 		op.Unreserve()

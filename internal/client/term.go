@@ -22,9 +22,6 @@ type term struct {
 	contest time.Duration // from then on, if others were met
 }
 
-// usualTimeout is the time of the nodes to answer an attempt, where Config has no other.
-const usualTimeout = 50 * time.Millisecond
-
 // stay is for how long a released lock stays at the nodes.
 type stay struct {
 	left   time.Duration
@@ -48,7 +45,7 @@ func (t *term) ttl(g *site, ttl time.Duration) time.Duration {
 	if !t.isFixed() {
 		return ttl
 	}
-	least := t.atLeast + min(cmp.Or(g.cfg.Engine.Timeout, usualTimeout), t.atLeast/10)
+	least := t.atLeast + min(cmp.Or(g.cfg.Engine.Timeout, engine.MaxTimeout), t.atLeast/10)
 	return max(ttl, min(least+quorum.Drift(least), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)))
 }
 

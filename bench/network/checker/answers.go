@@ -50,7 +50,8 @@ func (c *check) presence() map[string][]window {
 	for _, x := range c.Calls {
 		to, keys := x.Answered.Add(x.TTL+100*time.Millisecond), x.Keys
 		if x.Released > 0 {
-			if to = x.Gone; x.Release != history.OK || x.Async {
+			to = x.Gone
+			if x.Release != history.OK || x.Async {
 				to = to.Add(x.TTL) // not known to be gone before
 			}
 		}
@@ -175,7 +176,8 @@ func (c *check) isWell(master int, from, to history.Time) bool {
 func (c *check) lastUp(client, master int, at history.Time) (since history.Time) {
 	for _, n := range c.Nodes {
 		if n.Client == client && n.At < at && strings.HasSuffix(n.Addr, fmt.Sprintf(".%d:6379", master)) {
-			if since = n.At; !n.Up {
+			since = n.At
+			if !n.Up {
 				since = 0
 			}
 		}

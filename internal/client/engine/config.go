@@ -54,7 +54,7 @@ func (lim *limits) check(op *Op) error {
 	if !op.Kind.HasTTL() {
 		op.TTL = 0
 		if op.Timeout == 0 {
-			op.Timeout = maxTimeout
+			op.Timeout = MaxTimeout
 		}
 		return nil
 	}
@@ -64,7 +64,7 @@ func (lim *limits) check(op *Op) error {
 		return lim.wrongTTL(given)
 	}
 	if op.Timeout == 0 {
-		op.Timeout = min(op.TTL/20, maxTimeout)
+		op.Timeout = min(op.TTL/20, MaxTimeout)
 	}
 	return nil
 }

@@ -46,10 +46,10 @@ const (
 	MaxTTL = 365 * 24 * time.Hour
 )
 
-// maxTimeout is the default of how long nodes have to answer, unless a
+// MaxTimeout is the default of how long nodes have to answer, unless a
 // twentieth of the TTL is less. The algorithm's text asks for "~ 5-50
 // milliseconds" with a TTL of 10 s.
-const maxTimeout = 50 * time.Millisecond
+const MaxTimeout = 50 * time.Millisecond
 
 // The causes of failed votes and queries.
 var (

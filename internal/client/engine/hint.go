@@ -120,7 +120,7 @@ func (bs *batches) up(node int) {
 	h := &bs.hints[node]
 	h.met, h.out = true, false
 	if len(h.all) > 0 {
-		bs.nodes.pulse.see(maxTimeout) // those that are not due yet
+		bs.nodes.pulse.see(MaxTimeout) // those that are not due yet
 	}
 	bs.handOff(node)
 }
@@ -145,7 +145,7 @@ func (bs *batches) handOff(node int) {
 	b.runs = append(b.runs, run{Release, 0, len(operands)})
 	b.first.write(b.runs, operands, bs.nodes.Node(node).Form)
 	b.owed = 1
-	bs.nodes.sendTo(node, &b.first.Batch, maxTimeout)
+	bs.nodes.sendTo(node, &b.first.Batch, MaxTimeout)
 }
 
 // handedOff notes that a handoff has ended. The next follows when the operations decided in this sweep are complete:

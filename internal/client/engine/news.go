@@ -53,7 +53,7 @@ func (e *Engine) Pushed(node int, v *resp.Value) {
 // Notify has f called like callbacks. The driver lock is held.
 func (e *Engine) Notify(f func()) {
 	e.callbacks.notify(f)
-	e.nodes.pulse.see(maxTimeout)
+	e.nodes.pulse.see(MaxTimeout)
 }
 
 // Announce is Notify for several functions, and for callers without the driver lock.

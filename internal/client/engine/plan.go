@@ -88,7 +88,8 @@ func (p *planner) besides(b *batch, op *Op, hash uint64, n int) (after *Op) {
 		p.last.reset(n)
 	}
 	last, again := p.last.at(hash)
-	if after = *last; again && !bytes.Equal(after.Key, op.Key) {
+	after = *last
+	if again && !bytes.Equal(after.Key, op.Key) {
 		p.cut(b) // two keys with one hash
 		return p.besides(b, op, hash, n)
 	}

@@ -131,7 +131,8 @@ func TestEncodingChangesNothing(t *testing.T) {
 				ttl = rng.Int64N(3)
 				op.Stay = time.Duration(ttl) * time.Millisecond
 			}
-			if op.Shared = rng.IntN(3) > 0; op.Shared {
+			op.Shared = rng.IntN(3) > 0
+			if op.Shared {
 				op.Stay, lock = 0, 11+rng.IntN(3)
 				switch op.Kind {
 				case Acquire: // each has a token of its own

@@ -148,7 +148,8 @@ func (q *Query) Reply(_, i int, v *resp.Value) error {
 		q.end(s.Err)
 		return s.Err
 	case i == q.Replies-1:
-		if q.again = !q.over && !q.byText && slices.ContainsFunc(q.Said, isNoScript); q.again {
+		q.again = !q.over && !q.byText && slices.ContainsFunc(q.Said, isNoScript)
+		if q.again {
 			return nil
 		}
 		if !q.over {

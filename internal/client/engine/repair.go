@@ -18,7 +18,7 @@ import (
 //
 // What is denied is sent again at once, a few times, for an extend has its own rival:
 //
-//  1. The extend changes the key at the nodes that have it, and the first of those that wait is told.
+//  1. The extend changes the key at the nodes that have it, and the first waiter is notified.
 //  2. It does not know why the key has changed, and asks all nodes for it. At this one the key is free.
 //  3. Its SET is there after one round trip, as the repair is, and takes the key until its attempt is lost: for one
 //     more. The next extend would bring the next rival.
@@ -61,7 +61,7 @@ func (rp *repairs) add(node int, r repair, now clock.Instant) {
 		return
 	}
 	if q == nil {
-		q = rp.queries.query(node, maxTimeout)
+		q = rp.queries.query(node, MaxTimeout)
 		q.over = true
 		q.drop() // by its caller: there is none
 		rp.next[node], rp.waiting = q, true

@@ -65,7 +65,7 @@ func (rs *rounds) isFresh() bool {
 
 // fail decides an acquire sent to no node.
 func (rs *rounds) fail(op *Op, nonvoters quorum.Set) {
-	rs.nodes.pulse.see(maxTimeout) // it looks after callbacks, too
+	rs.nodes.pulse.see(MaxTimeout) // it looks after callbacks, too
 	rs.nodes.Want()
 	op.Tally.Reset(rs.nodes.quorum)
 	for node := range (nonvoters & rs.nodes.quorum.Nodes()).All() {

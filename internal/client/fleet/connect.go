@@ -112,7 +112,8 @@ func errorOf(failed []*try) error {
 	var texts []string
 	for _, t := range failed {
 		text := nameless(t.err)
-		if errs = append(errs, t.err); len(texts) > 0 && text == nameless(errs[0]) {
+		errs = append(errs, t.err)
+		if len(texts) > 0 && text == nameless(errs[0]) {
 			continue
 		}
 		texts = append(texts, t.host+" "+text)

@@ -43,7 +43,7 @@ func permanent(err error) bool { return classOf(err, lasting) != nil }
 // classes is the kinds of errors that kept a node down, each to be reported once.
 type classes []string
 
-// maxClasses bounds how many are told apart.
+// maxClasses bounds how many are distinguished.
 const maxClasses = 16
 
 // isNew notes the class of an error, and reports whether it is new. The class is a named one, or else the innermost

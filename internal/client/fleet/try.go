@@ -119,7 +119,7 @@ func (t *try) step(ctx context.Context, name string, take func(context.Context) 
 	return within(ctx, &t.left, t.fleet.cfg.DialTimeout, name, take)
 }
 
-// within takes a step in what is left of a bound. The error of a step out of time names the bound: a clock tells, since
+// within takes a step in what is left of a bound. The error of a step out of time names the bound: the clock decides, since
 // a deadline of package net may be noticed before the end of the context with the same deadline.
 func within(ctx context.Context, left *time.Duration, bound time.Duration, step string, take func(context.Context) error) error {
 	began := time.Now()

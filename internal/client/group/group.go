@@ -1,5 +1,5 @@
 // Package group is one quorum of nodes: their connections and their engine, which of them can vote, what they show at a
-// key, and the client's part in their fencing. It has the configuration, and the hooks that tell of nodes.
+// key, and the client's part in their fencing. It has the configuration, and the hooks of nodes.
 //
 // A client may have several groups, and none knows of another. What callers want of them, and what they hold there, is
 // package client's.
@@ -111,11 +111,8 @@ var ErrForgotten = fence.ErrForgotten
 
 // Env is what the rooms of the group share.
 func (g *Group) Env() engine.Env {
-	timeout := min(cmp.Or(g.cfg.Engine.Timeout, defaultQueryTimeout), maxQueryTimeout)
+	timeout := min(cmp.Or(g.cfg.Engine.Timeout, engine.MaxTimeout), maxQueryTimeout)
 	return engine.Env{Clock: g.cfg.Clock, Nodes: g.Addrs(), QueryTimeout: timeout, Logger: g.cfg.Logger, Ending: g.cfg.Ending, Ring: g.cfg.Ring}
 }
 
-const (
-	defaultQueryTimeout = 50 * time.Millisecond
-	maxQueryTimeout     = time.Second
-)
+const maxQueryTimeout = time.Second

@@ -38,7 +38,7 @@ func (g *Group) read(ctx context.Context, key string) ([]Sight, error) {
 	if err := cmp.Or(ctx.Err(), g.engine.CheckKey([]byte(key))); err != nil {
 		return nil, err
 	}
-	seen, err := g.ask(ctx.Done(), key, cmp.Or(g.cfg.Engine.Timeout, defaultQueryTimeout))
+	seen, err := g.ask(ctx.Done(), key, cmp.Or(g.cfg.Engine.Timeout, engine.MaxTimeout))
 	if err == context.Canceled {
 		err = cmp.Or(ctx.Err(), err)
 	}

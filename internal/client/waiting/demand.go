@@ -341,7 +341,7 @@ const (
 	stops        // it comes first, and cannot have it now: nor can the others
 )
 
-// gives has f give it something at p, if it rests, and tell what it does then. The shard of p is locked.
+// gives has f give it something at p, if it rests, and returns what it does then. The shard of p is locked.
 func (d *Demand) gives(p *place, f func() (state, bool)) answer {
 	d.mu.Lock()
 	defer d.mu.Unlock()

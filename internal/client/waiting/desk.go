@@ -56,7 +56,7 @@ type desk struct {
 	kept     clock.Instant // until when sets may keep turns; 0: the lock has had a holder since
 
 	shares bool          // the last grant was to one of those who share the lock
-	gated  clock.Instant // when nodes were told last to let none share the lock; 0: they are not
+	gated  clock.Instant // when the nodes were last asked to let none share the lock; 0: no gate is up
 
 	slot int // in the schedule of the shard
 }

@@ -81,8 +81,7 @@ func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
 	}
 	var said [5]command.Said
 	copy(said[:], x.query.Said[x.begins:])
-	switch x.step.Action {
-	case contention.Watch:
+	if x.step.Action == contention.Watch {
 		seen, err := p.sees(x, said[:])
 		if err == nil {
 			d.Watched(around, node, seen)

@@ -16,13 +16,13 @@ import (
 type sentry struct {
 	lines    *Lines
 	lost     quorum.SharedSet // nodes that may have pushed in vain
-	flushed  quorum.SharedSet // nodes that have forgotten what they track, and whose desks were not told since
+	flushed  quorum.SharedSet // nodes that have forgotten what they track, and whose desks were not notified since
 	calm     clock.Instant    // when they are
 	regained atomic.Bool      // a quorum of nodes has its vote again: those who wait ask at once
 	mu       sync.Mutex       // taken last
 	owed     []stay           // places that nodes have not taken back
 	listens  bool             // pushes are waited for
-	visited  clock.Instant    // when all desks were told last which nodes are lost
+	visited  clock.Instant    // when all desks were last notified of lost nodes
 	due      clock.Instant    // when it asks next
 	nodes    quorum.Set       // from which desks await pushes
 	asked    [quorum.MaxNodes]*engine.Query

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// notify tells a supervisor of the kind of systemd what state the process is in: sd_notify(3). Without one it does nothing. No
+// notify reports the state of the process to a supervisor of the kind of systemd: sd_notify(3). Without one it does nothing. No
 // error matters: a supervisor that does not listen learns of the end all the same.
 func notify(state string) {
 	socket := os.Getenv("NOTIFY_SOCKET")

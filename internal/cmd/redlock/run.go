@@ -141,7 +141,7 @@ func run(_ context.Context, env *environment, args []string) error {
 	return r.runs(args)
 }
 
-// acquire takes the lock, as told by -wait, -n and the names.
+// acquire takes the lock: -wait, -n and the names say how.
 func (r *runner) acquire(ctx context.Context, client *redlock.Client) (redlock.Lock, error) {
 	once := false
 	if wait, err := time.ParseDuration(r.wait); err == nil { // and not forever

@@ -310,7 +310,7 @@ func (t *tool) measure(ctx context.Context, client *redlock.Client) error {
 const firstAnswers = time.Second
 
 // showNodes prints the state of the nodes. The status is 69 where too few may vote, or with -all where one may not. It waits
-// for that first, as told by -wait.
+// for that first, for as long as -wait allows.
 func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 	if err := t.measure(ctx, client); err != nil {
 		return err

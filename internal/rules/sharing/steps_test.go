@@ -76,7 +76,8 @@ func (w *world) tick(t *state) {
 		for i := range w.actors() {
 			e := &n.at[i].entry
 			if *e > 0 && *e != ended {
-				if *e--; *e == 0 && w.reads(i) {
+				*e--
+				if *e == 0 && w.reads(i) {
 					*e = ended
 				}
 			}

@@ -104,7 +104,8 @@ func (c *conn) answerQueue(key, ticket, id, way []byte, spans [5]int64) {
 		front = front && shares(one)
 		rest = append(rest, one)
 	}
-	if ids = rest; !slices.EqualFunc(before, ids, bytes.Equal) {
+	ids = rest
+	if !slices.EqualFunc(before, ids, bytes.Equal) {
 		c.enqueue(key, ids)
 	}
 	others, gap := int64(len(ids)), len(ids) > 0 && isGap(ids[0])

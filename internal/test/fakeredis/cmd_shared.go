@@ -78,7 +78,8 @@ func (s *sharedCall) next(ttls bool) (all []holder) {
 	s.argv = s.argv[1:]
 	for range n {
 		h := holder{token: string(s.argv[0])}
-		if s.argv = s.argv[1:]; ttls {
+		s.argv = s.argv[1:]
+		if ttls {
 			h.ttl, _ = parseInt(s.argv[0])
 			s.argv = s.argv[1:]
 		}
@@ -89,7 +90,8 @@ func (s *sharedCall) next(ttls bool) (all []holder) {
 
 // at is the set of a key, nil for a key that has none, and its entry.
 func (s *sharedCall) at(key []byte) (e *entry, ends map[string]int64) {
-	if e = s.table().get(key, s.now); e != nil {
+	e = s.table().get(key, s.now)
+	if e != nil {
 		ends = e.ends
 	}
 	return e, ends
@@ -200,7 +202,8 @@ func (s *sharedCall) look() {
 	size := 0
 	for _, m := range all[:min(len(all), int(most))] {
 		line := fmt.Sprintf("\n%.0f %s", m.score-float64(s.now), m.name)
-		if size += len(line); size > 4000 {
+		size += len(line)
+		if size > 4000 {
 			break
 		}
 		text += line

@@ -166,12 +166,14 @@ func (k *asked) holders() map[string]int64 {
 func (w *sharedWorld) call(which int, all []asked, first ...string) (answers [][]int, before, after int64) {
 	keys, argv, n := []string{}, first, 0
 	for _, k := range all {
-		if keys = append(keys, k.key); which == sharedAcquire {
+		keys = append(keys, k.key)
+		if which == sharedAcquire {
 			keys = append(keys, k.key+":redlock:gate")
 		}
 		argv = append(argv, fmt.Sprint(len(k.tokens)))
 		for at, token := range k.tokens {
-			if argv = append(argv, token); which != sharedRelease {
+			argv = append(argv, token)
+			if which != sharedRelease {
 				argv = append(argv, fmt.Sprint(k.ttls[at]))
 			}
 		}

@@ -88,7 +88,8 @@ func (h *history) clear(rng random, keys []string, clear func(node int)) {
 			}
 		}
 		clear(node)
-		if cleared.Add(node); isEnough() {
+		cleared.Add(node)
+		if isEnough() {
 			return
 		}
 	}

@@ -145,7 +145,8 @@ func (o *owners) granted(key string, b *holding, left time.Duration) {
 			o.young[at] = list[max(0, len(list)-youngest):]
 		}
 	} else if b.process != nil {
-		if o.passed++; c.freed {
+		o.passed++
+		if c.freed {
 			o.dead++
 		}
 		for _, younger := range o.young[at] {
@@ -325,7 +326,8 @@ func (o *owners) judge(at place, s *sight, owed bool, now time.Time, calm bool) 
 		}
 	case !p.ending.IsZero(): // it is judged when it is closed
 	case !owed:
-		if s.alone++; s.alone == 3 {
+		s.alone++
+		if s.alone == 3 {
 			why = "its client has nothing under way there, and owes no release"
 		}
 	case calm && now.Sub(s.since) > orphaned:

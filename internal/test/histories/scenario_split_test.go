@@ -53,6 +53,15 @@ func (f fired) at(percent int) time.Duration {
 	return f.until[(len(f.until)-1)*percent/100]
 }
 
+// judge fires, and requires that each fire has one holder at a time.
+func (z zones) judge(w *virtual.World, fires int) fired {
+	f := z.fire(w, rand.New(rand.NewPCG(1, 2)), fires)
+	w.T.Log(f)
+	require.Zero(w.T, f.none, "fires without a holder")
+	require.Zero(w.T, f.two, "fires with two at once")
+	return f
+}
+
 // fire has all processes try a lock at once, so many times, each time another.
 func (z zones) fire(w *virtual.World, random *rand.Rand, fires int) (f fired) {
 	var clients []*redlock.Client
@@ -183,10 +192,7 @@ func TestSplits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			virtual.Run(t, z.nodes, func(w *virtual.World) {
-				f := z.fire(w, rand.New(rand.NewPCG(1, 2)), fires)
-				w.T.Log(f)
-				require.Zero(w.T, f.none, "fires without a holder")
-				require.Zero(w.T, f.two, "fires with two at once")
+				f := z.judge(w, fires)
 				if z.job > 0 {
 					require.Zero(w.T, f.again, "fires with a second one after the first")
 				}
@@ -209,10 +215,7 @@ func TestTerms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			virtual.Run(t, z.nodes, func(w *virtual.World) {
-				f := z.fire(w, rand.New(rand.NewPCG(1, 2)), fires)
-				w.T.Log(f)
-				require.Zero(w.T, f.none, "fires without a holder")
-				require.Zero(w.T, f.two, "fires with two at once")
+				f := z.judge(w, fires)
 				if z.atLeast > 0 {
 					require.Zero(w.T, f.again, "fires with a second one after the first")
 				} else {

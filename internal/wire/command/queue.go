@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Commands for one node that tell waiting processes when a lock is freed, and which process is
+// Commands for one node that notify waiting processes when a lock is freed, and which process is
 // next. None of them is a vote.
 //
 // For each lock wanted by several processes, a node has a queue of them, and for each process a

@@ -190,7 +190,8 @@ func (r *Reader) readShared(k Kind) bool {
 		rest = rest[1:]
 		for range n {
 			op := Operand{Key: keys[i], Token: rest[0], Shared: true}
-			if rest = rest[1:]; k.HasTTL() {
+			rest = rest[1:]
+			if k.HasTTL() {
 				op.TTL, rest = number(rest[0]), rest[1:]
 			}
 			r.operands = append(r.operands, op)
