@@ -138,6 +138,9 @@ func TestRules(t *testing.T) {
 		"gave up: taken, in an outage": {many(calls(lock(2, "b", 900, 910, 1100, 1000), refused(1, "a", "k", 1000, 3000, gaveUpTaken)), func(h *history.History) {
 			h.Faults = []*history.Fault{fault("cut", nemesis.Majority, 1200, 4000, 1, 2)}
 		}), []string{FalseTaken}},
+		"gave up: taken, in an outage, beside a holder of its process": {many(calls(lock(1, "b", 900, 910, 3100, 1000), refused(1, "a", "k", 1000, 3000, gaveUpTaken)), func(h *history.History) {
+			h.Faults = []*history.Fault{fault("cut", nemesis.Majority, 1200, 4000, 1, 2)}
+		}), nil},
 		"gave up: taken, in an outage of which it slept most": {many(calls(lock(2, "b", 900, 910, 1100, 1000), refused(1, "a", "k", 1000, 3000, gaveUpTaken)), func(h *history.History) {
 			h.Faults = []*history.Fault{fault("cut", nemesis.Majority, 1200, 4000, 1, 2), fault("stop-client", nemesis.Majority, 1100, 2900, 1)}
 		}), nil},
@@ -186,6 +189,9 @@ func TestRules(t *testing.T) {
 			}
 		}, []string{Unavailable}},
 		"free and wanted": {calls(refused(1, "a", "k", 11_000, 12_500, history.GaveUp+history.Nothing)), []string{Unavailable}},
+		"locked for a bare client that has gone, and wanted": {calls(refused(1, "a", "k", 11_000, 12_500, history.GaveUp+history.Nothing), with(refused(2, "front", "k", 9000, 10_900, history.Deadline), func(c *history.Call) {
+			c.Library, c.Unanswered, c.TTL = history.Front, true, 2*time.Second
+		})), nil},
 		"held and wanted": {calls(lock(2, "b", 10_900, 10_950, 12_450, 2000), refused(1, "a", "k", 11_000, 12_500, gaveUpTaken)), nil},
 
 		"an end without one":     {func(h *history.History) { h.Ends = h.Ends[:1] }, []string{Unclean}},

@@ -60,6 +60,7 @@ type Call struct {
 	TTL                       time.Duration
 	Asked, Deadline, Answered Time
 	Result, Text              string
+	Unanswered                bool // a command of a bare client: its key may be locked for it
 
 	// Of a granted call.
 	Got    []string

@@ -35,7 +35,7 @@ func (w *worker) begin(api string, ttl, d time.Duration, keys ...string) (*histo
 func (w *worker) granted(c *history.Call, err error, l held) bool {
 	c.Answered, c.Result, c.Text = history.Now(), result(err), text(err)
 	if err != nil {
-		w.file.Add(history.Record{Call: c})
+		w.complete(c)
 		return false
 	}
 	c.Got = c.Keys
@@ -101,6 +101,9 @@ const releaseTime = time.Second
 
 func (w *worker) complete(c *history.Call) {
 	c.Until = min(c.Until, c.Released)
+	if b, ok := w.locks.(*byHand); ok {
+		c.Unanswered = b.unanswered.Swap(false)
+	}
 	w.file.Add(history.Record{Call: c})
 }
 

@@ -2,6 +2,8 @@ package workload
 
 import (
 	"context"
+	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -13,12 +15,12 @@ import (
 	"github.com/redlock-go/redlock/bench/network/history"
 )
 
-// goredis is a client of one server, as a careful user sets it up: it obeys contexts and timeouts.
-func newGoredis(address string) *redis.Client {
-	return redis.NewClient(&redis.Options{
+// options are of a client of one server, as a careful user sets it up: it obeys contexts and timeouts.
+func options(address string) *redis.Options {
+	return &redis.Options{
 		Addr: address, DialTimeout: time.Second, ReadTimeout: time.Second, WriteTimeout: time.Second, ContextTimeoutEnabled: true,
 		PoolSize: 20, DisableIdentity: true,
-	})
+	}
 }
 
 // bySync is redsync on go-redis.
@@ -27,7 +29,7 @@ type bySync struct{ *redsync.Redsync }
 func newRedsync(addresses []string) bySync {
 	var pools []rsredis.Pool
 	for _, a := range addresses {
-		pools = append(pools, goredis.NewPool(newGoredis(a)))
+		pools = append(pools, goredis.NewPool(redis.NewClient(options(a))))
 	}
 	return bySync{redsync.New(pools...)}
 }
@@ -74,9 +76,10 @@ func (m mutex) Extend(ctx context.Context, _ time.Duration) error {
 // byHand is Redlock as a user writes it in an afternoon: whole, or with one of three mistakes. Of one server it is the usual
 // lock of a single Redis, and that is how it is a client of redlock serve.
 type byHand struct {
-	nodes  []*redis.Client
-	quorum int
-	kind   string
+	nodes      []*redis.Client
+	quorum     int
+	kind       string
+	unanswered atomic.Bool // a command: it may be done yet
 }
 
 func newByHand(addresses []string, kind string) *byHand {
@@ -85,9 +88,23 @@ func newByHand(addresses []string, kind string) *byHand {
 		b.quorum = len(addresses) / 2
 	}
 	for _, a := range addresses {
-		b.nodes = append(b.nodes, newGoredis(a))
+		o := options(a)
+		o.MaxRetries, o.Dialer = -1, abruptly(redis.NewDialer(o))
+		b.nodes = append(b.nodes, redis.NewClient(o))
 	}
 	return b
+}
+
+// abruptly has the kernel drop what a connection has not sent when it is closed. It would go on to send a SET for seconds, and
+// the key would be locked for a caller that has gone.
+func abruptly(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if t, ok := c.(*net.TCPConn); ok {
+			_ = t.SetLinger(0)
+		}
+		return c, err
+	}
 }
 
 // The script of a release, and of an extension.
@@ -107,6 +124,7 @@ func (b *byHand) ask(ctx context.Context, command ...any) (yes int, err error) {
 		case reply.Err() == redis.Nil || reply.Val() == int64(0):
 		case reply.Err() != nil:
 			err = reply.Err()
+			b.unanswered.Store(true)
 		default:
 			yes++
 		}
