@@ -15,11 +15,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
 	"github.com/robfig/cron/v3"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
@@ -39,6 +43,8 @@ var uses = []struct {
 	{"a leader that can step down", "../../recipes/leader.go Lead", "leader.go EtcdLead", "leader.go RueidisLead", "etcd", "rueidislock"},
 	{"a semaphore", "keys.go Limited", "keys.go EtcdLimited", "", "etcd", ""},
 	{"an HTTP handler: 200, 409, 503", "../../recipes/http.go Exclusive", "http.go EtcdExclusive", "http.go RueidisExclusive", "etcd", "rueidislock"},
+	{"a reader beside writers", "share.go Read", "share.go EtcdRead", "share.go CounterRead", "etcd", "redsync, counter"},
+	{"a writer beside readers", "share.go Write", "share.go EtcdWrite", "share.go CounterWrite", "etcd", "redsync, counter"},
 	{"1,000 fenced jobs", "keys.go Jobs", "keys.go EtcdJobs", "", "etcd", ""},
 	{"two accounts", "keys.go Transfer", "keys.go EtcdTransfer", "keys.go RueidisTransfer", "etcd", "rueidislock"},
 	{"Prometheus", "metrics.go Metrics", "metrics.go PeerMetrics", "", "by hand", ""},
@@ -91,6 +97,7 @@ type library struct {
 	exclusive func(key func(*http.Request) string, work func(context.Context, *http.Request) ([]byte, error)) http.HandlerFunc
 	limited   func(ctx context.Context, name string, n int, work func(context.Context) error) error
 	transfer  func(ctx context.Context, from, to string, move func(context.Context) error) error
+	share     func(ctx context.Context, name string, isWriter bool, work func(context.Context) error) error
 	jobs      func(ctx context.Context, jobs []string, run func(ctx context.Context, job string, fence uint64) error) error
 }
 
@@ -119,12 +126,48 @@ func (l library) check(t *testing.T) {
 		all.Wait()
 		require.EqualValues(t, 10, done.Load())
 	}
+	var all sync.WaitGroup
 	accounts := []string{"a", "b"}
-	atMost(1, func(i int, work func(context.Context) error) error {
-		return l.transfer(ctx, accounts[i%2], accounts[1-i%2], work)
-	})
+	if l.transfer != nil {
+		atMost(1, func(i int, work func(context.Context) error) error {
+			return l.transfer(ctx, accounts[i%2], accounts[1-i%2], work)
+		})
+	}
 	if l.limited != nil {
 		atMost(2, func(_ int, work func(context.Context) error) error { return l.limited(ctx, "reports", 2, work) })
+	}
+	if l.share != nil {
+		var both sync.WaitGroup
+		both.Add(2)
+		for range 2 { // two readers are there together
+			all.Go(func() {
+				assert.NoError(t, l.share(ctx, "config", false, func(ctx context.Context) error {
+					both.Done()
+					both.Wait()
+					return ctx.Err()
+				}))
+			})
+		}
+		all.Wait()
+		var readers, writers atomic.Int64
+		for i := range 9 {
+			isWriter := i%3 == 0
+			all.Go(func() {
+				assert.NoError(t, l.share(ctx, "config", isWriter, func(context.Context) error {
+					those := &readers
+					if isWriter {
+						those = &writers
+					}
+					those.Add(1)
+					defer those.Add(-1)
+					if w := writers.Load(); w > 1 || w == 1 && readers.Load() > 0 {
+						t.Error("a writer is not alone")
+					}
+					return nil
+				}))
+			})
+		}
+		all.Wait()
 	}
 	if l.jobs != nil {
 		var most, jobs = map[string]uint64{}, []string{"x", "y", "z"}
@@ -185,6 +228,12 @@ func TestOurs(t *testing.T) {
 		transfer: func(ctx context.Context, from, to string, move func(context.Context) error) error {
 			return Transfer(ctx, client, from, to, move)
 		},
+		share: func(ctx context.Context, name string, isWriter bool, work func(context.Context) error) error {
+			if isWriter {
+				return Write(ctx, client, name, work)
+			}
+			return Read(ctx, client, name, work)
+		},
 		jobs: func(ctx context.Context, jobs []string, run func(context.Context, string, uint64) error) error {
 			return Jobs(ctx, fenced, jobs, run)
 		},
@@ -215,6 +264,18 @@ func TestRueidislock(t *testing.T) {
 	}.check(t)
 }
 
+func TestCounter(t *testing.T) {
+	client := redis.NewClient(&redis.Options{Addr: realredis.StartN(t, 1)[0].Addr()})
+	defer client.Close()
+	locks := redsync.New(goredis.NewPool(client))
+	library{share: func(ctx context.Context, name string, isWriter bool, work func(context.Context) error) error {
+		if isWriter {
+			return CounterWrite(ctx, client, locks, name, work)
+		}
+		return CounterRead(ctx, client, locks, name, work)
+	}}.check(t)
+}
+
 func TestEtcd(t *testing.T) {
 	endpoint := os.Getenv("REDLOCK_ETCD")
 	if endpoint == "" {
@@ -236,6 +297,12 @@ func TestEtcd(t *testing.T) {
 		},
 		transfer: func(ctx context.Context, from, to string, move func(context.Context) error) error {
 			return EtcdTransfer(ctx, client, from, to, move)
+		},
+		share: func(ctx context.Context, name string, isWriter bool, work func(context.Context) error) error {
+			if isWriter {
+				return EtcdWrite(ctx, client, name, work)
+			}
+			return EtcdRead(ctx, client, name, work)
 		},
 		jobs: func(ctx context.Context, jobs []string, run func(context.Context, string, uint64) error) error {
 			return EtcdJobs(ctx, client, jobs, func(ctx context.Context, job string, fence int64) error { return run(ctx, job, uint64(fence)) })
