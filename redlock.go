@@ -451,9 +451,9 @@ func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.ha
 // ErrNotHeld means that the lock was released or has expired.
 func (l Lock) Release(ctx context.Context) error { return l.handle.Release(ctx) }
 
-// ReleaseAsync queues the release and returns without waiting for the nodes. The lock is released for its
-// handles at once. The release keeps its place among the operations on the key; a node that cannot get it now
-// gets it later. Only Stats counts the result. MaxWaiting does not apply.
+// ReleaseAsync queues the release and does not wait. The lock is released for its handles at once. A lone caller's goes
+// to the nodes with its next call, or 5 ms later; it keeps its place among the operations on the key, and a node that
+// cannot get it then gets it later. Only Stats counts the result. MaxWaiting does not apply.
 func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
 
 // KeepAlive extends the lock in the background by the TTL given last, at each third of it. A failed extension is

@@ -226,6 +226,7 @@ func TestDriveAtOnce(t *testing.T) {
 	t.Run("the lock is held", func(t *testing.T) {
 		p := newScripted(t, 1)
 		p.engine.Listen(1) // so that Arm is called
+		p.engine.lone.Store(true)
 		done := make(chan struct{})
 		p.onArm = func() { // of DriveSoon, which gives the lock up and does not drive
 			go func() {
@@ -242,6 +243,45 @@ func TestDriveAtOnce(t *testing.T) {
 		<-done
 		require.Len(t, p.sent, 1)
 	})
+}
+
+// TestDriveSoon: the release of a lone caller goes with its next call, or at a tick; that of one of several at once.
+func TestDriveSoon(t *testing.T) {
+	for name, after := range map[string]func(p *scriptedFleet){
+		"a call": func(p *scriptedFleet) {
+			p.onSweep = func() { p.reply(p.last(), 0, one, ok) }
+			c := p.engine.call(Acquire, "next", time.Second)
+			require.NoError(t, p.engine.do(t.Context(), c))
+			require.NoError(t, c.Err)
+		},
+		"a tick": func(p *scriptedFleet) {
+			p.tick(0)
+			p.turn(func() { p.reply(p.last(), 0, one) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newScripted(t, 1)
+			p.onSweep = func() { p.reply(p.last(), 0, ok) }
+			require.NoError(t, p.engine.do(t.Context(), p.engine.call(Acquire, "key", time.Second)))
+			p.onSweep = nil
+			require.NoError(t, p.discard("key"))
+			p.engine.DriveSoon()
+			require.Len(t, p.sent, 1)
+			after(p)
+			require.Len(t, p.sent, 2)
+
+			p.onSweep = nil
+			for _, key := range []string{"a", "b"} {
+				require.NoError(t, p.engine.enqueue(&p.engine.call(Acquire, key, time.Second).Op))
+			}
+			p.turn(func() {})
+			p.arrived = func() { p.reply(p.last(), 0, ok, ok) }
+			p.engine.receive(func(calls int) { require.Equal(t, 2, calls) })
+			require.NoError(t, p.discard("a"))
+			p.engine.DriveSoon()
+			require.Len(t, p.sent, 4)
+		})
+	}
 }
 
 // discard queues a release without a waiting caller.

@@ -26,6 +26,7 @@ type driver struct {
 	listeners    atomic.Int64 // callers waiting for pushes
 
 	alone     atomic.Bool // the driver waits in the kernel, or is about to
+	lone      atomic.Bool // the last call was that of a lone caller
 	lock      sync.Mutex  // the driver lock; the fields below belong to its holder
 	armed     bool        // the reader is woken by the next arrival
 	armedLate bool        // likewise, except from early nodes
@@ -191,7 +192,11 @@ const aloneFor = 5 * time.Millisecond
 // before the queue is looked at.
 func (d *driver) readAlone(c *Call) {
 	own := 1 + c.along
-	if d.queue.depth.Load() != own || !d.nodes.CanBlock() || d.peers.crowd(&d.queue.depth) {
+	if d.queue.depth.Load() != own {
+		return
+	}
+	d.lone.Store(own == 1)
+	if !d.nodes.CanBlock() || d.peers.crowd(&d.queue.depth) {
 		return
 	}
 	d.alone.Store(true)

@@ -24,6 +24,7 @@ func (d *driver) receive(yield func(calls int)) {
 	d.nodes.Sweep(0)
 	calls := d.complete()
 	if calls > 1 || calls == 1 && d.queue.depth.Load() > 0 {
+		d.lone.Store(false)
 		d.collectCalls.Store(int64(d.nodes.clock.Now().Add(collectTime(calls))))
 		d.lock.Unlock()
 		if d.callbacks.waiting.Load() > 0 {

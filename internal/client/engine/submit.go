@@ -126,9 +126,6 @@ func (e *Engine) Cancel(op *Op) bool {
 	return true
 }
 
-// lazyTimeout has the watchdog tick every millisecond.
-const lazyTimeout = 4 * minTick
-
 // DriveAtOnce is Drive for a caller whose process may end right after it. The fleet was given what the caller has queued
 // when DriveAtOnce returns, past the window if need be, unless several other operations are under way: then it goes
 // with the next batch. One other does not count: it may be the renewal of the lock that is released.
@@ -142,16 +139,17 @@ func (e *Engine) DriveAtOnce() {
 	e.turn(func() { e.flush(); e.rounds.window.more(0) })
 }
 
-// DriveSoon sends operations without a waiting caller a little later: with the next operation of a caller, or at the
-// watchdog's next tick, after a millisecond or two. So a caller with another lock to take at once has one batch and
-// one round trip for both.
+// DriveSoon sends operations without a waiting caller a little later, if the last call was a lone caller's: with its
+// next operation, or at the watchdog's next tick, at most maxTick later. So a caller with another lock to take at once
+// has one batch and one round trip for both. Of several callers the reader collects both anyway, and a release that
+// waits would have each of them send alone again.
 //
 // Submitters that do not get the lock rely on its holder to drive. Those with a waiting caller have counted themselves
 // in depth before they tried, so it is enough to look there. A cleanup whose submitter tried in this moment goes at
 // that tick too.
 func (e *Engine) DriveSoon() {
-	if e.queue.depth.Load() == 0 && e.lock.TryLock() {
-		e.nodes.pulse.see(lazyTimeout)
+	if e.lone.Load() && e.queue.depth.Load() == 0 && e.lock.TryLock() {
+		e.nodes.pulse.see(MaxTimeout)
 		e.unlock(false)
 		if e.queue.depth.Load() == 0 {
 			return
