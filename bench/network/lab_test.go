@@ -158,4 +158,7 @@ var defects = []struct {
 	{"no-attempt-is-a-grant", checker.FalseTaken, history.Setup{Mix: "cut,stop-master"}},
 	{"endless-log", checker.Noise, history.Setup{Mix: "reset"}},
 	{"passed-on-token-not-counted", checker.Token, history.Setup{Mix: "delay", Fenced: true}},
+	{"release-deletes-the-others", checker.Overlap, history.Setup{Mix: "calm"}},
+	{"close-delivers-late", checker.KeyKept, history.Setup{Mix: "cut,link"}},
+	{"lost-attempt-keeps-its-votes", checker.KeyKept, history.Setup{Mix: "cut"}},
 }

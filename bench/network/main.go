@@ -60,16 +60,8 @@ func main() {
 	}
 }
 
-// options are what is no part of a setup.
-type options struct {
-	out, part, check, render string
-	suite                    bool
-	runs                     int
-}
-
 func command() error {
 	var s history.Setup
-	var o options
 	flag.Uint64Var(&s.Seed, "seed", 1, "of the faults and of what the workers ask for")
 	flag.StringVar(&s.Mix, "mix", "all", "of faults: "+strings.Join(nemesis.Mixes(), ", ")+", or `kinds` separated by commas")
 	flag.StringVar(&s.Library, "library", history.Ours, "`of`: "+strings.Join([]string{history.Ours, history.Redsync, history.ByHand, history.NoToken, history.NoValidity, history.Half}, ", "))
@@ -80,27 +72,25 @@ func command() error {
 	flag.BoolVar(&s.Change, "change", false, "the fifth master is replaced by a sixth meanwhile")
 	flag.BoolVar(&s.Portable, "portable", false, "Config.Portable")
 	flag.BoolVar(&s.Serve, "serve", true, "with redlock serve and bare clients of it")
-	flag.BoolVar(&s.Persistent, "persistent", false, "the masters keep their keys on disk")
 	flag.BoolVar(&s.Compared, "compared", false, "only what each library can do")
-	flag.StringVar(&o.out, "o", "", "a `folder` for the files of the runs (default: a new one, removed unless a promise is broken)")
-	flag.BoolVar(&o.suite, "suite", false, "the runs of the page; with -o they can be continued")
-	flag.IntVar(&o.runs, "runs", 1000, "of the suite: at most so many now")
-	flag.StringVar(&o.part, "part", "1/1", "of the suite: `k/n` is each nth run from the kth on, for several at once")
-	flag.StringVar(&o.check, "check", "", "only judge the files of a run again, in a `folder`")
-	flag.StringVar(&o.render, "render", "", "only print the page's tables of the runs in a `folder`")
+	out := flag.String("o", "", "a `folder` for the files of the runs (default: a new one, removed unless a promise is broken)")
+	isSuite := flag.Bool("suite", false, "the runs of the page, into the folder of -o; again, it goes on, and several at once share them")
+	runs := flag.Int("runs", 1000, "of the suite: at most so many now")
+	check := flag.String("check", "", "only judge the files of a run again, in a `folder`")
+	render := flag.String("render", "", "only print the page's tables of the runs in a `folder`")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	switch {
-	case o.check != "":
-		return judge(o.check)
-	case o.render != "":
-		return page.Render(os.Stdout, o.render)
+	case *check != "":
+		return judge(*check)
+	case *render != "":
+		return page.Render(os.Stdout, *render)
 	}
 	if err := lab.Missing(); err != nil {
 		return fmt.Errorf("%w: %w", errNoLab, err)
 	}
-	tools, remove, err := tools(s.Serve || o.suite)
+	tools, remove, err := tools(s.Serve || *isSuite)
 	if err != nil {
 		return err
 	}
@@ -112,10 +102,10 @@ func command() error {
 		id, _ := strconv.Atoi(t.Name())
 		_ = syscall.Setpriority(syscall.PRIO_PROCESS, id, -5)
 	}
-	if o.suite {
-		return suite(ctx, o, tools)
+	if *isSuite {
+		return suite(ctx, *out, *runs, tools)
 	}
-	return one(ctx, s, o.out, tools)
+	return one(ctx, s, *out, tools)
 }
 
 // one runs a setup and judges it.
@@ -175,7 +165,7 @@ func name(s history.Setup) string {
 	for _, x := range []struct {
 		is   bool
 		word string
-	}{{s.Fenced, "fenced"}, {s.Change, "change"}, {s.Portable, "portable"}, {s.Persistent, "persistent"}, {s.Compared, "compared"}} {
+	}{{s.Fenced, "fenced"}, {s.Change, "change"}, {s.Portable, "portable"}, {s.Compared, "compared"}} {
 		if x.is {
 			name += "-" + x.word
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/network/history"
@@ -51,28 +52,44 @@ func setups() (all []history.Setup) {
 	return all
 }
 
-// suite runs what is not there yet, and prints the tables of the page.
-func suite(ctx context.Context, o options, tools lab.Tools) error {
-	if o.out == "" {
+// suite runs what is not there yet and no other process runs, and prints the tables of the page.
+func suite(ctx context.Context, out string, runs int, tools lab.Tools) error {
+	if out == "" {
 		return errors.New("-suite needs a folder: -o")
 	}
 	all := setups()
-	var k, n int
-	if _, err := fmt.Sscanf(o.part, "%d/%d", &k, &n); err != nil || k < 1 || n < k {
-		return fmt.Errorf("-part %q: k/n", o.part)
-	}
-	fmt.Fprintf(os.Stderr, "%d runs, a minute each\n", len(all))
 	for i, s := range all {
-		if _, err := os.Stat(filepath.Join(o.out, name(s), "verdict.json")); err == nil || i%n != k-1 {
+		claim, err := claim(out, name(s))
+		if err != nil {
+			return err
+		} else if claim == nil {
 			continue
 		}
-		if o.runs--; o.runs < 0 {
+		if runs--; runs < 0 {
 			return nil
 		}
 		fmt.Fprintf(os.Stderr, "%d of %d: %s\n", i+1, len(all), name(s))
-		if err := one(ctx, s, o.out, tools); err != nil && !errors.Is(err, errBroken) && !errors.Is(err, errStarved) {
+		err = one(ctx, s, out, tools)
+		_ = claim.Close()
+		if err != nil && !errors.Is(err, errBroken) && !errors.Is(err, errStarved) {
 			return err
 		}
 	}
-	return page.Render(os.Stdout, o.out)
+	return page.Render(os.Stdout, out)
+}
+
+// claim has a run for this process until it is closed, or the process ends. It is nil if another has the run, or it is done.
+func claim(out, name string) (*os.File, error) {
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.Create(filepath.Join(out, "."+name))
+	if err != nil {
+		return nil, err
+	}
+	isTaken := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
+	if _, err := os.Stat(filepath.Join(out, name, "verdict.json")); isTaken || err == nil {
+		return nil, f.Close()
+	}
+	return f, nil
 }

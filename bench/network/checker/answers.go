@@ -87,7 +87,7 @@ func (c *check) answers() {
 			continue
 		}
 		switch waited := strings.HasPrefix(x.Result, history.GaveUp); {
-		case isPrivate(x.Keys[0]):
+		case history.IsPrivate(x.Keys[0]):
 			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %s, its own key: %s", x.Worker, x.API, x.Keys[0], x.Text)
 		case waited && !another(x, present, true):
 			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %v [%s, %s]: no worker had it, nor in the second before: %s", x.Worker, x.API, x.Keys, c.at(x.Asked), c.at(x.Answered), x.Text)

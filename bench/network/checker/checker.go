@@ -133,11 +133,6 @@ func kind(f *history.Fault) string {
 // at is a time as the reader of a verdict wants it.
 func (c *check) at(t history.Time) string { return fmt.Sprintf("%.3f s", t.Sub(c.Start).Seconds()) }
 
-// isPrivate reports whether one worker alone ever asks for a key.
-func isPrivate(key string) bool {
-	return strings.HasPrefix(key, "own-") || strings.HasPrefix(key, "once-") || strings.HasPrefix(key, "probe-")
-}
-
 // waits reports whether a call waits for a lock that is taken.
 func waits(c *history.Call) bool { return !strings.HasPrefix(c.API, "Try") }
 
@@ -145,7 +140,7 @@ func waits(c *history.Call) bool { return !strings.HasPrefix(c.API, "Try") }
 func (c *check) killed(from, to history.Time) int {
 	lost := map[int]bool{}
 	for _, f := range c.Faults {
-		if f.Kind == "kill" && !c.Persistent && f.From < to && f.To > from {
+		if f.Kind == "kill" && f.From < to && f.To > from {
 			for _, m := range f.Masters {
 				lost[m] = true
 			}

@@ -96,7 +96,7 @@ func (c *check) uses() map[string][]use {
 		if x.Library == history.Front && x.Unanswered { // redlock serve gives it the lock, as any server does
 			note(k, x.Asked, c.arrived(x).Add(x.TTL+200*time.Millisecond), 1, 0)
 		}
-		if waits(x) && len(x.Keys) == 1 && !isPrivate(k) && x.Library != history.Front {
+		if waits(x) && len(x.Keys) == 1 && !history.IsPrivate(k) && x.Library != history.Front {
 			note(k, x.Asked, x.Answered, 0, 1)
 		}
 		if strings.HasPrefix(k, "book") { // readers wait for writers alone, for those that wait too

@@ -2,7 +2,11 @@
 // writes its records to a file while it runs, and the checker reads all of them.
 package history
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // The libraries. Those of the hand are a Redlock of a few lines, whole or with one of three mistakes.
 const (
@@ -30,7 +34,6 @@ type Setup struct {
 	Scale        float64       // the faults last so many times as long
 	Clients      int
 	Fenced       bool
-	Persistent   bool // masters keep their keys, and are named so
 	Change       bool // the fifth master is replaced by a sixth meanwhile
 	Portable     bool
 	Serve        bool // redlock serve is a host, with a client in each process
@@ -77,6 +80,12 @@ type Call struct {
 	Async       bool   // it was not waited for
 	Left        time.Duration
 	Writes      []Write
+}
+
+// IsPrivate reports whether one worker alone ever asks for a key.
+func IsPrivate(key string) bool {
+	kind, _, _ := strings.Cut(key, "-")
+	return slices.Contains([]string{"own", "once", "probe"}, kind)
 }
 
 // Write is one to the register, which refuses tokens below the largest it has seen.

@@ -3,6 +3,7 @@ package lab
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,9 +46,8 @@ type lab struct {
 	hosts    map[int]*host.Host
 	masters  map[int]*master
 	programs map[int]*exec.Cmd // clients, and redlock serve
-	inputs   []io.Writer
+	inputs   []io.Writer       // of the clients
 	file     *history.File
-	closers  []io.Closer
 }
 
 // Tools are the programs of a run.
@@ -86,31 +86,16 @@ func Run(ctx context.Context, setup history.Setup, dir string, tools Tools) (err
 
 // fill sets what follows from the rest.
 func fill(s history.Setup) history.Setup {
-	if s.MaxTTL == 0 && (s.Fenced || s.Serve || nemesis.Kills(s.Mix) && !s.Persistent) {
+	s.Clients, s.Scale = 4, cmp.Or(s.Scale, 1)
+	if s.Fenced || s.Serve || nemesis.Kills(s.Mix) {
 		s.MaxTTL = 3200 * time.Millisecond // redlock serve takes a little of it for itself
-	}
-	if s.Scale == 0 {
-		s.Scale = 1
-	}
-	if s.Clients == 0 {
-		s.Clients = 4
 	}
 	return s
 }
 
-// onceTTL is that of keys that are used once: long, where no restart makes a quarantine of it.
-func (l *lab) onceTTL() time.Duration {
-	if l.MaxTTL > 0 {
-		return l.MaxTTL
-	} else if nemesis.Kills(l.Mix) {
-		return 3 * time.Second
-	}
-	return 20 * time.Second
-}
-
 // quarantine is how long a restarted master has no vote.
 func (l *lab) quarantine() time.Duration {
-	if nemesis.Kills(l.Mix) && !l.Persistent {
+	if nemesis.Kills(l.Mix) {
 		return l.MaxTTL + l.MaxTTL/100 + time.Second/2
 	}
 	return 0
@@ -124,7 +109,7 @@ func (l *lab) plan() nemesis.Plan {
 	if l.Serve {
 		p.Clients = append(p.Clients, serveHost)
 	}
-	if l.Fenced && !l.Persistent {
+	if l.Fenced {
 		p.AtMost = 2 // with three the tokens are lost, and it takes an operator
 	}
 	return p
@@ -141,12 +126,11 @@ func numbers(first, n int) (all []int) {
 func (l *lab) build(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 40*time.Second)
 	defer cancel()
-	all := numbers(firstMaster, masters)
+	all, clients := numbers(firstMaster, masters), numbers(firstClient, l.Clients)
 	if l.Change {
 		all = append(all, firstMaster+masters)
 	}
-	clients := numbers(firstClient, l.Clients)
-	hosts := append(slices.Clone(all), clients...)
+	hosts := slices.Concat(all, clients)
 	if l.Serve {
 		hosts = append(hosts, serveHost)
 	}
@@ -160,16 +144,12 @@ func (l *lab) build(ctx context.Context) error {
 	}
 	var nodes []string
 	for _, n := range all {
-		m := newMaster(l.hosts[n], filepath.Join(l.dir, fmt.Sprint("master", n)), l.server, l.Persistent)
+		m := newMaster(l.hosts[n], filepath.Join(l.dir, fmt.Sprint("master", n)), l.server)
 		if err := m.start(); err != nil {
 			return err
 		}
 		l.masters[n] = m
-		node := fmt.Sprintf("redis://%s:%d", host.Address(n), port)
-		if l.Persistent {
-			node += "?persistent=yes"
-		}
-		nodes = append(nodes, node)
+		nodes = append(nodes, fmt.Sprintf("%s:%d", host.Address(n), port))
 	}
 	for _, m := range l.masters {
 		var err error
@@ -177,24 +157,36 @@ func (l *lab) build(ctx context.Context) error {
 			return err
 		}
 	}
-	register, err := workload.ServeRegister(filepath.Join(l.dir, "register"))
-	if err != nil {
-		return err
-	}
-	l.closers = append(l.closers, register)
-	plan := workload.Plan{Setup: l.Setup, Nodes: nodes[:masters], Dir: l.dir, Register: filepath.Join(l.dir, "register"), OnceTTL: l.onceTTL()}
+	plan := workload.Plan{Setup: l.Setup, Nodes: nodes[:masters], Dir: l.dir, OnceTTL: cmp.Or(l.MaxTTL, 20*time.Second)}
 	if l.Change {
 		plan.Next = append(slices.Clone(nodes[:masters-1]), nodes[masters])
 	}
-	ready := make(chan error)
+	serve := []string{l.tools.Redlock, "serve", "-listen", host.Address(serveHost) + ":6380", "-nodes", strings.Join(plan.Nodes, ","), "-max-ttl", l.MaxTTL.String()}
+	if l.Fenced {
+		serve = append(serve, "-fenced")
+	}
+	if l.Serve {
+		plan.Front = serve[3]
+	}
+	ready := make(chan error, 2*len(clients))
 	for _, n := range clients {
 		plan.Client = clientOf(n)
-		if l.Serve {
-			plan.Front = host.Address(serveHost) + ":6380"
-		}
-		if err := l.startClient(n, plan, ready); err != nil {
+		argument, err := json.Marshal(plan)
+		if err != nil {
 			return err
 		}
+		name := fmt.Sprint("client", plan.Client)
+		in, out, err := l.start(n, name, l.tools.Client, workload.Verb, string(argument))
+		if err != nil {
+			return err
+		}
+		l.inputs = append(l.inputs, in)
+		go func() {
+			if line, _ := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+				ready <- fmt.Errorf("%s does not begin: see its .stderr in %s", name, l.dir)
+			}
+			ready <- nil
+		}()
 	}
 	for range clients {
 		select {
@@ -207,70 +199,29 @@ func (l *lab) build(ctx context.Context) error {
 		}
 	}
 	if l.Serve { // behind the clients, which give new nodes their vote
-		return l.startServe(nodes)
+		_, _, err := l.start(serveHost, "serve", serve...)
+		return err
 	}
 	return nil
 }
 
-// startClient starts a client process, and reports when it is ready.
-func (l *lab) startClient(n int, plan workload.Plan, ready chan<- error) error {
-	argument, err := json.Marshal(plan)
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command(l.tools.Client, workload.Verb, string(argument))
-	in, out, err := l.pipes(cmd, fmt.Sprint("client", plan.Client))
-	if err != nil {
-		return err
-	}
-	if err := l.hosts[n].Start(cmd); err != nil {
-		return err
-	}
-	l.programs[n] = cmd
-	l.inputs = append(l.inputs, in)
-	go func() {
-		line, _ := bufio.NewReader(out).ReadString('\n')
-		if line != "ready\n" {
-			ready <- fmt.Errorf("client %d does not begin: see its .stderr in %s", plan.Client, l.dir)
-			return
-		}
-		ready <- nil
-	}()
-	return nil
-}
-
-func (l *lab) pipes(cmd *exec.Cmd, name string) (in io.Writer, out io.Reader, err error) {
-	errors, err := os.Create(filepath.Join(l.dir, name+".stderr"))
+// start starts a program on a host. Its errors go to a file.
+func (l *lab) start(n int, name string, command ...string) (in io.Writer, out io.Reader, err error) {
+	cmd := exec.Command(command[0], command[1:]...)
+	log, err := os.Create(filepath.Join(l.dir, name+".stderr"))
 	if err != nil {
 		return nil, nil, err
 	}
-	l.closers = append(l.closers, errors)
-	cmd.Stderr = errors
+	defer log.Close()
+	cmd.Stderr = log
 	if in, err = cmd.StdinPipe(); err != nil {
 		return nil, nil, err
 	}
-	out, err = cmd.StdoutPipe()
-	return in, out, err
-}
-
-// startServe starts redlock serve.
-func (l *lab) startServe(nodes []string) error {
-	arguments := []string{"serve", "-listen", host.Address(serveHost) + ":6380", "-nodes", strings.Join(nodes[:masters], ",")}
-	if l.MaxTTL > 0 {
-		arguments = append(arguments, "-max-ttl", l.MaxTTL.String())
+	if out, err = cmd.StdoutPipe(); err != nil {
+		return nil, nil, err
 	}
-	if l.Fenced {
-		arguments = append(arguments, "-fenced")
-	}
-	cmd := exec.Command(l.tools.Redlock, arguments...)
-	log, err := os.Create(filepath.Join(l.dir, "serve.log"))
-	if err != nil {
-		return err
-	}
-	l.closers = append(l.closers, log)
-	cmd.Stdout, cmd.Stderr = log, log
-	l.programs[serveHost] = cmd
-	return l.hosts[serveHost].Start(cmd)
+	l.programs[n] = cmd
+	return in, out, l.hosts[n].Start(cmd)
 }
 
 // close ends all programs and removes all hosts.
@@ -287,8 +238,5 @@ func (l *lab) close() {
 	}
 	for _, h := range l.hosts {
 		h.Close()
-	}
-	for _, c := range l.closers {
-		_ = c.Close()
 	}
 }

@@ -21,15 +21,14 @@ type master struct {
 	host    *host.Host
 	dir     string
 	command []string
-	durable bool
 	cmd     *exec.Cmd
 	client  *redis.Client
 }
 
 const port = 6379
 
-func newMaster(h *host.Host, dir string, command []string, durable bool) *master {
-	m := &master{host: h, dir: dir, command: command, durable: durable}
+func newMaster(h *host.Host, dir string, command []string) *master {
+	m := &master{host: h, dir: dir, command: command}
 	m.client = redis.NewClient(&redis.Options{
 		Network: "unix", Addr: m.socket(), DialTimeout: 100 * time.Millisecond, ReadTimeout: 300 * time.Millisecond, MaxRetries: -1,
 		DialerRetries: 1, PoolSize: 2, DisableIdentity: true,
@@ -49,10 +48,9 @@ func (m *master) start() error {
 		return err
 	}
 	defer log.Close()
-	appendOnly := map[bool]string{true: "yes", false: "no"}[m.durable]
 	m.cmd = exec.Command(m.command[0], append(m.command[1:],
 		"--port", fmt.Sprint(port), "--bind", host.Address(m.host.Number), "--protected-mode", "no", "--save", "",
-		"--appendonly", appendOnly, "--appendfsync", "always", "--dir", m.dir, "--unixsocket", m.socket())...)
+		"--dir", m.dir, "--unixsocket", m.socket())...)
 	m.cmd.Stdout, m.cmd.Stderr = log, log
 	return m.host.Start(m.cmd)
 }

@@ -86,6 +86,7 @@ func pair(hosts []int, do, undo func(s Site, host int)) func(Site) func() {
 	}
 }
 
+// What is done to hosts.
 func stopped(hosts []int) func(Site) func() {
 	return pair(hosts, func(s Site, h int) { s.Signal(h, syscall.SIGSTOP) }, func(s Site, h int) { s.Signal(h, syscall.SIGCONT) })
 }

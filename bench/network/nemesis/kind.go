@@ -17,6 +17,9 @@ type draw struct {
 	rng *rand.Rand
 }
 
+// isFew reports whether a minority of the masters is hit at most.
+func (d *draw) isFew() bool { return d.Mix == "minority" }
+
 // fault draws one of a kind.
 func (d *draw) fault(kind string) *Fault {
 	f := &Fault{For: d.between(time.Second, 5*time.Second)}
@@ -41,7 +44,10 @@ func (d *draw) some(from []int, n int) []int {
 
 // masters draws one, two or three masters, or more by the numbers given.
 func (d *draw) masters(f *Fault, numbers ...int) []int {
-	if numbers == nil {
+	switch {
+	case d.isFew():
+		numbers = []int{1, 2}
+	case numbers == nil:
 		numbers = []int{1, 2, 2, 3, 3}
 	}
 	m := d.some(d.Masters, numbers[d.rng.IntN(len(numbers))])
@@ -54,10 +60,10 @@ func (d *draw) masters(f *Fault, numbers ...int) []int {
 
 // anywhere draws all links, those of one client, or those of one or two masters.
 func (d *draw) anywhere(f *Fault, e *wire.Effect) {
-	switch d.rng.IntN(3) {
-	case 0:
+	switch n := d.rng.IntN(3); {
+	case n == 0 && !d.isFew():
 		e.Between(d.Masters, d.Clients)
-	case 1:
+	case n == 1 && !d.isFew():
 		f.Hit = d.some(d.Clients, 1)
 		e.Between(d.Masters, f.Hit)
 		f.Detail += fmt.Sprint(" client ", f.Hit)
@@ -147,7 +153,7 @@ var kinds = map[string]func(d *draw, f *Fault){
 		m := d.masters(f)
 		if d.rng.IntN(2) == 0 {
 			f.Hit = d.some(d.Clients, 1)
-			if d.rng.IntN(2) == 0 {
+			if !d.isFew() && d.rng.IntN(2) == 0 {
 				m, f.Masters, f.Scope = d.Masters, d.Masters, Majority
 			}
 		}
@@ -204,25 +210,6 @@ var kinds = map[string]func(d *draw, f *Fault){
 	},
 }
 
-// minor makes a kind of one or two masters.
-func minor(what string, e func(d *draw) *wire.Effect) func(d *draw, f *Fault) {
-	return func(d *draw, f *Fault) {
-		m := d.masters(f, 1, 2)
-		f.Kind, f.Begin = what, effect(e(d).Between(m, d.Clients))
-	}
-}
-
-func init() {
-	for name, e := range map[string]func(d *draw) *wire.Effect{
-		"cut":    func(*draw) *wire.Effect { return &wire.Effect{Drop: 1} },
-		"delay":  func(*draw) *wire.Effect { return &wire.Effect{Delay: 20 * time.Millisecond} },
-		"loss":   func(*draw) *wire.Effect { return &wire.Effect{Drop: .2} },
-		"freeze": func(*draw) *wire.Effect { return &wire.Effect{Freeze: true} },
-	} {
-		kinds[name+"-few"] = minor(name, e)
-	}
-}
-
 // mixes are named lists of kinds.
 var mixes = map[string]string{
 	"partition": "cut,cut,cut-client,bridge,ring,lost-requests,lost-replies,flap,flap,link,link-client",
@@ -231,32 +218,29 @@ var mixes = map[string]string{
 	"process":   "stop-client,stop-client,stop-master,freeze,cut",
 	"restart":   "kill,kill,kill,stop-master,cut,freeze,stop-client",
 	"reset":     "reset,reset,refuse,refuse,link,stale,flap",
-	"minority":  "cut-few,delay-few,loss-few,freeze-few",
+	"minority":  "cut,delay,loss,freeze", // of one or two masters
 	"calm":      "",
 }
 
 // Mixes are the names of all mixes.
 func Mixes() []string { return append(slices.Sorted(maps.Keys(mixes)), "all", "every") }
 
-// kindsOf are the kinds of a mix: by its name, or themselves separated by commas. All kinds but kill are "all"; "every" has it too. Both leave out those of few masters,
-// which are cases of others.
+// kindsOf are the kinds of a mix: by its name, or themselves separated by commas. All kinds but kill are "all"; "every" has it too.
 func kindsOf(mix string) (list []string, err error) {
-	switch text, ok := mixes[mix]; {
+	all := slices.Sorted(maps.Keys(kinds))
+	text, isMix := mixes[mix]
+	switch {
 	case mix == "all" || mix == "every":
-		list = slices.Sorted(maps.Keys(kinds))
-		if list = slices.DeleteFunc(list, func(k string) bool { return k == "kill" || strings.HasSuffix(k, "-few") }); mix == "every" {
+		if list = slices.DeleteFunc(all, func(k string) bool { return k == "kill" }); mix == "every" {
 			list = append(list, "kill", "kill", "kill")
 		}
 		return list, nil
-	case ok:
-		mix = text
+	case !isMix:
+		text = mix
 	}
-	for kind := range strings.SplitSeq(mix, ",") {
-		if kind == "" {
-			continue
-		} else if kinds[kind] == nil {
-			return nil, fmt.Errorf("no mix and no kind of fault is called %q; mixes: %s; kinds: %s", kind,
-				strings.Join(Mixes(), ", "), strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+	for _, kind := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
+		if kinds[kind] == nil {
+			return nil, fmt.Errorf("no mix and no kind of fault is called %q; mixes: %s; kinds: %s", kind, strings.Join(Mixes(), ", "), strings.Join(all, ", "))
 		}
 		list = append(list, kind)
 	}

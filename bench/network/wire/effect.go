@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -116,7 +117,7 @@ func (e *Effect) hold(p packet) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.ended {
-		e.frozen = append(e.frozen, append(packet(nil), p...))
+		e.frozen = append(e.frozen, slices.Clone(p))
 	}
 	return !e.ended
 }

@@ -1,9 +1,10 @@
 package wire
 
 import (
-	"container/heap"
+	"cmp"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,8 +17,7 @@ type port struct {
 	wake   chan struct{}
 	gone   chan struct{} // the device is closed
 	mu     sync.Mutex
-	sent   uint64
-	queue  queue
+	queue  []queued // by at, and those of one time as they were sent
 }
 
 // read hands over what the host sends.
@@ -42,8 +42,8 @@ func (p *port) send(b packet, at history.Time) {
 		return
 	}
 	p.mu.Lock()
-	p.sent++
-	heap.Push(&p.queue, queued{at, p.sent, append(packet(nil), b...)})
+	i, _ := slices.BinarySearchFunc(p.queue, at+1, func(q queued, t history.Time) int { return cmp.Compare(q.at, t) })
+	p.queue = slices.Insert(p.queue, i, queued{at, slices.Clone(b)})
 	p.mu.Unlock()
 	select {
 	case p.wake <- struct{}{}:
@@ -73,29 +73,14 @@ func (p *port) deliver() time.Duration {
 		if wait := p.queue[0].at.Sub(history.Now()); wait > 0 {
 			return wait
 		}
-		_, _ = p.device.Write(heap.Pop(&p.queue).(queued).packet)
+		_, _ = p.device.Write(p.queue[0].packet)
+		p.queue = p.queue[1:]
 	}
 	return time.Hour
 }
 
 // queued is a packet that waits.
 type queued struct {
-	at    history.Time
-	place uint64 // among those of one time
+	at history.Time
 	packet
-}
-
-// queue is a heap, the first that is due in front.
-type queue []queued
-
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].place < q[j].place
-}
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(queued)) }
-func (q *queue) Pop() any {
-	last := (*q)[len(*q)-1]
-	*q = (*q)[:len(*q)-1]
-	return last
 }

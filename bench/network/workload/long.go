@@ -2,40 +2,40 @@ package workload
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/bench/network/history"
 )
 
-// keep holds a lock for several of its TTLs: by KeepAlive, or by extending it.
-func keep(w *worker) time.Duration {
-	key, ttl := fmt.Sprint("keep", w.rng.IntN(2)), w.ttl()
-	c, ctx, cancel := w.begin("Acquire", ttl, w.patience(), key)
-	defer cancel()
-	l, err := w.locks.Acquire(ctx, key, ttl)
-	if !w.granted(c, err, l) {
-		return w.upTo(40 * time.Millisecond)
-	}
+// keptOrExtended holds a lock for several of its TTLs: by KeepAlive, or by extending it.
+func keptOrExtended(w *worker, c *history.Call, l held) bool {
 	d := 2*time.Second + w.upTo(5*time.Second)
 	if w.rng.IntN(4) == 0 { // through several faults, after each of which nodes lack the key
 		d = 10*time.Second + w.upTo(10*time.Second)
 	}
 	end := history.Now().Add(d)
 	if own, ok := l.(redlock.Lock); ok && w.rng.IntN(2) == 0 {
-		c.API = "KeepAlive"
 		w.kept(c, own, end)
 	} else {
-		c.API = "Extend"
 		w.extended(c, l, end)
 	}
-	w.release(c, l)
-	return w.upTo(40 * time.Millisecond)
+	return true
+}
+
+// sometimesKept holds one lock of twenty by KeepAlive.
+func sometimesKept(w *worker, c *history.Call, l held) bool {
+	if w.rng.IntN(20) > 0 || w.isCalm() {
+		return false
+	}
+	w.kept(c, l.(redlock.Lock), history.Now().Add(w.upTo(4*time.Second)))
+	return true
 }
 
 // kept holds l until a time, kept alive.
 func (w *worker) kept(c *history.Call, l redlock.Lock, end history.Time) {
+	c.API = "KeepAlive"
+	defer w.release(c, l)
 	ctx, stop := l.KeepAlive(context.Background())
 	defer stop()
 	for look(c, l) {
@@ -54,6 +54,8 @@ func (w *worker) kept(c *history.Call, l redlock.Lock, end history.Time) {
 
 // extended holds l until a time, and extends it at each third of its TTL.
 func (w *worker) extended(c *history.Call, l held, end history.Time) {
+	c.API = "Extend"
+	defer w.release(c, l)
 	next := history.Now().Add(c.TTL / 3)
 	for look(c, l) {
 		now := history.Now()
@@ -81,42 +83,10 @@ func (w *worker) extended(c *history.Call, l held, end history.Time) {
 	c.Over = "validity"
 }
 
-// breakable is a key that operators break: one of all processes, or one of this process.
-func breakable(w *worker) string {
-	if w.rng.IntN(2) == 0 {
-		return "broken"
-	}
-	return fmt.Sprint("broken-", w.Client)
-}
-
-// patient holds a breakable key for some time, of which a long TTL leaves enough to pass the lock on. A third of the time the key
-// is one of a set, which asks the nodes also where the process believes that it holds the key.
-func patient(w *worker) time.Duration {
-	key, ttl := breakable(w), w.ttl()
-	c, ctx, cancel := w.begin("Acquire", ttl, w.patience(), key)
-	defer cancel()
-	var l redlock.Lock
-	var err error
-	if w.rng.IntN(3) == 0 {
-		c.API, c.Keys = "TryAcquireAll", []string{key, "aside-" + w.name}
-		l, err = w.client.TryAcquireAll(ctx, ttl, c.Keys...)
-	} else {
-		l, err = w.client.Acquire(ctx, key, ttl)
-	}
-	if w.granted(c, err, l) {
-		d := w.section(ttl)
-		if !w.isCalm() && w.rng.IntN(2) == 0 {
-			d = ttl / 10
-		}
-		w.hold(c, l, d)
-	}
-	return w.upTo(60 * time.Millisecond)
-}
-
 // operate breaks a lock now and then, as an operator does: by Inspect, Attach and Release.
 func operate(w *worker) time.Duration {
 	const pause = 100 * time.Millisecond
-	key := breakable(w)
+	key := breakable(w)[0]
 	if w.isCalm() {
 		return pause
 	}

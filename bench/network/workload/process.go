@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,13 +25,12 @@ const Verb = "client"
 // Plan is what a client process is to do.
 type Plan struct {
 	history.Setup
-	Client   int // its number, from 1
-	Nodes    []string
-	Next     []string // the nodes after a change
-	Front    string   // the address of redlock serve, if it runs
-	Register string   // the socket of the register
-	Dir      string
-	OnceTTL  time.Duration
+	Client  int // its number, from 1
+	Nodes   []string
+	Next    []string // the nodes after a change
+	Front   string   // the address of redlock serve, if it runs
+	Dir     string
+	OnceTTL time.Duration
 }
 
 // Times are read from standard input, once all processes are ready.
@@ -50,7 +48,7 @@ type process struct {
 	Plan
 	Times
 	file     *history.File
-	register *Register
+	register Register
 	log      *os.File
 	workers  sync.WaitGroup
 	mu       sync.Mutex
@@ -93,7 +91,9 @@ func Run(argument string) (err error) {
 		return err
 	}
 	defer p.log.Close()
-	p.register = &Register{Path: p.Register}
+	if p.register, err = OpenRegister(filepath.Join(p.Dir, "register")); err != nil {
+		return err
+	}
 	before := runtime.NumGoroutine()
 	if err := p.connect(); err != nil {
 		return err
@@ -118,18 +118,13 @@ func Run(argument string) (err error) {
 
 // connect makes the client of the library.
 func (p *process) connect() error {
-	var addresses []string
-	for _, n := range p.Nodes {
-		n, _, _ = strings.Cut(strings.TrimPrefix(n, "redis://"), "?")
-		addresses = append(addresses, n)
-	}
 	switch p.Library {
 	case history.Redsync:
-		p.use(nil, newRedsync(addresses))
+		p.use(nil, newRedsync(p.Nodes))
 		return nil
 	case history.Ours:
 	default:
-		p.use(nil, newByHand(addresses, p.Library))
+		p.use(nil, newByHand(p.Nodes, p.Library))
 		return nil
 	}
 	c, err := p.open(p.Nodes, nil)

@@ -1,73 +1,47 @@
 package workload
 
 import (
-	"bufio"
-	"fmt"
-	"net"
-	"sync"
+	"hash/fnv"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
-// Register is a resource that locks protect: it refuses a token below the largest that it has seen for a key. It is a socket in
-// the file system, which no fault touches.
-type Register struct {
-	Path string
-	mu   sync.Mutex
-	conn net.Conn
-	in   *bufio.Reader
-}
+// Register is a resource that locks protect: for each key it refuses a token below the largest that it has seen. It is memory that
+// all client processes share, which no fault touches. Keys are told apart by a hash.
+type Register []atomic.Uint64
 
-// Write shows a token. It returns false if the register refuses it.
-func (r *Register) Write(key string, token uint64) (accepted bool, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.conn == nil {
-		if r.conn, err = net.Dial("unix", r.Path); err != nil {
-			return false, err
-		}
-		r.in = bufio.NewReader(r.conn)
-	}
-	if _, err := fmt.Fprintf(r.conn, "%s %d\n", key, token); err != nil {
-		return false, err
-	}
-	line, err := r.in.ReadString('\n')
-	return line == "accepted\n", err
-}
+const registered = 1 << 16 // keys
 
-// ServeRegister answers at a socket until it is closed.
-func ServeRegister(path string) (net.Listener, error) {
-	l, err := net.Listen("unix", path)
+// OpenRegister maps the register of a run, which is a file.
+func OpenRegister(path string) (Register, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	var mu sync.Mutex
-	largest := map[string]uint64{}
-	serve := func(c net.Conn) {
-		defer c.Close()
-		for s := bufio.NewScanner(c); s.Scan(); {
-			var key string
-			var token uint64
-			if n, _ := fmt.Sscan(s.Text(), &key, &token); n != 2 {
-				return
-			}
-			mu.Lock()
-			answer := "refused"
-			if token >= largest[key] {
-				largest[key], answer = token, "accepted"
-			}
-			mu.Unlock()
-			if _, err := fmt.Fprintln(c, answer); err != nil {
-				return
-			}
+	defer f.Close()
+	if err := f.Truncate(registered * 8); err != nil {
+		return nil, err
+	}
+	b, err := unix.Mmap(int(f.Fd()), 0, registered*8, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, err
+	}
+	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&b[0])), registered), nil
+}
+
+// Write shows a token, and reports whether the register accepts it.
+func (r Register) Write(key string, token uint64) (accepted bool) {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(key))
+	largest := &r[h.Sum32()%registered]
+	for {
+		if seen := largest.Load(); token < seen {
+			return false
+		} else if largest.CompareAndSwap(seen, token) {
+			return true
 		}
 	}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go serve(c)
-		}
-	}()
-	return l, nil
 }

@@ -21,7 +21,7 @@ type worker struct {
 }
 
 // work begins a worker. What it asks for follows from the seed and its name. With locks it is a client of these alone.
-func (p *process) work(name string, do task, locks library) {
+func (p *process) work(name string, turn func(*worker) time.Duration, locks library) {
 	h := fnv.New64()
 	fmt.Fprint(h, p.Client, name)
 	w := &worker{process: p, name: fmt.Sprintf("%d/%s", p.Client, name), library: p.Library, rng: rand.New(rand.NewPCG(p.Seed, h.Sum64()))}
@@ -35,7 +35,7 @@ func (p *process) work(name string, do task, locks library) {
 			if locks != nil {
 				w.client, w.locks = nil, locks
 			}
-			rest := 10*time.Millisecond + do(w)
+			rest := 10*time.Millisecond + turn(w)
 			done()
 			if p.isCalm() {
 				rest += 20 * time.Millisecond
@@ -83,25 +83,17 @@ func (w *worker) patience() time.Duration {
 
 // start begins all workers of the process.
 func (p *process) start() {
-	for name, do := range map[string]task{"hot1": hot, "hot2": hot, "try": try, "probe": probe, "own": own, "keep1": keep, "once": once} {
-		p.work(name, do, nil)
+	begin := func(tasks map[string]task) {
+		for name, t := range tasks {
+			p.work(name, func(w *worker) time.Duration { return w.turn(t) }, nil)
+		}
 	}
+	begin(common)
 	if p.Front != "" {
-		p.work("front", hot, newByHand([]string{p.Front}, history.Front))
+		p.work("front", func(w *worker) time.Duration { return w.turn(hot) }, newByHand([]string{p.Front}, history.Front))
 	}
-	if p.Compared || p.Library != history.Ours {
-		return
-	}
-	more := map[string]task{
-		"hot3": hot, "keep2": keep, "sets": sets, "permit1": permit, "permit2": permit,
-		"read1": shared, "read2": shared, "read3": shared, "write": write,
-		"patient1": patient, "patient2": patient, "patient3": patient, "patient4": patient, "patient5": patient,
-		"operate": operate,
-	}
-	for i := range 5 {
-		more[fmt.Sprint("crowd", i)] = crowd
-	}
-	for name, do := range more {
-		p.work(name, do, nil)
+	if !p.Compared && p.Library == history.Ours {
+		begin(more)
+		p.work("operate", operate, nil)
 	}
 }
