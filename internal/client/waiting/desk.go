@@ -44,7 +44,8 @@ type desk struct {
 	keeper      *place        // of a set, which keeps its turn; the line is its own
 	keeps       clock.Instant // until then
 
-	youngest uint64        // the number of the youngest grant seen here; 0: none
+	youngest uint64        // the number of the youngest exclusive grant seen here; 0: none
+	sharedBy uint64        // of the youngest shared one
 	unknown  uint64        // grants up to this number may have been followed by others, unseen
 	passedAt uint64        // the greatest number of all operations when the lock was passed on last
 	held     clock.Instant // until when a holder in this process is known to have the lock
@@ -299,16 +300,22 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, denied quorum.
 
 // stands notes a grant by its number, and reports whether it does stand. It does not if a younger one is known: the key
 // was lost before that. It does not either if the lock was passed on while the grant was on its way: an operator has
-// deleted the key of that lock, and the caller who has got it may be using it.
-func (d *desk) stands(serial uint64, now clock.Instant) bool {
-	if d.isPast(serial) || serial <= d.passedAt && now < d.held {
+// deleted the key of that lock, and the caller who has got it may be using it. Shared grants stand beside each other:
+// a younger one is past for exclusive ones alone.
+func (d *desk) stands(serial uint64, shared bool, now clock.Instant) bool {
+	if d.isPast(serial) || !shared && serial < d.sharedBy || serial <= d.passedAt && now < d.held {
 		return false
+	}
+	if shared {
+		d.sharedBy = max(d.sharedBy, serial)
+		d.unknown = max(d.unknown, serial)
+		return true
 	}
 	d.youngest = serial
 	return true
 }
 
-// isPast reports whether a younger grant is known.
+// isPast reports whether a younger exclusive grant is known.
 func (d *desk) isPast(serial uint64) bool { return serial < d.youngest }
 
 // mayPass reports whether the lock of a grant may be passed on. Only that of the youngest grant is: the holder of

@@ -118,6 +118,18 @@ func TestYoungestGrant(t *testing.T) {
 	require.False(t, k.mayPass(sent, now))
 	require.True(t, l.Granted("a", engine.Serial(), false))
 	require.True(t, k.mayPass(k.youngest, now))
+
+	// A shared grant is one too. It stands beside others that share the lock.
+	late, shared := engine.Serial(), engine.Serial()
+	k.passed(now, now.Add(time.Minute))
+	require.False(t, l.Granted("a", shared, true), "on its way as the lock was passed on")
+	k.freed(k.youngest, now)
+	require.True(t, l.Granted("a", shared, true))
+	require.False(t, k.mayPass(k.youngest, now))
+	require.False(t, l.Granted("a", late, false), "past")
+	require.True(t, l.Granted("a", late, true))
+	require.True(t, l.Granted("a", engine.Serial(), false))
+	require.False(t, l.Granted("a", shared, true), "past")
 }
 
 // TestTurnOfOneThatLeaves: a caller that leaves while it is given the turn gives it on. Else no caller of the process

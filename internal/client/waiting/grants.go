@@ -25,8 +25,7 @@ func (g *grants) note(hash, serial uint64) {
 }
 
 // Granted notes that the nodes have granted key, by the number of the acquire, and reports whether that stands: else
-// its caller gives it back. See desk.stands. A shared grant stands: it ends no other, but no exclusive one before it
-// is passed on any more.
+// its caller gives it back. See desk.stands.
 func (l *Lines) Granted(key string, serial uint64, shared bool) (stands bool) {
 	hash := l.hash(key)
 	l.grants.note(hash, serial)
@@ -39,10 +38,7 @@ func (l *Lines) Granted(key string, serial uint64, shared bool) (stands bool) {
 	s := l.lockOf(hash)
 	defer s.mu.Unlock()
 	d := s.desks[key]
-	if shared && d != nil {
-		d.unknown = max(d.unknown, serial)
-	}
-	return d == nil || shared || d.stands(serial, l.cfg.Clock.Now())
+	return d == nil || d.stands(serial, shared, l.cfg.Clock.Now())
 }
 
 // Doubt notes that a lock on key may end without its handle: it is attached, or an Op is about to release it. No
