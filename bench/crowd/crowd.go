@@ -38,7 +38,7 @@ type Open func(ctx context.Context, nodes []string) (Library, error)
 type crowd struct {
 	processes, callers int
 	want               Want
-	crash              bool // they do not release
+	crash              bool // each acquires once, and does not release
 	hold               time.Duration
 	keys               int
 }

@@ -24,16 +24,18 @@ import (
 //	2x64:read:20ms    a shared lock
 //	1x8:write:1ms     an exclusive one
 //	1x1:poll:1ms      an exclusive one, by tries after pauses of 50 to 250 ms
-//	1x1:crash:1s      a shared lock that is not released, with a TTL of so long
+//	1x1:crash:1s      a shared lock that is never released, once, with a TTL of so long
 //
-// With a number of keys behind it (1x64:read:0s:64) the callers have different ones.
+// With a number of keys behind it (1x64:read:0s:64) the callers have different ones. Crowds that are divided by a "/" are
+// measured one after another, in each round.
 func Main(libraries map[string]Open) {
 	child.Serve(childEnv, func(text string) error { return serve(libraries, text) })
 	names := slices.Sorted(maps.Keys(libraries))
 	nodes := flag.String("nodes", "", "host:port of running masters; else it starts redis-server or valkey-server")
 	n := flag.Int("n", 5, "masters to start")
 	chosen := flag.String("library", strings.Join(names, ","), "libraries")
-	d := flag.Duration("d", 10*time.Second, "how long a round is")
+	d := flag.Duration("d", 10*time.Second, "how long crowds are at work in a round")
+	ttl := flag.Duration("ttl", 20*time.Second, "of all locks but those of crash")
 	rounds := flag.Int("rounds", 1, "how often; libraries take turns")
 	together := flag.Bool("together", false, "use all processors, and not a half of them")
 	flag.Parse()
@@ -43,45 +45,67 @@ func Main(libraries map[string]Open) {
 		log.Print(err)
 	}
 	fmt.Println(place.Describe(*nodes != ""))
-	err := measure(libraries, strings.Split(*chosen, ","), *nodes, *n, *d, *rounds, flag.Args())
-	if err != nil {
+	m := measurement{libraries: libraries, chosen: strings.Split(*chosen, ","), order: order{For: *d, TTL: *ttl}, rounds: *rounds}
+	for crowds := range strings.SplitSeq(strings.Join(flag.Args(), " "), "/") {
+		m.scenes = append(m.scenes, strings.Fields(crowds))
+	}
+	if err := m.run(*nodes, *n); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func measure(libraries map[string]Open, chosen []string, running string, n int, d time.Duration, rounds int, crowds []string) (err error) {
-	for _, name := range chosen {
-		if libraries[name] == nil {
+// measurement is what is measured.
+type measurement struct {
+	libraries map[string]Open
+	chosen    []string
+	scenes    [][]string // each has crowds that are at work together
+	rounds    int
+	order     order
+}
+
+func (m *measurement) run(running string, n int) error {
+	for _, name := range m.chosen {
+		if m.libraries[name] == nil {
 			return fmt.Errorf("no library %q", name)
 		}
 	}
-	nodes := strings.Split(running, ",")
+	m.order.Nodes = strings.Split(running, ",")
 	if running == "" {
 		fleet, err := realredis.Launch(n, realredis.Options{Start: place.Serve})
 		if err != nil {
 			return err
 		}
 		defer fleet.Close()
-		nodes = fleet.Addrs()
+		m.order.Nodes = fleet.Addrs()
 	}
-	results := map[string][][]figures{} // by library and crowd, one a round
-	for round := range rounds {
-		for i := range chosen {
-			name := chosen[(round+i)%len(chosen)]
-			f, err := once(order{Library: name, Nodes: nodes, For: d, Key: fmt.Sprintf("crowd-%d-%d-%s-", os.Getpid(), round, name)}, crowds)
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+	results := make([]map[string][][]figures, len(m.scenes)) // by library and round
+	for round := range m.rounds {
+		for scene, crowds := range m.scenes {
+			if round == 0 {
+				results[scene] = map[string][][]figures{}
 			}
-			results[name] = append(results[name], f)
+			for i := range m.chosen {
+				o := m.order
+				o.Library = m.chosen[(round+i)%len(m.chosen)]
+				o.Key = fmt.Sprint("crowd-", os.Getpid(), "-", round, "-", scene, "-", o.Library, "-")
+				f, err := once(o, crowds)
+				if err != nil {
+					return fmt.Errorf("%s: %w", o.Library, err)
+				}
+				results[scene][o.Library] = append(results[scene][o.Library], f)
+			}
 		}
 	}
-	for _, name := range chosen {
-		for i, crowd := range crowds {
-			all := make([]figures, rounds)
-			for round := range all {
-				all[round] = results[name][round][i]
+	for scene, crowds := range m.scenes {
+		for _, name := range m.chosen {
+			fmt.Printf("%s: %s\n", name, strings.Join(crowds, " "))
+			for i, crowd := range crowds {
+				all := make([]figures, m.rounds)
+				for round := range all {
+					all[round] = results[scene][name][round][i]
+				}
+				fmt.Printf("  %-20s %v\n", crowd, middle(all))
 			}
-			fmt.Printf("%-14s %-20s %v\n", name, crowd, middle(all))
 		}
 	}
 	return nil

@@ -12,16 +12,13 @@ import (
 	"time"
 )
 
-const (
-	ttl      = 20 * time.Second
-	childEnv = "REDLOCK_BENCH_CROWD"
-)
+const childEnv = "REDLOCK_BENCH_CROWD"
 
 // order is the task of a process.
 type order struct {
 	Library, Crowd, Key string
 	Nodes               []string
-	For                 time.Duration
+	For, TTL            time.Duration
 }
 
 // figures are the waits of a process, or of a crowd in one round. A wait that the end has cut counts with the others.
@@ -53,7 +50,7 @@ func serve(libraries map[string]Open, text string) error {
 	var done sync.WaitGroup
 	callers := make([]caller, c.callers)
 	for i := range callers {
-		done.Go(func() { callers[i].work(ctx, library.Caller(), &c, o.Key+strconv.Itoa(i%c.keys)) })
+		done.Go(func() { callers[i].work(ctx, library.Caller(), &c, o.Key+strconv.Itoa(i%c.keys), o.TTL) })
 	}
 	done.Wait()
 	var f figures
@@ -84,8 +81,7 @@ type caller struct {
 }
 
 // work acquires, holds and releases until ctx ends. It comes again at once.
-func (w *caller) work(ctx context.Context, by Caller, c *crowd, key string) {
-	ttl := ttl
+func (w *caller) work(ctx context.Context, by Caller, c *crowd, key string, ttl time.Duration) {
 	if c.crash {
 		ttl = c.hold
 	}
@@ -105,11 +101,12 @@ func (w *caller) work(ctx context.Context, by Caller, c *crowd, key string) {
 			continue
 		}
 		w.grants++
+		if c.crash {
+			<-ctx.Done()
+			return
+		}
 		if c.hold > 0 {
 			time.Sleep(c.hold/2 + rand.N(c.hold/2+1))
-		}
-		if c.crash {
-			continue
 		}
 		err = by.Release(context.WithoutCancel(ctx))
 		if err != nil && w.failed == nil {
