@@ -244,8 +244,8 @@ type Options struct {
 	// an [AcquireError] without a Ctx then. At most MaxTTL.
 	Wait     time.Duration
 	Attempts int // in place of Retry.Attempts
-	// AtLeast is how long after its grant a lock of Do, DoAll, DoAny and TryDo stays at least, by the clocks of the nodes:
-	// for a job to run once in a fleet whose clocks differ by less. Its function may have returned, failed or panicked, the
+	// AtLeast is how long after its grant a lock of Do, DoAll, DoAny and TryDo, none of DoShared, stays at least, by the
+	// nodes' clocks: for a job to run once in a fleet whose clocks differ by less. Its function may have ended, the
 	// client may be closed, which does not wait for it, the process dead: no caller gets the lock before. After a death
 	// it stays for ttl, or a tenth longer at most, if that is more. At most Config.MaxTTL.
 	AtLeast time.Duration
@@ -304,7 +304,7 @@ func (c *Client) AcquireShared(ctx context.Context, key string, ttl time.Duratio
 	return lockOf(c.client.Acquire(ctx, key, ttl, client.Shared))
 }
 
-// TryAcquireShared is AcquireShared with one attempt. ErrTaken also means: an exclusive caller waits for the holders.
+// TryAcquireShared is AcquireShared with one attempt. ErrTaken also means, by its text: exclusive callers come first.
 func (c *Client) TryAcquireShared(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	return lockOf(c.client.Acquire(ctx, key, ttl, client.Once|client.Shared))
 }
@@ -312,8 +312,8 @@ func (c *Client) TryAcquireShared(ctx context.Context, key string, ttl time.Dura
 // AcquireAll is Acquire for 1 to 64 keys, all or nothing, in one round trip, or one for each of the Groups in turn.
 // They become one lock with one token and one fencing token, extended, kept alive and released as one. An attempt
 // refused by one key leaves nothing. AcquireAll stands in line for all taken keys at once. While it waits for one key
-// it keeps its turns for the others, each for as long as it has waited for that key (10 ms to 1.2 s). It is never
-// handed over inside the process.
+// it keeps its turns for the others, each for as long as it has waited for that key (10 ms to 1.2 s). It excludes those
+// who share a key, and they let it in as Acquire. It is never handed over inside the process.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	return lockOf(c.client.AcquireAll(ctx, ttl, keys, 0))
 }
@@ -495,8 +495,8 @@ func FenceFrom(ctx context.Context) (token uint64, ok bool) { return client.Fenc
 // an [AcquireError], which also matches the context's error; all other calls return the context's error as it is. A
 // lock lost by Do is a [LostError]; an ErrNoQuorum is a [QuorumError] that names each node.
 var (
-	// ErrTaken: too many nodes denied the lock: they have granted it to another. Split votes were tried again before,
-	// four times.
+	// ErrTaken: too many nodes denied the lock: they have granted it to another, or let no others share it for now. Split
+	// votes were tried again before, four times.
 	ErrTaken = client.ErrTaken
 	// ErrSplit, of an [Op] and a [Hooks] attempt alone: some nodes granted the lock, and too many others denied it.
 	// Callers may have split the votes of a free lock: try again after a random pause of about a round trip.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -233,7 +234,7 @@ func (w *want) note(d *waiting.Demand, h Handle, at int, err error, goesOn, rest
 	switch {
 	case !w.isSet:
 		d.Attempted(h.hold, w.found(at).Denied, err, goesOn && rests)
-	case err != engine.ErrTaken || !goesOn: // it has won; or no holder has refused it, and it stands before others in no line
+	case !errors.Is(err, engine.ErrTaken) || !goesOn: // it has won; or no holder has refused it, and it stands before others in no line
 		d.Left(h.hold)
 	case !d.Missed(w.deniedAt, rests): // it waits for no turn, and stands again where it was refused
 		for at, key := range w.s.More.Keys {

@@ -45,7 +45,7 @@ func refused(calls *engine.Call, place int) *engine.Call {
 	for range place {
 		c = c.And
 	}
-	if c.Asked && c.Err == err && (err == engine.ErrTaken || err == engine.ErrSplit) {
+	if c.Asked && c.Err == err && (errors.Is(err, engine.ErrTaken) || err == engine.ErrSplit) {
 		return c
 	}
 	return nil

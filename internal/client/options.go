@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 
@@ -62,7 +63,7 @@ func (w *want) ask(ctx context.Context) (Handle, error) {
 		w.reportUnsent(ctx, engine.Acquire, w.options()[0].Key, engine.ErrTaken)
 		return Handle{}, engine.ErrTaken
 	}
-	var lost error
+	var lost, last error
 	var out []*site // where an attempt ended without a denial: no other key there would fare better
 	for asked := 0; len(rest) > 0; asked++ {
 		at := rest[0]
@@ -71,19 +72,19 @@ func (w *want) ask(ctx context.Context) (Handle, error) {
 			continue
 		}
 		h, r, err := w.attempt(at, w.ended)
-		w.ended = false
+		w.ended, last = false, err
 		w.report(ctx, h, r)
 		switch {
 		case err == nil || !waiting.IsRetryable(err):
 			return h, err
-		case err != engine.ErrTaken:
+		case !errors.Is(err, engine.ErrTaken):
 			lost, out = err, append(out, w.options()[at].site)
 		}
 		if asked == 0 {
 			rest = w.look(rest)
 		}
 	}
-	return Handle{}, cmp.Or(lost, engine.ErrTaken)
+	return Handle{}, cmp.Or(lost, last)
 }
 
 // look asks which of some options an acquire would get, in one round trip that sets nothing. It returns those not

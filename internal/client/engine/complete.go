@@ -98,7 +98,10 @@ func (v *votes) explain(op *Op, round int) {
 func (rs *rounds) lossOf(op *Op) error {
 	switch {
 	case (op.Kind == Acquire || op.Kind == Look) && op.Tally.Verdict() == quorum.Lost && !rs.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Failed)):
-		if op.Tally.Count(quorum.Granted) > 0 && op.Gated == 0 { // a gate's caller waits for its turn: no other round would win
+		switch {
+		case op.Gated != 0 && !rs.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Denied)&^op.Gated):
+			return ErrGated // also of split votes: a gate's caller waits for its turn, and no other round would win
+		case op.Gated == 0 && op.Tally.Count(quorum.Granted) > 0:
 			return ErrSplit
 		}
 		return ErrTaken
@@ -120,7 +123,7 @@ func Joint(before, next error) error {
 	return before
 }
 
-func isDenial(err error) bool { return err == ErrTaken || err == ErrNotHeld }
+func isDenial(err error) bool { return err == ErrTaken || err == ErrGated || err == ErrNotHeld }
 
 func closedUnder(op *Op) bool {
 	for _, f := range op.Failures {

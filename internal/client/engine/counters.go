@@ -29,7 +29,7 @@ func endingOf(err error) ending {
 	switch err {
 	case nil:
 		return won
-	case ErrTaken, ErrSplit, ErrNotHeld:
+	case ErrTaken, ErrGated, ErrSplit, ErrNotHeld:
 		return denied
 	case ErrNoQuorum:
 		return noQuorum

@@ -11,6 +11,7 @@ import (
 // The errors of operations. The root package exports these.
 var (
 	ErrTaken    = errors.New("redlock: taken: another holder has the lock")
+	ErrGated    = error(gatedError{}) // an ErrTaken to callers
 	ErrSplit    = errors.New("redlock: split votes: some nodes granted the lock, too many had refused it")
 	ErrNoQuorum = errors.New("redlock: no quorum: too few nodes answered")
 	ErrExpired  = errors.New("redlock: expired: no validity is left")
@@ -27,6 +28,14 @@ var ErrArgument = errors.New("redlock: wrong argument")
 
 // ErrConfig is found in every error of a wrong configuration. The root package exports it.
 var ErrConfig = errors.New("redlock: wrong config")
+
+// gatedError is ErrTaken without a holder seen: gates alone have refused one who would share the lock.
+type gatedError struct{}
+
+func (gatedError) Error() string {
+	return "redlock: taken: exclusive callers come first, no others share the lock for now"
+}
+func (gatedError) Unwrap() error { return ErrTaken }
 
 // argumentError names what was given, and what is allowed.
 type argumentError struct{ text string }

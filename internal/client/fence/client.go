@@ -230,7 +230,7 @@ func (c *Client) Propose(b *fencing.Block, p *fencing.Proposal) error {
 // reports whether another is to be made at once: each lost key was refused for nothing but the number of the token,
 // and a quorum can grant a larger one. Else it returns the error to report.
 func (c *Client) Again(attempt *engine.Call, err error) (bool, error) {
-	if c == nil || err != engine.ErrTaken && err != engine.ErrSplit && err != engine.ErrNoQuorum {
+	if c == nil || !errors.Is(err, engine.ErrTaken) && err != engine.ErrSplit && err != engine.ErrNoQuorum {
 		return false, err // won, not sent, or left
 	}
 	worst, p := fencing.Again, &attempt.Proposal

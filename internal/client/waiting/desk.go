@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"errors"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
@@ -68,7 +69,7 @@ func (d *desk) Place() int        { return d.slot }
 
 // advance does what can be done now: it gives the turn, or asks a node; and it notes when it is to be called again.
 func (d *desk) advance() {
-	defer d.ungate()
+	defer d.gate()
 	d.offers = false
 	for d.isIdle() {
 		now := d.lines.cfg.Clock.Now()
@@ -233,7 +234,8 @@ func (d *desk) endTurn(p *place) {
 func (d *desk) callers() int { return (d.weight + full - 1) / full }
 
 // failed notes the end of an attempt of one of its callers without the lock. How a caller itself has ended it says
-// nothing to the others, and neither does one that ended before the last known.
+// nothing to the others, and neither does one that ended before the last known. A gate shows no holder, and refuses
+// none who wants the lock for itself.
 func (d *desk) failed(at clock.Instant, err error) {
 	if !IsRetryable(err) || at < d.ended {
 		return
@@ -272,6 +274,7 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, denied quorum.
 	around := d.lines.around(d, d.lines.cfg.Clock.Now())
 	d.endTurn(p)
 	d.failed(around.Now, err)
+	taken := errors.Is(err, engine.ErrTaken)
 	switch {
 	case won && p.shared: // others may have it too
 		d.remove(p)
@@ -285,8 +288,8 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, denied quorum.
 		if d.Others() > 0 {
 			d.passes = min(d.passes, d.callers())
 		}
-	case err == engine.ErrTaken && d.turns > 0: // those who ask with it have one answer
-	case err == engine.ErrTaken:
+	case taken && d.turns > 0: // those who ask with it have one answer
+	case taken:
 		d.Refused(&around, denied)
 	case IsRetryable(err): // no holder has refused it: it must not stand before callers that can win
 		d.Refused(&around, 0)

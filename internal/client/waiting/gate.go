@@ -3,7 +3,6 @@ package waiting
 import (
 	"time"
 
-	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/rules/contention"
 	"github.com/redlock-go/redlock/internal/wire/command"
 )
@@ -18,23 +17,28 @@ const (
 	regateInGap = 20 * time.Millisecond
 )
 
-// gate puts up a gate where the contender wants one, again where the last is older.
-func (d *desk) gate(now clock.Instant) {
-	pause := regate
-	if d.Clears() {
-		pause = regateInGap
-	}
-	if d.Gates() && (d.gated == 0 || now >= d.gated.Add(pause)) {
-		d.gated = now
-		d.sendGate(true)
-	}
-}
-
-// ungate takes the gate down that the contender wants no more: its caller has the lock, or has left.
-func (d *desk) ungate() {
-	if d.gated != 0 && !(d.first != nil && d.Gates()) {
+// gate compares what the contender wants of the nodes with what they were asked last. A gate is put up, and again where
+// the last is older. It is taken down where no caller wants it any more, or where the key is free and its caller, in
+// user code, does not come for its turn. Then others may share the key, and the caller looks before it asks: asking in
+// vain would call its hook, and so on.
+func (d *desk) gate() {
+	wants := d.first != nil && d.Gates()
+	switch {
+	case d.gated != 0 && (!wants || d.offers):
 		d.gated = 0
 		d.sendGate(false)
+		if wants {
+			d.Look()
+		}
+	case wants && !d.offers:
+		pause := regate
+		if d.Clears() {
+			pause = regateInGap
+		}
+		if now := d.lines.cfg.Clock.Now(); d.gated == 0 || now >= d.gated.Add(pause) {
+			d.gated = now
+			d.sendGate(true)
+		}
 	}
 }
 

@@ -85,7 +85,6 @@ func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
 		seen, err := p.sees(x, said[:])
 		if err == nil {
 			d.Watched(around, node, seen)
-			d.gate(around.Now)
 		}
 		return err
 	}
@@ -100,7 +99,6 @@ func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
 		return err
 	}
 	d.Entered(around, node, contention.EntryOfQueue(said[0].Ints, ttl, command.FirstTicket))
-	d.gate(around.Now)
 	if d.Others() > 0 {
 		d.passes = min(d.passes, d.callers())
 	}

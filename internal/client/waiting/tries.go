@@ -68,5 +68,5 @@ func (t *Tries) skipped() (more bool) {
 
 // IsRetryable reports whether an attempt that ended with err may be followed by a better one.
 func IsRetryable(err error) bool {
-	return err == engine.ErrTaken || err == engine.ErrExpired || err == engine.ErrBusy || errors.Is(err, engine.ErrNoQuorum)
+	return errors.Is(err, engine.ErrTaken) || err == engine.ErrExpired || err == engine.ErrBusy || errors.Is(err, engine.ErrNoQuorum)
 }

@@ -54,6 +54,9 @@ func (c *Contender) Watched(s *Surroundings, node int, seen Seen) {
 // those who do.
 func (c *Contender) Gates() bool { return c.gates }
 
+// Look has the process look at the key before its next attempt: it may have been shared since it was free.
+func (c *Contender) Look() { c.due, c.watched = false, none }
+
 // Pushed reports that a node has pushed the key, and returns whether this matters.
 func (c *Contender) Pushed(node int) bool {
 	c.early = c.early || c.asking == node

@@ -2,6 +2,7 @@ package histories
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -142,6 +143,58 @@ var shares = []scenario{
 			require.Less(s.T, waited, 5*time.Second)
 			w.longest()
 		}
+	}},
+	// A gap is for callers of its own process too.
+	{"a poller in the process of steady readers", 3, func(s *stage) {
+		w := s.sharers(7 * time.Second)
+		c := s.Client()
+		w.add(c, 16, true, 20*time.Millisecond, 0)
+		time.Sleep(100 * time.Millisecond)
+		began, rng := time.Now(), newRandom(1, 2)
+		for time.Since(began) < 6*time.Second {
+			l, err := c.TryAcquire(s.ctx, "k", longTTL)
+			if err == nil {
+				s.release(l)
+				break
+			}
+			time.Sleep(50*time.Millisecond + rng.N(200*time.Millisecond))
+		}
+		require.Less(s.T, time.Since(began), 5*time.Second)
+		w.longest()
+	}},
+	// Others share a free key while the writer whose turn it is stays in its hook. Back from there it looks at the key, and
+	// asks, to be refused and in its hook again, only when that is free.
+	{"readers beside a writer in its hook", 3, func(s *stage) {
+		const hook = 500 * time.Millisecond
+		refused := 0
+		writer := s.Client(func(c *redlock.Config) {
+			c.Hooks.Attempt = func(a redlock.Attempt) {
+				if errors.Is(a.Err, redlock.ErrTaken) {
+					if refused++; refused > 1 { // in line
+						time.Sleep(hook)
+					}
+				}
+			}
+		})
+		share := func() (redlock.Lock, error) { return s.Client().TryAcquireShared(s.ctx, "k", longTTL) }
+		first, err := share()
+		require.NoError(s.T, err)
+		exclusive := s.wait(writer, "k", longTTL)
+		_, err = share()
+		require.ErrorIs(s.T, err, redlock.ErrTaken)
+		require.NotEqual(s.T, redlock.ErrTaken, err) // no holder was seen who refuses it
+		for refused < 2 {
+			time.Sleep(time.Millisecond)
+		}
+		s.release(first)
+		time.Sleep(promptly)
+		next, err := share()
+		require.NoError(s.T, err)
+		time.Sleep(hook)
+		_, err = share()
+		require.ErrorIs(s.T, err, redlock.ErrTaken)
+		s.release(next)
+		s.inTurn(promptly, exclusive)
 	}},
 	{"readers and writers of the same processes", 3, func(s *stage) {
 		w := s.sharers(2 * time.Second)
