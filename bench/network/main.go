@@ -141,22 +141,27 @@ func one(ctx context.Context, s history.Setup, out string, tools lab.Tools) (err
 
 // judge checks the files of a run, and leaves the verdict beside them.
 func judge(dir string) error {
-	h, err := history.Read(dir)
+	v, err := verdict(dir)
 	if err != nil {
-		return err
-	}
-	if s := checker.StoodStill(h); s > h.Stop.Sub(h.Start)/8 {
-		return fmt.Errorf("%w: it stood still for %v", errStarved, s.Round(time.Second))
-	}
-	v := checker.Check(h)
-	if err := v.Save(dir); err != nil {
 		return err
 	}
 	fmt.Print(v)
 	if len(v.Violations) > 0 {
-		return errBroken
+		err = errBroken
 	}
-	return nil
+	return errors.Join(err, v.Save(dir))
+}
+
+// verdict is what the checker says of the files of a run.
+func verdict(dir string) (*checker.Verdict, error) {
+	h, err := history.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	if s := checker.StoodStill(h); s > h.Stop.Sub(h.Start)/8 {
+		return nil, fmt.Errorf("%w: it stood still for %v", errStarved, s.Round(time.Second))
+	}
+	return checker.Check(h), nil
 }
 
 // name names a run.

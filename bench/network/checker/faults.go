@@ -111,7 +111,8 @@ func gap(grants []history.Time, from, to, end history.Time) (longest, after time
 func (c *check) attempts() {
 	kinds := []string{"cut", "delay", "loss", "freeze", "rate", "stop-master", "link", "refuse", "lost-requests", "lost-replies"}
 	for _, x := range c.Calls {
-		if !strings.HasPrefix(x.Keys[0], "probe-") || x.Result != history.OK || c.standstill(x.Client, x.Asked.Add(-20*time.Millisecond), x.Answered.Add(20*time.Millisecond)) > 0 {
+		from, to := x.Asked.Add(-leastPause), x.Answered.Add(leastPause)
+		if !strings.HasPrefix(x.Keys[0], "probe-") || x.Result != history.OK || c.standstill(x.Client, from, to)+c.standstill(0, from, to) > 0 {
 			continue
 		}
 		took, isFree := ms(x.Answered.Sub(x.Asked)), true

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 )
 
 // Record is a line of a file: one of these.
@@ -29,13 +28,11 @@ type Record struct {
 	Dials  *Dials  `json:",omitempty"`
 }
 
-// File is what a process writes.
+// File is what a process writes, each record at once: what does not end as it should leaves all before that.
 type File struct {
 	mu      sync.Mutex
 	file    *os.File
-	buffer  *bufio.Writer
 	encoder *json.Encoder
-	done    chan struct{}
 }
 
 // suffix is that of the files of a run.
@@ -47,24 +44,7 @@ func Create(dir, name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{file: file, buffer: bufio.NewWriterSize(file, 1<<16), done: make(chan struct{})}
-	f.encoder = json.NewEncoder(f.buffer)
-	go f.flush()
-	return f, nil
-}
-
-// flush keeps what is not on disk short, for a process that does not end as it should.
-func (f *File) flush() {
-	for {
-		select {
-		case <-f.done:
-			return
-		case <-time.After(250 * time.Millisecond):
-			f.mu.Lock()
-			_ = f.buffer.Flush()
-			f.mu.Unlock()
-		}
-	}
+	return &File{file: file, encoder: json.NewEncoder(file)}, nil
 }
 
 // Add writes a record.
@@ -75,12 +55,7 @@ func (f *File) Add(r Record) {
 }
 
 // Close ends the file.
-func (f *File) Close() error {
-	close(f.done)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return errors.Join(f.buffer.Flush(), f.file.Close())
-}
+func (f *File) Close() error { return f.file.Close() }
 
 // Read reads all files of a run.
 func Read(dir string) (*History, error) {
