@@ -196,7 +196,7 @@ func TestRules(t *testing.T) {
 
 		"an end without one":     {func(h *history.History) { h.Ends = h.Ends[:1] }, []string{Unclean}},
 		"a goroutine that stays": {func(h *history.History) { h.Ends[0].After++ }, []string{Unclean}},
-		"an endless log":         {func(h *history.History) { h.Ends[0].Log = 200 }, []string{Noise}},
+		"an endless log":         {func(h *history.History) { h.Ends[0].LogOfNode = 13 }, []string{Noise}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := healthy()

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sync"
 )
@@ -72,6 +73,11 @@ func Read(dir string) (*History, error) {
 	for _, e := range h.Ends {
 		log, _ := os.ReadFile(filepath.Join(dir, fmt.Sprintf("client%d.log", e.Client)))
 		e.Log = bytes.Count(log, []byte("\n"))
+		nodes := map[string]int{}
+		for _, node := range regexp.MustCompile(` node=\S+`).FindAllString(string(log), -1) {
+			nodes[node]++
+			e.LogOfNode = max(e.LogOfNode, nodes[node])
+		}
 	}
 	slices.SortFunc(h.Calls, func(a, b *Call) int { return cmp.Compare(a.Asked, b.Asked) })
 	slices.SortFunc(h.Faults, func(a, b *Fault) int { return cmp.Compare(a.From, b.From) })

@@ -134,6 +134,7 @@ type End struct {
 	Took          time.Duration
 	Before, After int // goroutines: before New, after Shutdown. 0: the process goes on with another client
 	Log           int // lines, counted by Read
+	LogOfNode     int // the most that name one node
 }
 
 // Fault is one that was injected.
