@@ -55,6 +55,27 @@ func check(t *testing.T, s history.Setup, tools lab.Tools) *checker.Verdict {
 	return v
 }
 
+// TestClaims: one process has a run, until it ends; none has a run that is done.
+func TestClaims(t *testing.T) {
+	dir := t.TempDir()
+	first, err := claim(dir, "run")
+	require.NoError(t, err)
+	require.NotNil(t, first)
+	second, err := claim(dir, "run")
+	require.NoError(t, err)
+	assert.Nil(t, second)
+	require.NoError(t, first.Close())
+	second, err = claim(dir, "run")
+	require.NoError(t, err)
+	require.NotNil(t, second)
+	require.NoError(t, second.Close())
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "run"), 0o755))
+	require.NoError(t, (&checker.Verdict{}).Save(filepath.Join(dir, "run")))
+	third, err := claim(dir, "run")
+	require.NoError(t, err)
+	assert.Nil(t, third)
+}
+
 // TestKilled: nothing of a lab outlives it, also where it is killed.
 func TestKilled(t *testing.T) {
 	needsLab(t)

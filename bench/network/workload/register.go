@@ -32,12 +32,16 @@ func OpenRegister(path string) (Register, error) {
 	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&b[0])), registered), nil
 }
 
-// Write shows a token, and reports whether the register accepts it.
-func (r Register) Write(key string, token uint64) (accepted bool) {
+// place is that of a key.
+func place(key string) uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key))
-	largest := &r[h.Sum32()%registered]
-	for {
+	return h.Sum32() % registered
+}
+
+// Write shows a token, and reports whether the register accepts it.
+func (r Register) Write(key string, token uint64) (accepted bool) {
+	for largest := &r[place(key)]; ; {
 		if seen := largest.Load(); token < seen {
 			return false
 		} else if largest.CompareAndSwap(seen, token) {
