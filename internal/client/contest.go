@@ -27,11 +27,12 @@ func (g *site) awaitSplit(split *engine.Call, round int) error {
 	case <-g.ending:
 		return engine.ErrClosed
 	}
-	if limit.IsOver(g.clock.Now()) {
-		return context.Canceled
-	}
-	if at.IsHeld(split) {
+	held := !limit.IsOver(g.clock.Now()) && at.IsHeld(split)
+	switch {
+	case held:
 		return engine.ErrTaken
+	case limit.IsOver(g.clock.Now()): // before the look, or in it
+		return context.Canceled
 	}
 	return nil
 }

@@ -145,9 +145,14 @@ func (g *Group) Prove(ctx context.Context, key, value string) (ttl time.Duration
 const leastLook = 5 * time.Millisecond
 
 // IsHeld reports whether a quorum of nodes shows a holder that excludes a call with split votes at its key. It waits
-// for all nodes, but not for long, since it is no attempt. What it does not learn, the next attempt finds out.
+// for all nodes, but not for long, since it is no attempt, and not beyond the call's limit. What it does not learn, the
+// next attempt finds out.
 func (g *Group) IsHeld(split *engine.Call) bool {
-	seen, err := g.ask(split.Watched().Done, split.KeyText(), max(leastLook, 4*split.Trip))
+	limit, long := split.Watched(), max(leastLook, 4*split.Trip)
+	if limit.At != 0 {
+		long = min(long, max(limit.At.Sub(g.cfg.Clock.Now()), time.Millisecond))
+	}
+	seen, err := g.ask(limit.Done, split.KeyText(), long)
 	if err != nil {
 		return false
 	}

@@ -68,12 +68,24 @@ func TestWait(t *testing.T) {
 				r.Servers[1].Set("k", foreign, 0)
 				r.Servers[1].Set("k2", foreign, 0)
 			}, last: redlock.ErrTaken, want: wait},
+			"a look of a split caller": {before: func(r *cluster.Cluster) {
+				r.Servers.Delay(wait / 2)
+				for _, key := range []string{"k", "k2"} {
+					r.Servers[1].Set(key, "another's", 0)
+					r.Servers[2].Set(key, foreign, 0)
+				}
+				r.Servers[0].OnCommand(func(_ int64, args []string) {
+					if args[0] == "EVALSHA" { // the release of what it has granted: it is silent from then on
+						go r.Servers[0].Hang()
+					}
+				})
+			}, want: wait},
 			"the context is over": {before: taken, ctx: wait / 2, last: redlock.ErrTaken, want: wait / 2},
 			"the context is not":  {before: taken, ctx: wait * 2, last: redlock.ErrTaken, want: wait},
 			"work":                {},
 		} {
 			cluster.Run(t, of+", "+name, func(t *testing.T) {
-				r := cluster.New(t, 3)
+				r := cluster.New(t, 3, cluster.NodeTimeout(time.Second))
 				patient := r.With(redlock.Options{Wait: wait})
 				ctx := t.Context()
 				if c.ctx > 0 {
