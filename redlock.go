@@ -17,20 +17,20 @@
 //
 // # Lose, fence
 //
-// A process paused beyond its validity carries on when it wakes, although another has the lock by then. With
+// A process paused until its lock has expired carries on when it wakes, although another has the lock by then. With
 // Config.Fenced each lock has a number larger than all before it, for the resource to check: see [Lock.Fence].
 //
 // # Share, many
 //
-// [Client.AcquireShared] acquires a lock that any number of callers hold at once, as readers do, beside no exclusive
-// holder. [Client.AcquireAll] makes one lock of several keys, and [Client.AcquireAny] acquires one of several: n keys are
-// a semaphore, see [Permits]. Operations of the same moment are written to all nodes in one batch. A process needs one
-// client, which has one connection to each node and a few goroutines. [Client.Submit] is for event loops, Config.Groups
-// for more locks than one set of masters can serve.
+// Any number of callers hold the lock of [Client.AcquireShared] at once, as readers do, but none beside an exclusive
+// holder. [Client.AcquireAll] makes one lock of several keys, and [Client.AcquireAny] acquires one of several: n keys
+// are a semaphore, see [Permits]. Operations of the same moment are written to all nodes in one batch. A process needs
+// one client, which has one connection to each node and a few goroutines. [Client.Submit] is for event loops,
+// Config.Groups for more locks than one set of masters can serve.
 //
-// Calls that ask the nodes block for one round trip, at most for Config.NodeTimeout once they are sent; calls that wait
-// for a lock block until ctx ends, a nil ctx never. Acquire, Extend and Release of one key allocate nothing in steady
-// state, without hooks; all other calls may. [ErrTaken] and its neighbors are the errors, with their meanings.
+// Calls that ask the nodes block for one round trip, at most for Config.NodeTimeout once they are sent. Calls that wait
+// for a lock block until ctx ends; a nil ctx never ends. Without hooks Acquire, Extend and Release of one key allocate
+// nothing in steady state; all other calls may. The errors are listed at [ErrTaken], with their meanings.
 //
 // The algorithm: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
 package redlock
@@ -60,17 +60,17 @@ const (
 
 // Config configures a client. Only Nodes, or Groups, is required; a zero field means its default.
 type Config struct {
-	// Nodes are the masters, each as "host:port" or a URL: redis://user:password@host:port/database, rediss:// for
-	// TLS, valkey:// and valkeys:// likewise, or unix:///path/to/socket. A password in a URL writes /, ?, # and % as
-	// %2F, %3F, %23 and %25. The masters must be independent: not replicas, not a cluster. An odd number is best. A URL
-	// ending in ?persistent=yes declares a node that forgets nothing in a restart (appendonly yes, appendfsync always).
-	// The quarantine after restarts does not apply to it: see MaxTTL.
+	// Nodes are the masters, each as "host:port" or a URL: redis://user:password@host:port/database, rediss:// for TLS,
+	// valkey:// and valkeys:// likewise, or unix:///path/to/socket. A password in a URL writes /, ?, # and % as %2F, %3F,
+	// %23 and %25. The masters must be independent: no replicas, no cluster. An odd number is best. A URL ending in
+	// ?persistent=yes declares a node that forgets nothing in a restart (appendonly yes, appendfsync always). The
+	// quarantine after restarts does not apply to it: see MaxTTL.
 	Nodes []string
-	// NextNodes are the nodes after a change. While they are set, each lock needs a quorum of Nodes and one of
-	// NextNodes. A node in both lists is asked once, and counts in both; spell it the same. Clients exclude each other
-	// if they share a list, so a change takes two steps. First all clients get NextNodes, one after another. Once no
-	// client without it runs, and the longest TTL has passed since, they get the new list alone, as Nodes, one after
-	// another. Fenced: [Client.ChangeFencing] in between.
+	// NextNodes are the nodes after a change. While they are set, each lock needs a quorum of Nodes and one of NextNodes.
+	// A node in both lists is asked once, and counts in both; spell it the same. Clients exclude each other if they share
+	// a list, so a change takes two steps. First all clients get NextNodes, one after another. Once no client without it
+	// runs, and the longest TTL has passed since, they get the new list alone, as Nodes, one after another. Fenced:
+	// [Client.ChangeFencing] in between.
 	NextNodes []string
 	// Groups, in place of Nodes, are 1 to 64 sets of masters. They share the keys, for more locks than one set can
 	// serve. No master is in two sets, but masters may share machines, with other ports. The group of a key follows
@@ -79,8 +79,8 @@ type Config struct {
 	// Clients with other Groups do not exclude each other: see NextGroups.
 	Groups [][]string
 	// NextGroups are the Groups after a change, in the two steps of NextNodes: more groups, fewer, or other nodes in
-	// some. A lock needs a quorum of its key's group in each list. A key whose group has another number in NextGroups
-	// is locked as by [Client.AcquireAll], and not handed over. Fenced: ChangeFencing in between.
+	// some. A lock needs a quorum of its key's group in each list. A key that moves to another group is locked in both,
+	// as by [Client.AcquireAll], and not handed over. Fenced: ChangeFencing in between.
 	NextGroups [][]string
 	// TLS configures rediss:// nodes, from TLS 1.2 on. The server name is the node's host unless set here.
 	TLS *tls.Config
@@ -90,47 +90,47 @@ type Config struct {
 	// Credentials, if set, is called at every dial with the node's host and port, or path. Its result replaces the
 	// login of the URL and is not kept. It must return when ctx ends, after 10 s: DialTimeout does not count its time.
 	Credentials func(ctx context.Context, node string) (user, password string, err error)
-	// Dialer, if set, opens the connections ("tcp" or "unix"), as Portable. It is given the name of a node, and must
+	// Dialer, if set, opens the connections ("tcp" or "unix"), as Portable. It gets the name of a node as addr, and must
 	// return when ctx ends.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Name identifies the client, such as host and process: in CLIENT LIST of the nodes, and beside the token of each
 	// lock, for Inspect. At most 128 bytes of printable ASCII without spaces.
 	Name string
 	// MaxTTL bounds every TTL and makes the quarantine after restarts strict. The quarantine is the delayed restart of
-	// the algorithm's text: a master that may have forgotten locks has no vote until they have expired. Without MaxTTL
-	// it applies to a node that comes back with another run_id (INFO server), for the longest TTL that this client has
-	// used. With MaxTTL it lasts for MaxTTL plus drift, and applies also to a node that this client meets for the first
-	// time, until its server has been up that long. Nodes that show no run_id are then refused. All clients must use
-	// the same value.
+	// the algorithm's text: a master that may have forgotten locks has no vote until they have expired. Without MaxTTL a
+	// node is in quarantine if it comes back with another run_id (INFO server), for the longest TTL that this client has
+	// used. With MaxTTL the quarantine lasts for MaxTTL plus drift. It then also applies to a node that this client meets
+	// for the first time, until its server has been up that long, and a node that shows no run_id is refused. All clients
+	// must use the same value.
 	MaxTTL time.Duration
-	// NodeTimeout is how long the nodes have to answer an attempt once it is sent, to within 5 ms or a quarter of
-	// itself. Votes that are missing by then count as failed. In a burst the nodes get more time: NodeTimeout once more
-	// for each 256 operations under way, or as long as the operation has waited to be sent, whichever is longer, but 20
-	// times NodeTimeout at most. Default: TTL/20, at most 50 ms. Minimum: 1 ms.
+	// NodeTimeout is how long the nodes have to answer an attempt once it is sent, to within 5 ms or a quarter of itself.
+	// Votes that are missing by then count as failed. In a burst they have longer: one more NodeTimeout for each 256
+	// operations under way, or the time that the operation has waited to be sent if that is longer. 20 times NodeTimeout
+	// is the most. Default: TTL/20, at most 50 ms. Minimum: 1 ms.
 	NodeTimeout time.Duration
 	// DialTimeout bounds connecting and the handshake, for each address of a name: these are tried one after another,
 	// begun 250 ms apart. Default: 1 s.
 	DialTimeout time.Duration
 	// StallTimeout is how long a node that owes replies may send none before it is dialed again. Default: 1 s.
 	StallTimeout time.Duration
-	MaxWaiting   int   // bounds the operations waiting to be sent to a group; more fail with ErrBusy, but no release. Default: 65536
+	MaxWaiting   int   // bounds the operations waiting to be sent to a group; beyond it all but releases get ErrBusy. Default: 65536
 	Retry        Retry // the pauses between the attempts of Acquire, and their number
 	NoHandOver   bool  // sends every release to the nodes, and passes none to the next caller: see Acquire
-	// Fenced gives each lock a fencing token: see [Lock.Fence], also for its conditions. It needs MaxTTL and, once
-	// for new nodes, [Client.InitFencing]. All clients of the nodes should be fenced, with the same names of the same
-	// Nodes and the same MaxTTL; unfenced clients have no tokens. New refuses nodes that run no scripts, show no
-	// run_id, or are older than Redis 5.
+	// Fenced gives each lock a fencing token: see [Lock.Fence], also for its conditions. It needs MaxTTL and, once for
+	// new nodes, [Client.InitFencing]. All clients of the nodes should be fenced, with the same names of the same Nodes
+	// and the same MaxTTL; unfenced clients have no tokens. New refuses nodes that run no scripts, show no run_id, or are
+	// older than Redis 5.
 	//
-	// A restarted node, or one without its tokens, has no vote for MaxTTL, and until running clients have restored
-	// its tokens: until then restart no other node. Ready and the Logger report how long this takes. A node with
+	// A restarted node, or one without its tokens, has no vote for MaxTTL, and until running clients have restored its
+	// tokens. Restart no other node before it votes; Ready and the Logger report how long this takes. A node with
 	// ?persistent=yes votes at once if it has its tokens.
 	Fenced     bool
 	NextMaxTTL time.Duration // of Fenced clients, after a change, in the steps of NextNodes
 	Portable   bool          // package net also on Linux, where the default is raw sockets
-	// Logger reports nodes coming up at Info. At Warn it reports nodes going down, why they stay down, may evict keys
-	// or have no vote, the end of each of these, and doubtful settings; at Error, panics of callbacks. It reports no
-	// operations. A node that comes and goes has 12 lines in a minute at most, the last of them true. Nil: warnings and errors
-	// go to slog.Default. slog.DiscardHandler silences it.
+	// Logger reports at Info that a node came up. At Warn it reports doubtful settings, and nodes that go down, stay down
+	// (and why), may evict keys or have no vote, and the end of each of these; at Error, panics of callbacks. It reports
+	// no operations. A node that comes and goes has 12 lines a minute at most, and the last of them is true. Nil:
+	// warnings and errors go to slog.Default. slog.DiscardHandler silences it.
 	Logger *slog.Logger
 	Hooks  Hooks
 
@@ -148,11 +148,10 @@ func (cfg Config) Format(f fmt.State, verb rune) {
 // Retry configures how Acquire, AcquireAll, AcquireAny and Do try again. A zero field means its default. A waiting
 // caller is normally woken. It pauses if no node can report a free lock, if too few answer, and if Attempts is set.
 type Retry struct {
-	// Min and Max bound the random pause after an attempt. It is at least Min, and at most a bound: twice Min (1 ms
-	// at least) after the first attempt, doubled with each attempt up to Max. If only one is set the other follows:
-	// Min is at most a fifth of Max. Max must be 1 ms at least, unless Attempts is set. Clients that ask at the same
-	// time may split the votes, so Min should be well above a round trip. Defaults: 50 ms and 250 ms, for round trips
-	// of up to about 10 ms.
+	// Min and Max bound the random pause after an attempt. The longest pause is twice Min (at least 1 ms) after the first
+	// attempt, and doubles with each attempt up to Max. If only one is set the other follows: Min is at most a fifth of
+	// Max. Max must be at least 1 ms, unless Attempts is set. Clients that ask at the same time may split the votes, so
+	// Min should be well above a round trip. Defaults: 50 ms and 250 ms, for round trips of up to about 10 ms.
 	Min, Max time.Duration
 	// Attempts is how many attempts a call makes before it fails with an [AcquireError]; 1 is one attempt without a
 	// pause. Default: no limit. A caller in line also uses up an attempt after each pause, without asking the nodes,
@@ -163,16 +162,16 @@ type Retry struct {
 // Client has the connections to the nodes. It is safe for concurrent use; a process needs one.
 type Client struct{ client *client.Client }
 
-// New checks cfg, connects to the nodes and returns a client. It blocks until a quorum of each group is up and the
-// other nodes have had as long again and 40 ms, or until each node has answered or failed once: for DialTimeout at most,
-// and the time of Credentials and of looking up names. A node that is down is no error: Ready, Stats and the Logger
-// report why. Without a quorum New warns, with the reason of each node; for a Fenced client right after New,
-// when the nodes have been asked.
+// New checks cfg, connects to the nodes and returns a client. It returns as soon as each node has answered or failed
+// once. It does not wait for all: once each group has a quorum, the other nodes have as long again and 40 ms. It waits
+// for DialTimeout at most, beside the time of Credentials and of looking up names. A node that is down is no error:
+// Ready, Stats and the Logger report why. Without a quorum New warns, with the reason of each node; for a Fenced
+// client it does so a moment later, when the nodes have been asked.
 //
 // New returns ErrConfig for two addresses of one server, for a replica, a node of a cluster and a sentinel, and if
 // every node refuses the client for a lasting reason: a wrong password, a missing permission, no scripts, another
-// protocol. For a Fenced client one node without permissions, scripts or run_id is enough. It has written nothing to the
-// nodes then. A node that answers too late for New is down for such a reason, as Stats and the Logger report.
+// protocol. For a Fenced client one node without permissions, scripts or run_id is enough. With such an error nothing
+// was written to the nodes. A node that shows such a reason only after New is down: see Stats and the Logger.
 func New(cfg Config) (*Client, error) {
 	in := client.Config{
 		Nodes: cfg.Nodes, NextNodes: cfg.NextNodes, Name: cfg.Name, Fenced: cfg.Fenced, NextMaxTTL: cfg.NextMaxTTL, NoHandOver: cfg.NoHandOver,
@@ -191,8 +190,8 @@ func New(cfg Config) (*Client, error) {
 }
 
 // Ready waits until an acquire can win: until a quorum of nodes, in every group, is up and may vote. If ctx ends
-// before, the error is the context's and a [QuorumError] for each group without a quorum: which nodes cannot vote,
-// and why. With an ended ctx it returns at once, as a readiness probe needs it. After Close: ErrClosed.
+// before, the error is the context's and a [QuorumError] for each group without a quorum: which nodes cannot vote, and
+// why. With an ended ctx it returns at once, as a readiness probe needs it. After Close: ErrClosed.
 func (c *Client) Ready(ctx context.Context) error { return c.client.Ready(ctx, false) }
 
 // ReadyAll is Ready for all nodes: each is up and may vote. A rolling restart waits for it, in one client, after each node.
@@ -200,38 +199,38 @@ func (c *Client) ReadyAll(ctx context.Context) error { return c.client.Ready(ctx
 
 // InitFencing gives the nodes of a new fleet their vote in fencing. It acts only if every node of every group has
 // answered, and none has a token, a vote or another fleet's name. Else it changes nothing, and the error names the
-// node in the way. It waits for MaxTTL and returns once a quorum has its vote, at once if it has; the Logger names
-// the other nodes. A call cut off is made again; two at once do the work of one.
+// node in the way. It waits for MaxTTL and returns once a quorum has its vote, at once if it has; the Logger names the
+// other nodes. Repeat a call that was cut off. Two calls at once do no harm.
 //
-// A client of a change calls it for the groups added in NextGroups, and never for new nodes of NextNodes: clients
-// with both lists bring these in. A program given nodes in place of all others must not call it: no node can show
-// that the fleet is not new.
+// A client of a change calls it for the groups added in NextGroups. Never call it for new nodes of NextNodes: clients
+// with both lists bring these in. Never call it in a program that was given nodes in place of all others: they look
+// like a new fleet.
 func (c *Client) InitFencing(ctx context.Context) error { return c.client.InitFencing(ctx) }
 
-// RecoverFencing gives nodes their vote after [ErrForgotten]: so many have lost the tokens, by a restart without a
-// disk, a flush or an eviction, that the others cannot know all. It acts only if the answers show this. A node out of
-// reach may remember, unless it is named in lost, as in Stats().Nodes: a node that never comes back. It waits and
-// returns as InitFencing, and leaves a change of nodes where it was.
+// RecoverFencing gives nodes their vote after [ErrForgotten]: a restart without a disk, a flush or an eviction has
+// cost so many nodes their tokens that the others may not know all. It acts only if the answers show this. A node out
+// of reach may remember. If it never comes back name it in lost, as in Stats().Nodes. RecoverFencing waits and returns
+// as InitFencing does, and leaves a change of nodes where it was.
 //
-// atLeast is the largest token, of any key, that the resources have seen, read for each call and MaxTTL after the nodes
-// were lost. Tokens given after the call are larger than atLeast, than all tokens shown by nodes, and, if too few
-// remember, than the clock of this client. Larger tokens of earlier holders are not refused: stop such holders first.
+// atLeast is the largest token that the resources have seen, of any key. Read it anew for each call, MaxTTL after the
+// nodes were lost. Later tokens are larger than atLeast and than all tokens on nodes; if too few nodes remember, also
+// than the clock of this client. Earlier holders may have larger tokens, which are not refused: stop them first.
 func (c *Client) RecoverFencing(ctx context.Context, atLeast uint64, lost ...string) error {
 	return c.client.RecoverFencing(ctx, atLeast, lost)
 }
 
 // ChangeFencing moves the service of the nodes to the next list. One client of both lists (NextNodes, NextGroups or
 // NextMaxTTL) calls it when no client of the present list alone is left: such clients are refused from now on, and
-// clients of the next list alone are served MaxTTL later. It waits until a quorum of each list has its vote, and
-// writes to no node before. It returns once a quorum of the next list serves its clients; the Logger names the other
-// nodes, for another call to mend. It may be cut off and made again at any time.
+// clients of the next list alone are served MaxTTL later. Before it writes to a node it waits until a quorum of each
+// list has its vote. It returns once a quorum of the next list serves its clients. The Logger names the other nodes:
+// call it again for them. A call may be cut off and repeated at any time.
 func (c *Client) ChangeFencing(ctx context.Context) error { return c.client.ChangeFencing(ctx) }
 
-// Shutdown ends the client gracefully. New and waiting calls fail with ErrClosed, and the contexts of
-// [Lock.KeepAlive] and Do end with it as their cause. Shutdown waits for the functions of Do, and for releases. Then it
-// frees everything, as Close. When ctx ends before, it closes at once and returns the context's error; locks still held
-// end with their TTL. As with the Shutdown of net/http, a function of Do that calls it waits for itself, until ctx ends.
-// A hook may call it: the lock of a caller in a hook is released, and its call returns ErrClosed.
+// Shutdown ends the client gracefully. New and waiting calls fail with ErrClosed, and the contexts of [Lock.KeepAlive]
+// and Do end with it as their cause. Shutdown waits for the functions of Do, and for releases. Then it frees
+// everything, as Close. When ctx ends before, it closes at once and returns the context's error; locks still held end
+// with their TTL. As with the Shutdown of net/http, a function of Do that calls it waits for itself, until ctx ends. A
+// hook may call it. A call whose hook is running then releases its lock and returns ErrClosed.
 func (c *Client) Shutdown(ctx context.Context) error { return c.client.Shutdown(ctx) }
 
 // Close ends all waits, waits up to 250 ms for operations and releases under way, and frees everything. Locks
@@ -240,30 +239,31 @@ func (c *Client) Close() error { c.client.Close(); return nil }
 
 // Options are options of calls: see [Client.With]. A zero field is as in the client that With is called on.
 type Options struct {
-	// Wait bounds how long Acquire, Do and their kind wait for a lock, to within 5 ms, and not their work. The error is
-	// an [AcquireError] without a Ctx then. At most MaxTTL.
+	// Wait bounds how long Acquire, Do and their kind wait for a lock, to within 5 ms. It does not bound the work. When
+	// it is over the error is an [AcquireError] whose Ctx is nil. At most MaxTTL.
 	Wait     time.Duration
 	Attempts int // in place of Retry.Attempts
-	// AtLeast is how long after its grant a lock of Do, DoAll, DoAny and TryDo, none of DoShared, stays at least, by the
-	// nodes' clocks: for a job to run once in a fleet whose clocks differ by less. Its function may have ended, the
-	// client may be closed, which does not wait for it, the process dead: no caller gets the lock before. After a death
-	// it stays for ttl, or a tenth longer at most, if that is more. At most Config.MaxTTL.
+	// AtLeast is how long a lock of Do, DoAll, DoAny and TryDo (not DoShared) stays after its grant, also if its function
+	// returns before. So a job runs once in a fleet whose clocks differ by less. By the clocks of the nodes the lock
+	// stays even if the function fails, the client is closed (Close does not wait) or the process dies. After a death
+	// it stays for ttl if that is more, or up to a tenth longer. At most Config.MaxTTL.
 	AtLeast time.Duration
-	// Name is beside the token of these locks, in place of Config.Name and within its limits, for Inspect: an order, a
-	// request. An Op on a lock is submitted to a client with its Name.
+	// Name is shown by Inspect for these locks, in place of Config.Name and within its limits: an order, a request.
+	// Submit an Op on such a lock to a client with the same Name.
 	Name string
 }
 
-// With returns c with other options for the calls of Acquire, Do and their kind and, by Name, of Submit. All else is that
-// of c: connections, locks, Stats; Close and Shutdown end both. Calls are as quick. Wrong options are their ErrArgument.
+// With returns c with other options for Acquire, Do and their kind, and for Submit with its Name. All else is shared,
+// such as connections, locks and Stats. Close or Shutdown of one ends both. With wrong options each call returns
+// ErrArgument.
 func (c *Client) With(o Options) *Client { return &Client{c.client.With(client.Options(o))} }
 
 // TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round trip, or until ctx ends.
 // Keys that a failed attempt left behind are released in the background.
 //
-// If callers split the votes, so that none would get the lock, it tries again after a random pause of some round
-// trips, unless a majority shows the lock of another then, four times at most: of all callers of TryAcquire on a free lock
-// at once, one gets it. A later one gets it again if the first has released it meanwhile (see [Client.TryDo]).
+// Callers at the same moment may split the votes, so that none gets a free lock. Then TryAcquire tries again, four
+// times at most, each time after a random pause of some round trips, unless a majority shows a holder. So one of them
+// gets it. A caller that comes later gets it again once the first has released it (see [Client.TryDo]).
 //
 // The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded down to milliseconds. The
 // end of ctx is noticed within 5 ms, or later if more than 2048 operations wait to be sent. The errors are ErrTaken,
@@ -281,24 +281,25 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // notified when the lock is released, and asks when the lock's TTL ends. Package conn lists the necessary permissions;
 // without them processes ask after the pauses of Retry.
 //
-// A released lock passes to the next caller in line of this client without a round trip, unless it has passed on 63 times
-// in a row; less than 7/8 of that caller's ttl is left; other processes wait, and it has passed on once for each caller
-// in line when the nodes granted it; [Lock.Token] was called; or Config.NoHandOver is set.
+// A released lock passes to the next caller in line of this client without a round trip. It goes back to the nodes
+// after 63 such passes; if less than 7/8 of that caller's ttl is left; if other processes wait and each caller in line
+// at the last grant has had it; after a call of [Lock.Token]; and with Config.NoHandOver.
 //
 // A waiting process also asks a quorum about once a second, so a free lock is granted; a process waiting for more than
-// 250 keys asks one node. A lock in constant demand is left free for 255 ms every 2.9 s, for polling clients: other
-// libraries, TryAcquire, and clients that write the nodes otherwise. Queues decide who asks, votes who holds the lock.
+// 250 keys asks one node. A lock in constant demand is left free for 255 ms every 2.9 s, for callers in no queue:
+// other libraries, TryAcquire, other spellings of the nodes. Queues decide who asks, votes who holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	return lockOf(c.client.Acquire(ctx, key, ttl, 0))
 }
 
 // AcquireShared is Acquire for a shared lock: any number of callers hold key at once, and none beside an exclusive
-// holder, of Acquire or of any program's SET NX. A holder that asks for key again, itself or through a service that it
-// calls, waits for the exclusive callers that wait for it, as with sync.RWMutex: bound its ctx. There is no upgrade.
+// holder, of Acquire or of any program's SET NX. While an exclusive caller waits, later calls wait behind it, as with
+// sync.RWMutex. So a holder that asks for key again, itself or through a service, may wait for itself: bound its ctx.
+// There is no upgrade.
 //
-// It is weaker than an exclusive lock. It has no fencing token, so what its holder writes cannot be distinguished from a late
-// write. A release that reaches no node keeps exclusive callers out until the TTL ends. Those in no line (TryAcquire,
-// other libraries) may long not find the key free. It is not handed over inside the process, and [Client.Attach]
+// It is weaker than an exclusive lock. It has no fencing token, so a resource cannot refuse a late holder. A release
+// that reaches no node keeps exclusive callers out until the TTL ends. Callers in no line (TryAcquire, other
+// libraries) may wait long beside steady holders. It is not handed over inside the process, and [Client.Attach]
 // refuses it. All programs that lock key need this version. Its key is a sorted set, on Redis 7 or Valkey.
 func (c *Client) AcquireShared(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	return lockOf(c.client.Acquire(ctx, key, ttl, client.Shared))
@@ -312,8 +313,8 @@ func (c *Client) TryAcquireShared(ctx context.Context, key string, ttl time.Dura
 // AcquireAll is Acquire for 1 to 64 keys, all or nothing, in one round trip, or one for each of the Groups in turn.
 // They become one lock with one token and one fencing token, extended, kept alive and released as one. An attempt
 // refused by one key leaves nothing. AcquireAll stands in line for all taken keys at once. While it waits for one key
-// it keeps its turns for the others, each for as long as it has waited for that key (10 ms to 1.2 s). It excludes those
-// who share a key, and they let it in as Acquire. It is never handed over inside the process.
+// it keeps its turns for the others, each for as long as it has waited for it (10 ms to 1.2 s). It excludes those
+// who share a key, and they let it in as they do Acquire. It is never handed over inside the process.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	return lockOf(c.client.AcquireAll(ctx, ttl, keys, 0))
 }
@@ -327,31 +328,31 @@ func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...s
 // other, with its own fencing token. So n keys are a semaphore of n permits: see [Permits]. It ends as Acquire does.
 //
 // It takes one round trip while no caller waits and the key asked first is free; each call begins at another key. If
-// that key is taken, one look at all others shows the free ones, and the next round trip takes one. It stands in line
-// for each key, first in, first out beside callers of one key, of others and of sets.
+// that key is taken, one look at all others shows the free ones, and the next round trip takes one. Otherwise it
+// stands in line for each key, first in, first out, like callers of that key alone.
 func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	return lockOf(c.client.AcquireAny(ctx, ttl, keys, 0))
 }
 
-// TryAcquireAny is AcquireAny without waiting, with the errors of [Client.TryAcquire]. ErrTaken means: a vote on each
-// key has refused it, in two round trips as a rule, or, where callers wait, a denial of the last second has.
+// TryAcquireAny is AcquireAny without waiting, with the errors of [Client.TryAcquire]. ErrTaken means that each key
+// was refused, as a rule in two round trips. Where callers wait for a key, a denial of the last second counts.
 func (c *Client) TryAcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	return lockOf(c.client.AcquireAny(ctx, ttl, keys, client.Once))
 }
 
 // Permits returns the keys of a semaphore of n permits, 1 to 64, for [Client.AcquireAny] and [Client.AcquireAll]:
-// "{name}:permit:1" and so on. They have one hash tag, that of name if it has one, so that one of Config.Groups has
-// all. All clients must use the same n: one with a larger n has more permits.
+// "{name}:permit:1" and so on. They share one hash tag, name or that in name, and so belong to one of Config.Groups.
+// All clients must use the same n: one with a larger n has more permits.
 func Permits(name string, n int) []string { return client.Permits(name, n) }
 
 // Do acquires the lock on key as Acquire does, calls f with a context like that of [Lock.KeepAlive], and releases the
-// lock in every case, also after a panic of f. It returns the error of Acquire, or the error of f, joined (errors.Join)
-// with a [LostError] if the lock was seen to be lost before f returned. ttl must be at least 30 ms. If ctx comes from a
-// lock on the same key (a nested Do), Do returns ErrArgument rather than wait for itself.
+// lock in every case, also after a panic of f. It returns the error of Acquire, or the error of f, joined
+// (errors.Join) with a [LostError] if the lock was seen to be lost before f returned. ttl must be at least 30 ms. If
+// ctx comes from a lock on the same key (a nested Do), Do returns ErrArgument rather than wait for itself.
 //
-// Do does not wait for its release. When it returns the kernel has the release; or, without raw sockets or while other
-// operations are under way, it follows within a round trip, before all later operations on key. A program that ends
-// right after Do calls Close, which waits for it, as Shutdown does. A key deleted after the last renewal is not noticed.
+// Do does not wait for its release. As a rule the kernel has it when Do returns. Without raw sockets, or while other
+// operations are under way, it is sent within a round trip, before all later operations on key. A program that ends
+// right after Do calls Close or Shutdown, which wait for it. A key deleted after the last renewal is not noticed.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.client.Do(ctx, key, ttl, 0, f)
 }
@@ -376,11 +377,11 @@ func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f 
 	return c.client.DoAny(ctx, ttl, keys, f)
 }
 
-// TryDo is Do with one attempt: for work that one process does while the others skip it. If the error is ErrTaken f was
-// not called, unless f returns ErrTaken. It excludes work at the same time, and of callers at once: a lock won against
-// others, of whom a node has shown one before f returned, stays for 50 ms after its grant, or some round trips to far
-// nodes, so that they see it. Any other ends with f, and a caller that comes later runs f again. So does one whose clock
-// differs by more than the work takes, which no lock knows: a job to run once in a fleet needs Options.AtLeast.
+// TryDo is Do with one attempt: for work that one process does while the others skip it. ErrTaken means that f was not
+// called, unless f itself returns ErrTaken. Of callers at once one runs f, however short f is. If a node shows another
+// caller before f returns, the lock stays for 50 ms after its grant, or for some round trips to far nodes, so that the
+// other sees it. A caller that comes after the release runs f again, and so may a process whose clock is late. A job
+// to run once in a fleet needs Options.AtLeast.
 func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.client.Do(ctx, key, ttl, client.Once, f)
 }
@@ -406,10 +407,9 @@ func (l Lock) Key() string { return l.handle.Key() }
 // Keys returns all locked keys, those of a group together, in the order of their bytes.
 func (l Lock) Keys() []string { return l.handle.Keys() }
 
-// Token returns the token of the lock. The token is the value at the key, so the next holder must have another: from
-// then on the lock does not pass to the next caller in line without a round trip (see [Client.Acquire]). It proves that
-// the lock is held and can release it: keep it secret. [Client.Attach] takes it. Token returns "" once the lock is
-// released.
+// Token returns the token of the lock, or "" once it is released. It is the value at the key: it proves that the lock
+// is held, and can release it. Keep it secret. [Client.Attach] takes it. The next holder must have another token, so
+// after a call of Token the lock goes back to the nodes before the next caller in line gets it (see [Client.Acquire]).
 func (l Lock) Token() string { return l.handle.Token() }
 
 // Fence returns the fencing token, or 0 without Config.Fenced and for an attached lock. It is below 2^53. It is larger
@@ -420,18 +420,18 @@ func (l Lock) Token() string { return l.handle.Token() }
 // Fencing needs no right clock, no bound on pauses and no order of messages. Its conditions are:
 //
 //   - all fenced clients are configured alike (Config.Fenced);
-//   - a connection ends with its server, and no node returns with an older state under the same run_id, as a replica
-//     made a master does, or a virtual machine reset to a snapshot;
-//   - clocks run at about the same rate, and count suspensions of the machine (Linux does) where a client
-//     restores the tokens of a node;
+//   - a connection ends with its server;
+//   - no node returns with an older state under the same run_id, as a promoted replica or a restored snapshot does;
+//   - clocks run at about the same rate, and count suspensions of the machine (Linux does) where a client restores
+//     the tokens of a node;
 //   - [Client.RecoverFencing] is given a right number, if more than a minority of nodes has lost the tokens.
 //
 // A lock handed over inside the process has a new token. If the nodes had lost the lock, this token may be smaller
 // than one they have granted since; the resource refuses it.
 func (l Lock) Fence() uint64 { return l.handle.Fence() }
 
-// Remaining returns the validity that is left, or 0. It counts suspensions of the machine on Linux. Elsewhere Go
-// programs cannot, and a lock may seem held for the time of the suspension after its validity.
+// Remaining returns the validity that is left, or 0. On Linux it counts suspensions of the machine. Elsewhere Go
+// programs cannot: after a suspension a lock may seem held for that much longer.
 func (l Lock) Remaining() time.Duration { return l.handle.Remaining() }
 
 // Extend makes the lock last for ttl from now at least, if a quorum of nodes still holds it. It never shortens a lock,
@@ -536,7 +536,7 @@ func newAcquireError(key string, attempts int, waited time.Duration, last, ended
 }
 
 // LostError is the error of Do and its kind for a lock that was acquired and then lost before its release, for
-// errors.As: f was called. An error without it that f did not return means that f was not called.
+// errors.As: f was called. Without a LostError, an error of Do is either that of f, or f was not called.
 type LostError struct {
 	Key   string // the first of several
 	Cause error  // ErrExpired, ErrNotHeld, ErrClosed after Close, or that of the last renewal
@@ -584,7 +584,7 @@ func (e NodeError) Error() string { return texts.NodeFailure(e.Addr, e.Err) }
 func (e NodeError) Unwrap() error { return e.Err }
 
 // OpKind is the kind of an operation. Its String is "acquire", "extend", "release", "acquire shared" and so on. Hooks
-// and errors have the first three alone, also for shared locks.
+// and errors have only the first three, also for shared locks.
 type OpKind uint8
 
 const (
@@ -608,17 +608,16 @@ type Op struct {
 	Key   []byte        // 1 to MaxKey bytes
 	TTL   time.Duration // of acquires and extends
 	Token [22]byte      // set by Submit for an acquire, by the caller for the others
-	// Done is called once, by a goroutine of the client. It may use the client, and Submit this Op again. Those of
-	// one group of nodes run one at a time; beside one that takes longer than 20 ms the others go on. A panic is
-	// recovered and logged.
+	// Done is called once, by a goroutine of the client. It may use the client, and Submit this Op again. The Dones of a
+	// group of nodes run one at a time; after 20 ms of one the others no longer wait for it. A panic is recovered and
+	// logged.
 	Done func(*Op)
 
 	op client.Op
 }
 
 // Submit begins op. It neither blocks nor allocates. With an error Done is not called: ErrBusy, ErrClosed, or
-// ErrArgument for a wrong op or one under way. MaxWaiting does not apply to an OpRelease: there is one at most for
-// each Op. Done may be called before Submit returns.
+// ErrArgument for a wrong op or one under way. An OpRelease gets no ErrBusy. Done may be called before Submit returns.
 func (c *Client) Submit(op *Op) error {
 	if op == nil {
 		return client.WrongArgument("operation is nil")
@@ -638,9 +637,9 @@ func (c *Client) Submit(op *Op) error {
 	return c.client.Submit(in, &op.Token)
 }
 
-// Cancel takes op back. It returns false if it is too late, because Done was called or will be, or if op was not
-// submitted to this client. Done may be a round trip away then, where op goes on to the second group of its key, or to
-// its next attempt. An acquire already sent is released in the background.
+// Cancel takes op back. It returns false if Done was called or will be, or if op was not submitted to this client.
+// Done may still be a round trip away then, if op goes on to the second group of its key or to its next attempt. An
+// acquire already sent is released in the background.
 func (c *Client) Cancel(op *Op) bool { return op != nil && c.client.Cancel(&op.op) }
 
 // Err returns the error, as TryAcquire, Extend or Release would return it. It is valid from Done on.
@@ -695,7 +694,7 @@ type Stats struct {
 		Counts [len(TimeBounds) + 1]uint64
 		Sum    time.Duration
 	}
-	Held, KeptAlive     int    // locks, not of an Op, with validity left, to 0.2 s; kept alive
+	Held, KeptAlive     int    // locks with validity left, to 0.2 s, without those of an Op; locks kept alive
 	InLine              int    // waiting callers
 	Lost, HandedOver    uint64 // locks lost while kept alive; passed on inside the process
 	Cleanups            uint64 // releases after failed acquires; not counted in Release
@@ -749,9 +748,9 @@ type KeyState struct {
 	// Holder is the Config.Name of the holder, or "". Digest is a short hash of the value, to distinguish two
 	// holders. Both are of the value on most nodes.
 	Holder, Digest string
-	TTL            time.Duration // a quorum of nodes shows this TTL at least, when it is held; of a shared lock, its longest
-	Holders        int           // of a shared lock: a quorum of nodes shows so many at least
-	Names          []string      // their Config.Names, each once, of some 100 with the longest TTLs on each node
+	TTL            time.Duration // the least that a quorum of nodes shows of a held lock; the longest of a shared one
+	Holders        int           // of a shared lock: at least so many, as a quorum of nodes shows
+	Names          []string      // their Config.Names, each once; a node shows about 100, those with the longest TTLs
 	Nodes          []KeyOnNode   // in the order of Node.Index
 
 	value client.Value // of a quorum
@@ -808,11 +807,12 @@ func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 	return s, nil
 }
 
-// Hooks are optional. Several goroutines may call them at once. They may use the client, also Stats, Close and Shutdown.
+// Hooks are optional. Several goroutines may call them at once. They may use the client, also Stats, Close and
+// Shutdown.
 //
-// The goroutine that called the client calls Attempt, Acquire and LockLost before its call returns; a panic goes to
-// its caller. A goroutine of the client calls the others, and Attempt and LockLost for an [Op] and extensions in the
-// background, as it does Op.Done: a blocking hook delays others by 20 ms at most; a panic is recovered and logged.
+// Attempt, Acquire and LockLost are called by the goroutine that called the client, before its call returns; a panic
+// goes to its caller. A goroutine of the client calls the others, and also Attempt and LockLost for an [Op] and for
+// extensions in the background. There a blocking hook delays others by 20 ms at most, and a panic is logged.
 type Hooks struct {
 	// Attempt is called for each attempt counted by Stats, with the votes on its deciding key. Each call allocates the
 	// text of the key. It is not called for a release without a waiting caller, as by ReleaseAsync and Do.
@@ -821,9 +821,9 @@ type Hooks struct {
 	Acquire func(Acquisition)
 	// Vote is called for each vote of a node, also on cleanups. If it blocks, votes beyond 65,536 are dropped.
 	Vote func(Vote)
-	// NodeUp is called when a connection came up, NodeDown when one ended, or New could not make it. Close does not
-	// call NodeDown. NodeQuarantined is called for a node without a vote for Node.NoVoteFor, since it has restarted or
-	// lost its fencing tokens.
+	// NodeUp is called when a connection came up, NodeDown when one ended, or New could not make it. Close does not call
+	// NodeDown. NodeQuarantined is called for a node without a vote for Node.NoVoteFor, since it has restarted or lost
+	// its fencing tokens.
 	NodeUp, NodeDown, NodeQuarantined func(Node)
 	// LockLost is called once for a lock gone before its release: Extend or Release returned ErrNotHeld, Extend
 	// returned ErrExpired, or it could not be kept alive. It is not called for an Op.

@@ -43,7 +43,7 @@ func parseAddress(s string) (Address, error) {
 	}
 	if !strings.Contains(s, "://") {
 		if strings.ContainsAny(s, "/@?#") || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' }) {
-			return Address{}, errors.New(`address is neither "host:port" nor a URL`)
+			return Address{}, errors.New(`address must be "host:port" or a URL`)
 		}
 		host, err := hostPort(s)
 		return Address{Network: "tcp", Host: host}, err
@@ -71,10 +71,10 @@ func parseAddress(s string) (Address, error) {
 			return Address{}, errors.New("unix address needs an absolute path: unix:///path/to/socket")
 		}
 	default:
-		return Address{}, errors.New("address scheme is none of redis, rediss, valkey, valkeys and unix")
+		return Address{}, errors.New("address scheme must be redis, rediss, valkey, valkeys or unix")
 	}
 	if u.Fragment != "" {
-		return Address{}, errors.New("address has a #, which a password holds as %23")
+		return Address{}, errors.New("address has a #: write it as %23 in a password")
 	}
 	options, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -82,7 +82,7 @@ func parseAddress(s string) (Address, error) {
 	}
 	for key := range options {
 		if key != "db" && key != "persistent" { // not quoted either: a ? in a password ends up here
-			return Address{}, errors.New("address has an option other than db and persistent; a password holds ? as %3F")
+			return Address{}, errors.New("address has an option other than db and persistent: write ? as %3F in a password")
 		}
 	}
 	switch options.Get("persistent") {
@@ -90,7 +90,7 @@ func parseAddress(s string) (Address, error) {
 		a.Persistent = true
 	case "", "no":
 	default:
-		return Address{}, errors.New("address option persistent is neither yes nor no")
+		return Address{}, errors.New("address option persistent must be yes or no")
 	}
 	if db := options.Get("db"); db != "" {
 		database = db

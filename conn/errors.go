@@ -25,7 +25,7 @@ var (
 	// ErrSameServer refuses another configured node under a second address: its vote would count twice.
 	ErrSameServer = errors.New("conn: same server as another node")
 	// ErrNoRunID refuses a node without a run_id (INFO server), where the quarantine is strict (MaxTTL) or the client fenced.
-	ErrNoRunID = errors.New("conn: server does not tell its run_id, by which a restart is known")
+	ErrNoRunID = errors.New("conn: server does not show its run_id, which changes with a restart")
 	// ErrTooOld refuses a server with scripts, but too old to keep fencing tokens.
 	ErrTooOld = errors.New("conn: server is too old for fencing, which needs Redis 5 or later")
 	// ErrQuarantined is why a node has no vote: it has restarted, or may have lately, and may have forgotten locks

@@ -58,7 +58,7 @@ func places(i, now, next int) (all []string) {
 func check(cfg *group.Config, groups, next [][]string) error {
 	switch {
 	case len(groups) == 0 && len(next) > 0:
-		return errors.New("NextGroups is set and Groups is not: set Groups to the present ones, which is one group where Nodes is set now")
+		return errors.New("NextGroups is set and Groups is not: set Groups to the present groups, or to one group of the present Nodes")
 	case len(groups) == 0:
 		return nil
 	case len(cfg.NextNodes) > 0:

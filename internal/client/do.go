@@ -34,7 +34,7 @@ func (g *site) Do(ctx context.Context, d doing, f func(context.Context) error) (
 	}
 	ctx = orBackground(ctx)
 	if key := g.heldAround(ctx, &d); key != "" {
-		return engine.WrongArgument("%s of %s was called with the context of a lock on it, which this client holds: it would wait for its own caller", d.Name, texts.Quote(key))
+		return engine.WrongArgument("%s of %s was called with the context of a lock on it: it would wait for itself", d.Name, texts.Quote(key))
 	}
 	h, err := d.Acquire(ctx)
 	if err != nil {

@@ -66,8 +66,8 @@ var (
 	ErrMisfit      = errors.New("reply does not fit the command")
 	errReconnected = errors.New("node has another connection since")
 	errForgotten   = errors.New("node has forgotten tokens, and has no vote (Config.Fenced)")
-	errStale       = errors.New("node knows a larger fencing token, and has refused no more than the number")
-	errForeign     = errors.New("node belongs to a fleet that is configured otherwise (Config.Fenced)")
+	errStale       = errors.New("node knows a larger fencing token, and refused this one")
+	errForeign     = errors.New("node belongs to a fleet with another configuration (Config.Fenced)")
 	errOvertaken   = errors.New("must be asked again, but the attempt is over")
 )
 

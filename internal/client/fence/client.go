@@ -24,9 +24,9 @@ import (
 // Errors of fenced acquires, mended by no retry.
 var (
 	// ErrForgotten: too many nodes have forgotten the tokens.
-	ErrForgotten = errors.New("redlock: too many nodes have forgotten the fencing tokens, or are new: an operator must call RecoverFencing, InitFencing for a new fleet, and neither for the new nodes of a change")
+	ErrForgotten = errors.New("redlock: too many nodes have forgotten the fencing tokens, or are new: an operator must call RecoverFencing, or InitFencing for a new fleet, but neither for new nodes of a change")
 	// errFleet: nodes belong to another fleet.
-	errFleet = texts.WrongConfig("redlock: nodes hold the fencing tokens of a fleet that is configured otherwise")
+	errFleet = texts.WrongConfig("redlock: nodes hold the fencing tokens of a fleet with another configuration")
 	// errClock: the clock cannot be right, and no token is made from it.
 	errClock = texts.WrongConfig("redlock: no fencing token can be made from this clock")
 )
@@ -326,7 +326,7 @@ func (c *Client) voting(node int, connection uint64) {
 // Why a node has no vote in fenced acquires, or is not known to have one.
 var (
 	errNoFence   = errors.New("node may have forgotten fencing tokens, and has no vote yet")
-	errElsewhere = errors.New("node holds the fencing tokens of a fleet that is configured otherwise")
+	errElsewhere = errors.New("node holds the fencing tokens of a fleet with another configuration")
 )
 
 // Vote is why a node has no vote, or is not known to have one, and for how long still, as far as known. The error is
@@ -345,7 +345,7 @@ func (c *Client) Vote(node int) (left time.Duration, why error) {
 	case n.fault != nil:
 		return left, fmt.Errorf("%w: %w", errNoFence, n.fault)
 	case left > 0:
-		return left, fmt.Errorf("%w: its quarantine ends in %v, and no other node should be restarted before", errNoFence, left.Round(time.Millisecond))
+		return left, fmt.Errorf("%w: its quarantine ends in %v, restart no other node until then", errNoFence, left.Round(time.Millisecond))
 	}
 	return 0, errNoFence
 }

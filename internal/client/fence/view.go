@@ -67,7 +67,7 @@ func (v *View) refusal(verdict fencing.Verdict) error {
 	case fencing.HasTokens:
 		return fmt.Errorf("%w: nothing was changed, since there are tokens up to %d: RecoverFencing is for a fleet that has lost some", errNotNew, v.Token)
 	case fencing.InChange:
-		return fmt.Errorf("%w: nothing was changed, since clients of a change are no new fleet: InitFencing is for clients with Nodes alone, and RecoverFencing for a fleet that has lost its tokens", errNotNew)
+		return fmt.Errorf("%w: nothing was changed, since this client is of a change, which does not add this group: InitFencing is for clients of Nodes alone, RecoverFencing for a fleet that has lost its tokens", errNotNew)
 	case fencing.Elsewhere:
 		return fmt.Errorf("%w: nothing was changed: nodes without tokens here, and tokens in other groups: RecoverFencing is for a group that has lost them", engine.ErrConfig)
 	case fencing.Forgotten:
@@ -75,7 +75,7 @@ func (v *View) refusal(verdict fencing.Verdict) error {
 	case fencing.NotAll:
 		return fmt.Errorf("%w: nothing was changed, since each node of a new fleet must have answered: %w", errNotNew, nodesError(v.faults))
 	case fencing.Unclear:
-		return fmt.Errorf("%w: nothing was changed, since %s may remember and cannot be asked: start them, or name those as lost that never come back: %w",
+		return fmt.Errorf("%w: nothing was changed, since %s cannot be asked and may remember: start them, or name them as lost if they never come back: %w",
 			errUnclear, c.names(v.Silent&^v.Lost), nodesError(v.faults))
 	}
 	return nil
@@ -83,6 +83,6 @@ func (v *View) refusal(verdict fencing.Verdict) error {
 
 // changing is the error of an act beside a change to a fleet whose clients have given notice to nodes.
 func (c *Client) changing(to string, nodes quorum.Set) error {
-	return fmt.Errorf("%w (clients with %s bring in %s): nothing was changed; where they change from the one to the other ChangeFencing has to return first, "+
-		"and where none of them runs any more the key %s on those nodes is to be deleted", errFleet, quoted(to), c.names(nodes), c.cfg.Set)
+	return fmt.Errorf("%w (clients with %s bring in %s): nothing was changed: if this is a change, ChangeFencing has to return first; "+
+		"if no such client runs any more, delete the key %s on those nodes", errFleet, quoted(to), c.names(nodes), c.cfg.Set)
 }

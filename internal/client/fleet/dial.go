@@ -72,7 +72,7 @@ func (f *Fleet) warn(n *node, id, before identity, several bool) {
 		return
 	}
 	if several {
-		log.Warn("redlock: the address leads to more than one server, which grant one lock each: name each server by an address of its own", "node", n.addr)
+		log.Warn("redlock: the address leads to several servers, and each would grant a lock: give each server its own address", "node", n.addr)
 	}
 	if id.runID == "" && !n.persistent && !f.cfg.TrustRestarts {
 		log.Warn("redlock: node does not show its run_id (INFO server): it has no quarantine after a restart", "node", n.addr, "error", id.refused)

@@ -179,6 +179,6 @@ func TestSeveralServersAtOneAddress(t *testing.T) {
 		p.Start(t)
 		r.up()
 		r.dials.Wait() // a warning comes after the connection
-		require.Equal(t, c.said, strings.Count(log.String(), "more than one server"), i)
+		require.Equal(t, c.said, strings.Count(log.String(), "several servers"), i)
 	}
 }

@@ -103,7 +103,7 @@ func (cfg Config) check() (Config, error) {
 		}
 	}
 	if d := cfg.Engine.Timeout; d > 0 && d < engine.MinTimeout {
-		return cfg, fmt.Errorf("NodeTimeout is %v, want 0 (the default) or %v or more: no answer is looked for more often", d, engine.MinTimeout)
+		return cfg, fmt.Errorf("NodeTimeout is %v, want 0 (the default) or at least %v", d, engine.MinTimeout)
 	}
 	if cfg.Retry, err = cfg.Retry.Check(); err != nil {
 		return cfg, err
@@ -128,7 +128,7 @@ func (cfg Config) check() (Config, error) {
 	switch ttl := cfg.NextMaxTTL; {
 	case ttl == 0:
 	case !cfg.Fenced:
-		return cfg, errors.New("NextMaxTTL is set, and Fenced is not: set MaxTTL itself, one client after another, a longer one before TTLs are longer, a shorter one after they are shorter")
+		return cfg, errors.New("NextMaxTTL is set, and Fenced is not: set MaxTTL itself in one client after another, raise it before TTLs grow, lower it after they have shrunk")
 	case ttl < engine.MinTTL || ttl > engine.MaxTTL:
 		return cfg, fmt.Errorf("NextMaxTTL is %v, want 0 (no change) or %v to %v", ttl, engine.MinTTL, engine.MaxTTL)
 	case ttl == cfg.Engine.MaxTTL:
@@ -137,7 +137,7 @@ func (cfg Config) check() (Config, error) {
 		cfg.Engine.MaxTTL = min(ttl, cfg.Engine.MaxTTL) // clients with one of the two alone wait for no longer
 	}
 	if cfg.Fenced && cfg.Engine.MaxTTL == 0 {
-		return cfg, errors.New("the MaxTTL is missing, which Fenced needs: a node that has forgotten has no vote until locks of that TTL have ended")
+		return cfg, errors.New("MaxTTL is missing, and Fenced needs it: a node that has forgotten tokens has no vote for that long")
 	}
 	if cfg.Name != "" {
 		cfg.Tail = token.NameMark + cfg.Name

@@ -96,7 +96,7 @@ func (n *Nodes) write(i int, s *metrics.Node) {
 		}
 		args = append(args, "error", s.Err)
 	case noVote:
-		text = "redlock: node may have forgotten locks, and has no vote yet: restart no other node before"
+		text = "redlock: node may have forgotten locks, and has no vote yet: restart no other node until it has"
 		args = append(args, "for", texts.Rounded(s.NoVoteFor))
 	}
 	if w.unsaid > 0 {

@@ -29,7 +29,7 @@ func GaveUp(key string, attempts int, waited time.Duration, last, ended error) s
 	if last != nil {
 		why = strings.TrimPrefix(last.Error(), "redlock: ")
 	}
-	end := "Attempts or Wait allow no more"
+	end := "its Attempts or Wait are used up"
 	if ended != nil {
 		end = ended.Error()
 	}
@@ -66,7 +66,7 @@ func NoQuorum[E error](nodes, denied int, failed []E, now, next, release bool) s
 	}
 	text.WriteByte(')')
 	if release {
-		text.WriteString("; it may be released all the same: ErrNotHeld from another Release means done")
+		text.WriteString("; it may be released nevertheless: ErrNotHeld from another Release means that it is")
 	}
 	return text.String()
 }

@@ -69,7 +69,7 @@ func (s *settings) readLine(l line, lines map[string]line, scratch *settings) er
 	case row == nil || row.notInFile:
 		return unknown(fmt.Sprintf("%.64q", name), name, s.command)
 	case strings.HasPrefix(text, "="):
-		return fmt.Errorf("a line is %q and its value with a blank between, not =", name)
+		return fmt.Errorf("write %q and its value with a space between, not =", name)
 	case twice:
 		return fmt.Errorf("%s is given twice, first in line %d", name, earlier.number)
 	case text == "":

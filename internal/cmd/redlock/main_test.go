@@ -277,7 +277,7 @@ func TestBadInput(t *testing.T) {
 		{"serve -users /none", syscall.ENOENT.Error()},
 		{"serve -listen-cert /none", "-listen-cert needs -listen-key"},
 		{"serve -listen-cert /none -listen-key /none", syscall.ENOENT.Error()},
-		{"nodes -tls-ca /none", "none is"},
+		{"nodes -tls-ca /none", "there are none"},
 		{"nodes -tls-ca /none -nodes rediss://a", syscall.ENOENT.Error()},
 		{"nodes -tls-key " + readable + " -tls-cert /none -nodes rediss://a", "other users of this machine can read it"},
 		{"serve -config " + broken, "line 2: max-ttl has a value that it does not take: want a duration"},

@@ -161,7 +161,7 @@ func TestProcedures(t *testing.T) {
 		require.NoError(t, p.names["c"].Kill())
 		status, out := p.run("redlock fence recover " + all + " -at-least 1790000000000000")
 		require.NotEqual(t, exitOK, status)
-		require.Contains(t, out, p.names["c"].Addr()+" may remember")
+		require.Contains(t, out, p.names["c"].Addr()+" cannot be asked and may remember")
 		require.NoError(t, p.names["c"].Restart())
 		p.works("redlock fence recover "+all+" -at-least 1790000000000000", "votes", 2)
 		p.works("redlock fence status "+all, "votes", 3)

@@ -142,7 +142,7 @@ func (s *settings) scanNode(ctx context.Context, node conn.Address, pattern stri
 	}
 }
 
-var errReply = errors.New("a reply that is none of SCAN's")
+var errReply = errors.New("unexpected reply to SCAN")
 
 // replies reads the replies of one node.
 type replies struct {

@@ -57,7 +57,7 @@ func TestSettings(t *testing.T) {
 
 	for _, c := range []struct{ vars, file, want string }{
 		{"", "name x\nmax_ttl 1m\n", `redlock.conf, line 2: "max_ttl" is no setting: did you mean max-ttl?`},
-		{"", "max-ttl=1m\n", `line 1: a line is "max-ttl" and its value with a blank between, not =`},
+		{"", "max-ttl=1m\n", `line 1: write "max-ttl" and its value with a space between, not =`},
 		{"", "max-ttl = 1m\n", "not ="},
 		{"", "max-ttl 1m\n\nname x\nmax-ttl 1m\n", "line 4: max-ttl is given twice, first in line 1"},
 		{"", "max-ttl\n", "line 1: max-ttl has no value"},

@@ -100,7 +100,7 @@ func (m *masterTLS) watch(log *slog.Logger, nodes string) (*watched[*tls.Config]
 		return nil, nil
 	}
 	if !strings.Contains(nodes, "rediss://") {
-		return nil, errors.New("-tls-ca, -tls-cert and -tls-key are for nodes that are rediss://host:port, and none is")
+		return nil, errors.New("-tls-ca, -tls-cert and -tls-key are for rediss:// nodes, and there are none")
 	}
 	return watch(log, m.read, m.ca, m.cert, m.key)
 }

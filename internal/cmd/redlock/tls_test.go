@@ -61,7 +61,7 @@ func TestTLS(t *testing.T) {
 	certificate, key = next.Issue()
 	put("own-cert", certificate)
 	testkit.Await(t, "half a pair is seen", func() bool {
-		return answers(trusted) && strings.Contains(d.err.String(), "those of before are used on")
+		return answers(trusted) && strings.Contains(d.err.String(), "the earlier ones stay in use")
 	})
 	require.True(t, answers(trusted))
 	require.False(t, answers(next.Pool()))

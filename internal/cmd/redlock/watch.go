@@ -59,11 +59,11 @@ func (w *watched[T]) get() T {
 		w.stamp = stamp
 		value, err := w.read()
 		if err != nil {
-			w.log.Warn("redlock: files have changed, and those of before are used on", "error", err)
+			w.log.Warn("redlock: files have changed and cannot be used; the earlier ones stay in use", "error", err)
 			return w.value
 		}
 		w.value = value
-		w.log.Info("redlock: files have changed, and are used", "files", w.files)
+		w.log.Info("redlock: files have changed, and the new ones are in use", "files", w.files)
 	}
 	return w.value
 }

@@ -54,7 +54,7 @@ other   none -> nil`},
 func TestAliasErrors(t *testing.T) {
 	head := "-- mine\n-- alias " + strings.Repeat("0", 40)
 	for text, problem := range map[string]string{
-		"return 1":                           "line 1: what is no comment stands before",
+		"return 1":                           "line 1: only comments may stand before",
 		"-- alias abc\nreturn 1":             "line 1: \"-- alias \" wants a SHA1",
 		head + " keys=x\nreturn 1":           "line 2: \"-- alias \" wants",
 		head + "\nreturn redis.call('hget')": "the alias in line 2: ",

@@ -73,7 +73,7 @@ var (
 func ParseAliases(text []byte) (scripts []*Script, err error) {
 	parts := strings.Split("\n"+string(text), "\n-- alias ")
 	if noComment.MatchString(parts[0]) {
-		return nil, fmt.Errorf("line 1: what is no comment stands before the first \"-- alias \"")
+		return nil, fmt.Errorf("line 1: only comments may stand before the first \"-- alias \"")
 	}
 	line := strings.Count(parts[0], "\n") + 1
 	for _, part := range parts[1:] {

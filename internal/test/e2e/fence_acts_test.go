@@ -89,7 +89,7 @@ func TestRecoverFencing(t *testing.T) {
 		c.servers[2].Flush() // so the third alone does not know all; but it may show a change
 		c.servers[1].Down()
 		err := old.RecoverFencing(c.Context(), c.last["k"])
-		require.ErrorContains(c, err, c.servers[1].Addr()+" may remember")
+		require.ErrorContains(c, err, c.servers[1].Addr()+" cannot be asked and may remember")
 		require.ErrorIs(c, old.RecoverFencing(c.Context(), 0), redlock.ErrArgument)
 		require.NoError(c, old.RecoverFencing(c.Context(), c.last["k"], c.servers[1].Addr()))
 		c.grows(old, "k")
@@ -188,7 +188,7 @@ func TestActsBesideASickNode(t *testing.T) {
 			}
 			began = time.Now()
 			if err := both.RecoverFencing(t.Context(), c.last["k"]); !shows {
-				require.ErrorContains(t, err, c.servers[2].Addr()+" may remember")
+				require.ErrorContains(t, err, c.servers[2].Addr()+" cannot be asked and may remember")
 				took(both.RecoverFencing(t.Context(), c.last["k"], c.servers[2].Addr()), began)
 			} else {
 				took(err, began)

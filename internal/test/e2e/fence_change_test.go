@@ -114,7 +114,7 @@ func TestFencedNextNodes(t *testing.T) {
 		c.serves(both, "now", "now", "now", "now")
 		next := c.client(replaced, nil, 0)
 		c.refused(next, "ChangeFencing of a client with both, in Nodes and NextNodes, has to return before")
-		require.ErrorContains(c, cluster.IsReady(next), "configured otherwise")
+		require.ErrorContains(c, cluster.IsReady(next), "another configuration")
 
 		held := cluster.MustAcquire(c.T, old, "held", fenceTTL)
 		c.last["held"] = held.Fence()
@@ -167,9 +167,9 @@ func TestFencedMarkerIsKnown(t *testing.T) {
 			n.Marker.Me.Fleet = "another"
 			s.SetFence(fenceSet, n)
 		}
-		c.refused(both, "configured otherwise")
+		c.refused(both, "another configuration")
 		c.serves(both, "another", "another", "another", "another")
-		c.refused(both, "configured otherwise")
+		c.refused(both, "another configuration")
 	})
 }
 

@@ -193,7 +193,7 @@ func TestFenceBadInput(t *testing.T) {
 	require.NoError(t, c.RecoverFencing(t.Context(), token-1000))
 	cluster.AwaitHooks(t, c)
 	require.Contains(t, log.String(), fmt.Sprintf("the greater counts\" atLeast=%d shown=", token-1000))
-	require.Contains(t, log.String(), "restart no other node before")
+	require.Contains(t, log.String(), "restart no other node until it has")
 	l, err := c.Acquire(t.Context(), "k", fenceTTL)
 	require.NoError(t, err)
 	require.Greater(t, l.Fence(), token)

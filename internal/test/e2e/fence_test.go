@@ -181,7 +181,7 @@ func TestFleets(t *testing.T) {
 		_, err := other.Acquire(t.Context(), "k", fenceTTL)
 		require.ErrorIs(t, err, redlock.ErrConfig)
 		require.Regexp(t, `:\d+ have "(nodes-[0-9a-f]+,quorum-2-of-3,MaxTTL-)`+fenceTTL.String()+`", this client has nodes-[0-9a-f]+,quorum-2-of-3,MaxTTL-`+(2*fenceTTL).String()+`\)`, err.Error())
-		require.ErrorContains(t, cluster.IsReady(other), "configured otherwise")
+		require.ErrorContains(t, cluster.IsReady(other), "another configuration")
 		require.ErrorIs(t, other.InitFencing(t.Context()), redlock.ErrConfig)
 		apart := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) { c.MaxTTL *= 2; knobs.Of(c).FenceSet = "another" })
 		require.NoError(t, apart.InitFencing(t.Context()))
