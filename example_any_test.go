@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"sync"
@@ -127,4 +128,42 @@ func ExampleClient_TryAcquireAny() {
 func ExamplePermits() {
 	fmt.Println(redlock.Permits("pool", 3))
 	// Output: [{pool}:permit:1 {pool}:permit:2 {pool}:permit:3]
+}
+
+// A job that needs both accounts, or leaves it. The locks of a program are kept by name.
+func ExampleClient_TryAcquireAll() {
+	client, stop := connect()
+	defer stop()
+	ctx, held := context.Background(), map[string]redlock.Lock{}
+	for _, job := range []string{"transfer", "audit"} {
+		lock, err := client.TryAcquireAll(ctx, 10*time.Second, "account:3", "account:7")
+		if errors.Is(err, redlock.ErrTaken) {
+			fmt.Println(job, "is left")
+			continue
+		}
+		held[job] = lock
+	}
+	for job, lock := range held {
+		fmt.Println(job, "holds", lock.Keys(), lock.Release(ctx))
+	}
+	// Output:
+	// audit is left
+	// transfer holds [account:3 account:7] <nil>
+}
+
+// How many attempts took up to 10 ms: the last bounds are seconds, and what is beyond them is counted too.
+func ExampleTimeBounds() {
+	client, stop := connect()
+	defer stop()
+	for range 3 {
+		if lock, err := client.TryAcquire(context.Background(), "orders:42", 10*time.Second); err == nil {
+			lock.ReleaseAsync()
+		}
+	}
+	attempts := uint64(0)
+	for _, count := range client.Stats().AcquireTimes.Counts { // Counts[i] is of times up to TimeBounds[i]
+		attempts += count
+	}
+	fmt.Println(attempts, "attempts, in classes from", redlock.TimeBounds[0], "to", redlock.TimeBounds[len(redlock.TimeBounds)-1])
+	// Output: 3 attempts, in classes from 100µs to 30s
 }

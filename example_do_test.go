@@ -252,3 +252,41 @@ func ExampleFenceFrom() {
 	// true true
 	// <nil>
 }
+
+// What a program does with each error of a call. No error matches two of them.
+func ExampleErrTaken() {
+	advice := func(err error) string {
+		switch {
+		case err == nil:
+			return "go on"
+		case errors.Is(err, redlock.ErrTaken):
+			return "leave it: another holder has the lock"
+		case errors.Is(err, redlock.ErrNoQuorum), errors.Is(err, redlock.ErrExpired), errors.Is(err, redlock.ErrBusy):
+			return "try again later"
+		case errors.Is(err, redlock.ErrNotHeld):
+			return "stop: the lock is lost, or was released"
+		case errors.Is(err, redlock.ErrClosed), errors.Is(err, redlock.ErrStopped):
+			return "end: as asked"
+		case errors.Is(err, redlock.ErrConfig), errors.Is(err, redlock.ErrForgotten):
+			return "call an operator"
+		case errors.Is(err, redlock.ErrArgument):
+			return "mend the program"
+		}
+		return "end: the context has"
+	}
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+	lock, err := client.TryAcquire(ctx, "orders:42", 10*time.Second)
+	fmt.Println(advice(err))
+	_, err = client.TryAcquire(ctx, "orders:42", 10*time.Second)
+	fmt.Println(advice(err))
+	_, err = client.TryAcquire(ctx, "", 10*time.Second)
+	fmt.Println(advice(err))
+	fmt.Println(advice(lock.Release(ctx)), "-", advice(lock.Release(ctx)))
+	// Output:
+	// go on
+	// leave it: another holder has the lock
+	// mend the program
+	// go on - stop: the lock is lost, or was released
+}

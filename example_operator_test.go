@@ -8,6 +8,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -184,4 +185,70 @@ func ExampleClient_ChangeFencing() {
 	// Output:
 	// <nil>
 	// <nil>
+}
+
+// An operator's page says what the nodes have at a key, and which nodes differ.
+func ExampleKeyState() {
+	client, stop := connect()
+	defer stop()
+	describe := func(s redlock.KeyState) string {
+		switch s.Status {
+		case redlock.KeyFree:
+			return "free"
+		case redlock.KeyHeld:
+			return "held by " + s.Holder
+		case redlock.KeyShared:
+			return fmt.Sprintf("shared by %d holders", s.Holders)
+		case redlock.KeyEternal:
+			return "no lock: a value without an expiry"
+		case redlock.KeySplit:
+			return "no holder: attempts under way, or their remains"
+		case redlock.KeyUnknown:
+		}
+		return "unknown: too few nodes answered"
+	}
+	ctx := context.Background()
+	lock, err := client.Acquire(ctx, "orders:42", 10*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lock.ReleaseAsync()
+	for _, key := range []string{"orders:42", "orders:43"} {
+		state, err := client.Inspect(ctx, key)
+		if err != nil {
+			log.Fatal(err)
+		}
+		silent := slices.DeleteFunc(state.Nodes, func(n redlock.KeyOnNode) bool { return n.Err == nil })
+		fmt.Println(key, describe(state), len(silent), "nodes silent")
+	}
+	fmt.Println(redlock.KeyStatus(redlock.KeyShared))
+	// Output:
+	// orders:42 held by worker-7 0 nodes silent
+	// orders:43 free 0 nodes silent
+	// shared
+}
+
+// Hooks for a log: each wait, each vote that is no grant, and the nodes.
+func ExampleHooks_log() {
+	nodes, stop := startNodes(3)
+	defer stop()
+	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second, Hooks: redlock.Hooks{
+		Acquire: func(a redlock.Acquisition) { fmt.Println(a.Key, "after", a.Attempts, "attempt,", a.Err) },
+		Vote: func(v redlock.Vote) {
+			if v.Outcome != redlock.Granted {
+				log.Printf("%s: %v: %v", v.Addr, v.Outcome, v.Err)
+			}
+		},
+		NodeDown: func(n redlock.Node) { log.Printf("%s is down: %v", n.Addr, n.Err) },
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	fmt.Println(client.Do(context.Background(), "orders:42", 10*time.Second, func(context.Context) error { return nil }))
+	fmt.Println([]redlock.Outcome{redlock.Granted, redlock.Denied, redlock.Failed})
+	// Output:
+	// orders:42 after 1 attempt, <nil>
+	// <nil>
+	// [granted denied failed]
 }

@@ -181,9 +181,42 @@ func ExampleClient_Cancel() {
 	if err := client.Submit(op); err != nil {
 		log.Fatal(err)
 	}
-	if client.Cancel(op) {
-		fmt.Println("Done is not called; a lock that was granted is released")
-	} else {
-		fmt.Println("it was done:", <-done)
+	if !client.Cancel(op) { // else Done is not called, and a lock that was granted is released
+		<-done
 	}
+	fmt.Println("canceled again:", client.Cancel(op))
+	// Output: canceled again: false
+}
+
+// Readers share a lock through an event loop too: an Op of each kind, with the token of the first.
+func ExampleOpKind() {
+	client, stop := connect()
+	defer stop()
+	done := make(chan error)
+	op := &redlock.Op{Key: []byte("table"), TTL: 10 * time.Second, Done: func(op *redlock.Op) { done <- op.Err() }}
+	for _, op.Kind = range []redlock.OpKind{
+		redlock.OpAcquire, redlock.OpExtend, redlock.OpRelease,
+		redlock.OpAcquireShared, redlock.OpExtendShared, redlock.OpReleaseShared,
+	} {
+		if err := client.Submit(op); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(op.Kind, <-done)
+	}
+	// Output:
+	// acquire <nil>
+	// extend <nil>
+	// release <nil>
+	// acquire shared <nil>
+	// extend shared <nil>
+	// release shared <nil>
+}
+
+// A server that takes keys and TTLs from its clients checks them before.
+func ExampleMaxKey() {
+	check := func(nodes []string, key string, ttl time.Duration) bool {
+		return len(nodes) <= redlock.MaxNodes && key != "" && len(key) <= redlock.MaxKey && ttl >= redlock.MinTTL && ttl <= redlock.MaxTTL
+	}
+	fmt.Println(check([]string{"a:6379"}, "orders:42", 10*time.Second), check([]string{"a:6379"}, "orders:42", time.Millisecond))
+	// Output: true false
 }

@@ -174,10 +174,13 @@ func ExampleQuorumError() {
 			fmt.Println(node.Addr) // and why: node.Err
 		}
 	}
+	var first redlock.NodeError
+	fmt.Println("a node's:", errors.As(err, &first))
 	// Output:
 	// 2 of 3 nodes failed:
 	// 127.0.0.1:1
 	// 127.0.0.1:2
+	// a node's: true
 }
 
 // Stats are exported with expvar: a program with an HTTP server then
