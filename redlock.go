@@ -305,7 +305,7 @@ func (c *Client) AcquireShared(ctx context.Context, key string, ttl time.Duratio
 	return lockOf(c.client.Acquire(ctx, key, ttl, client.Shared))
 }
 
-// TryAcquireShared is AcquireShared with one attempt. ErrTaken also means, by its text: exclusive callers come first.
+// TryAcquireShared is AcquireShared with one attempt. ErrTaken may also mean, as its text says, that writers wait.
 func (c *Client) TryAcquireShared(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	return lockOf(c.client.Acquire(ctx, key, ttl, client.Once|client.Shared))
 }
@@ -451,8 +451,8 @@ func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.ha
 // ErrNotHeld means that the lock was released or has expired.
 func (l Lock) Release(ctx context.Context) error { return l.handle.Release(ctx) }
 
-// ReleaseAsync queues the release and does not wait. The lock is released for its handles at once. A lone caller's goes
-// to the nodes with its next call, or 5 ms later; it keeps its place among the operations on the key, and a node that
+// ReleaseAsync queues the release and does not wait. The lock is released for its handles at once. The release of a lone
+// caller is sent with its next call, or 5 ms later. It keeps its place among the operations on the key, and a node that
 // cannot get it then gets it later. Only Stats counts the result. MaxWaiting does not apply.
 func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
 
@@ -496,7 +496,7 @@ func FenceFrom(ctx context.Context) (token uint64, ok bool) { return client.Fenc
 // lock lost by Do is a [LostError]; an ErrNoQuorum is a [QuorumError] that names each node.
 var (
 	// ErrTaken: too many nodes denied the lock: they have granted it to another, or let no others share it for now. Split
-	// votes were tried again before, four times.
+	// votes were tried again first, four times.
 	ErrTaken = client.ErrTaken
 	// ErrSplit, of an [Op] and a [Hooks] attempt alone: some nodes granted the lock, and too many others denied it.
 	// Callers may have split the votes of a free lock: try again after a random pause of about a round trip.
