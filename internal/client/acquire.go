@@ -296,6 +296,7 @@ func (w *want) attempt(at int, sent bool) (h Handle, r *reports, err error) {
 	last.Err, last.Denied = err, deniedBy(w.c) // also of a lock that was won
 	if err != nil {
 		last.At = w.clock.Now()
+		w.t.Ended = last.At
 	}
 	return h, r, err
 }
@@ -471,7 +472,7 @@ func (h Handle) accept(t *waiting.Tries) error {
 		return nil
 	}
 	h.ReleaseAsync()
-	t.Last = engine.ErrExpired
+	t.Hear(h.group.clock.Now(), engine.ErrExpired)
 	return engine.ErrExpired
 }
 

@@ -81,7 +81,12 @@ func (n *Nodes) whyQuarantined(node int) error {
 		return conn.ErrQuarantined
 	}
 	now := n.cfg.Clock.Now()
-	left := max(time.Second, g.until.Sub(now).Round(time.Second)) // no vote was counted, so it is not over
+	left := max(time.Millisecond, g.until.Sub(now)) // no vote was counted, so it is not over
+	if left < time.Second {
+		left = left.Round(time.Millisecond)
+	} else {
+		left = left.Round(time.Second)
+	}
 	up := (g.uptime + now.Sub(g.since)).Round(time.Second)
 	if g.unmet {
 		return texts.Because(conn.ErrQuarantined, "up for %v, MaxTTL is %v: no vote for %v", up, n.cfg.longest, left)

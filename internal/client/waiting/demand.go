@@ -270,7 +270,7 @@ func (d *Demand) asks() (will bool) {
 func (d *Demand) Hear(t *Tries) {
 	d.each(func(p *place, k *desk) {
 		if p.stands {
-			t.Last = cmp.Or(k.news(d.lines.cfg.Clock.Now(), t.Began), t.Last)
+			t.Hear(k.news(d.lines.cfg.Clock.Now(), t.Began))
 		}
 	})
 }

@@ -251,16 +251,16 @@ func (d *desk) granted(now, until clock.Instant) {
 	d.held, d.outcome, d.ended, d.denied, d.kept, d.shares = until, engine.ErrTaken, now, 0, 0, false
 }
 
-// news is what is known to a caller who began then: how the last attempt ended, nil: nothing. It is news only if it
-// ended while the caller waited, or in the second before.
-func (d *desk) news(now, began clock.Instant) error {
+// news is what is known to a caller who began then: when the last attempt ended, and how; nil: there was none. It is news only
+// if it ended while the caller waited, or in the second before.
+func (d *desk) news(now, began clock.Instant) (at clock.Instant, err error) {
 	switch {
 	case now < d.held:
-		return engine.ErrTaken
+		return now, engine.ErrTaken
 	case d.ended < began.Add(-denialLasts):
-		return nil
+		return 0, nil
 	}
-	return d.outcome
+	return d.ended, d.outcome
 }
 
 // isTaken reports whether the lock was seen to have a holder: one of this process, or one for which the nodes denied

@@ -37,3 +37,16 @@ func TestPausesStayInTheirBounds(t *testing.T) {
 		require.Equal(t, r.Max, r.pause(math.MaxInt, most))
 	}
 }
+
+// TestTriesHearTheLatest: of the attempts of a caller and of its lines the last one to end counts. A hook may have kept
+// the caller after its own.
+func TestTriesHearTheLatest(t *testing.T) {
+	tries := testLines().NewTries("k", 0)
+	tries.Ended = 10
+	require.True(t, tries.ShouldRetry(engine.ErrTaken))
+	tries.Hear(5, engine.ErrNoQuorum)
+	require.Equal(t, engine.ErrTaken, tries.Last)
+	tries.Hear(20, nil)
+	tries.Hear(11, engine.ErrNoQuorum)
+	require.Equal(t, engine.ErrNoQuorum, tries.Last)
+}

@@ -1,7 +1,6 @@
 package waiting
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
@@ -29,7 +28,7 @@ func (d *Demand) turns(t *Tries) Reason {
 	d.each(func(p *place, k *desk) {
 		p.isNew = p.turn
 		if !p.stands {
-			t.Last = cmp.Or(k.news(now, t.Began), t.Last)
+			t.Hear(k.news(now, t.Began))
 			p.desk, left = nil, true
 			return
 		}

@@ -14,11 +14,13 @@ type Tries struct {
 	Key      string
 	Began    clock.Instant
 	Attempts int
-	Last     error // of the last complete attempt, its own or its line's
-	Waited   bool  // it has paused, or stood in line
-	End      End   // Failed, unless another end was noted
+	Last     error         // of the last complete attempt, its own or that of a line; see Hear
+	Ended    clock.Instant // when its own last attempt ended: a hook may have kept its caller since
+	Waited   bool          // it has paused, or stood in line
+	End      End           // Failed, unless another end was noted
 
 	lines *Lines
+	at    clock.Instant // when the attempt of Last ended
 	limit int           // of the attempts; 0: none
 	next  clock.Instant // with a limit: when an attempt is counted without a wake-up
 	polls bool          // an attempt is made then
@@ -37,8 +39,16 @@ func (t *Tries) ShouldRetry(err error) bool {
 	if !IsRetryable(err) {
 		return false
 	}
-	t.Last = err
+	t.Hear(t.Ended, err)
 	return t.mayGoOn()
+}
+
+// Hear notes how an attempt has ended, unless a later end is known: one of several lines may have had none for a second,
+// and what its last attempt met is over since. nil is no attempt.
+func (t *Tries) Hear(at clock.Instant, err error) {
+	if err != nil && at >= t.at {
+		t.Last, t.at = err, at
+	}
 }
 
 // mayGoOn reports whether another attempt is allowed.

@@ -257,9 +257,13 @@ func (o *owners) look(now time.Time, calm bool) {
 		}
 	}
 	for p, places := range orphans {
-		owed := p.owed()
+		has := p.business()
 		for _, at := range places {
-			o.judge(at, all[at], owed[o.servers[at.node].Addr()], now, calm)
+			if s := all[at]; has.hooked[s.of] {
+				o.keep(s)
+			} else {
+				o.judge(at, s, has.owed[o.servers[at.node].Addr()], now, calm)
+			}
 		}
 	}
 }
@@ -300,6 +304,13 @@ func (o *owners) has(s *sight) bool {
 	}
 	s.since, s.alone = time.Time{}, 0
 	return true
+}
+
+// keep notes that a value has an owner.
+func (o *owners) keep(s *sight) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s.since, s.alone = time.Time{}, 0
 }
 
 // judge looks at a value without a handle. owed: its process has something under way to the node,

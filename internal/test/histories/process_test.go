@@ -5,12 +5,15 @@ import (
 	"encoding/binary"
 	"maps"
 	"reflect"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/client"
 	"github.com/redlock-go/redlock/internal/client/group"
+	"github.com/redlock-go/redlock/internal/client/texts"
 	"github.com/redlock-go/redlock/internal/wire/token"
 )
 
@@ -113,25 +116,32 @@ func (p *process) isEnding() (ends, graceful bool) {
 	return !p.ending.IsZero(), p.graceful
 }
 
-// owed has the addresses of the nodes that owe the client replies, or are owed releases; of all
-// while operations are under way, since a lock may be acquired in one group after another, and while
-// a caller waits for a node's answer about a queue, since a lock may be handed to it meanwhile. What
-// is owed becomes an operation, and the other way round, so it is looked at before and after.
-func (p *process) owed() map[string]bool {
-	owed, asks := p.inside()
-	s := p.client.Stats()
-	for _, n := range s.Nodes {
-		owed[n.Addr] = owed[n.Addr] || n.InFlight > 0 || s.Waiting > 0 || s.InFlight > 0 || asks
-	}
-	after, _ := p.inside()
-	maps.Copy(owed, after)
-	return owed
+// business is what a client has to do yet, as the test does not know it.
+type business struct {
+	owed   map[string]bool  // nodes, by address: they owe it replies, or are owed releases
+	hooked map[claimed]bool // locks of callers in hooks
+	asks   bool             // nodes owe answers to waiting callers
 }
 
-// inside has the addresses of the nodes that are owed releases, and whether nodes owe answers to
-// waiting callers. Stats does not show either.
-func (p *process) inside() (owed map[string]bool, asks bool) {
-	owed = map[string]bool{}
+// business is that of now. All nodes are owed something while operations are under way, since a lock may be
+// acquired in one group after another, and while a caller waits for a node's answer about a queue,
+// since a lock may be handed to it meanwhile. What is owed becomes an operation, an operation becomes a
+// lock, and the other way round, so it is looked at before and after.
+func (p *process) business() business {
+	b := p.inside()
+	s := p.client.Stats()
+	for _, n := range s.Nodes {
+		b.owed[n.Addr] = b.owed[n.Addr] || n.InFlight > 0 || s.Waiting > 0 || s.InFlight > 0 || b.asks
+	}
+	after := p.inside()
+	maps.Copy(b.owed, after.owed)
+	maps.Copy(b.hooked, after.hooked)
+	return b
+}
+
+// inside is what Stats does not show.
+func (p *process) inside() business {
+	b := business{owed: map[string]bool{}, hooked: map[claimed]bool{}}
 	groups := reflect.ValueOf(p.client).Elem().FieldByName("client").Elem().FieldByName("groups")
 	for i := range groups.Len() {
 		g := (*group.Group)(groups.Index(i).Elem().FieldByName("Group").UnsafePointer())
@@ -139,12 +149,26 @@ func (p *process) inside() (owed map[string]bool, asks bool) {
 		e := reflect.ValueOf(g.Engine()).Elem()
 		for node := range g.Len() {
 			if e.FieldByName("rounds").FieldByName("hints").Index(node).FieldByName("all").Len() > 0 {
-				owed[g.Addr(node)] = true
+				b.owed[g.Addr(node)] = true
 			}
 		}
 		q := e.FieldByName("queries")
-		asks = asks || q.FieldByName("asked").Len() > 0 || q.FieldByName("behind").Int() > 0
+		b.asks = b.asks || q.FieldByName("asked").Len() > 0 || q.FieldByName("behind").Int() > 0
 		g.Engine().DriverLock().Unlock()
+		b.addHooked(groups.Index(i).Elem().FieldByName("hooked"))
 	}
-	return owed, asks
+	return b
+}
+
+// addHooked adds the locks of a group's callers in hooks. A caller hears of each of its attempts when the last has
+// ended: it may have its lock while it hears of one that was lost.
+func (b *business) addHooked(hooked reflect.Value) {
+	mu := (*sync.Mutex)(hooked.FieldByName("mu").Addr().UnsafePointer())
+	mu.Lock()
+	defer mu.Unlock()
+	for h := range *(*map[client.Handle]struct{})(hooked.FieldByName("held").Addr().UnsafePointer()) {
+		for _, key := range h.Keys() {
+			b.hooked[claimed{key, texts.Digest([]byte(h.Value()))}] = true
+		}
+	}
 }

@@ -173,6 +173,31 @@ var answers = []scenario{
 			s.Servers.Each(func(n *fakeredis.Server) { n.Del("k") })
 		}
 	}},
+	// A line has had no attempt for a while, and the last one met no quorum. A caller for its key or another asks for the
+	// other, and is refused: a holder is what it hears of.
+	{"an attempt after the news of another line", 3, func(s *stage) {
+		c, other := s.Client(), s.Client()
+		held := s.take(other, "held", longTTL)
+		for _, calls := range []func(context.Context) (redlock.Lock, error){
+			func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAny(ctx, longTTL, "held", "k") },
+			func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAny(ctx, longTTL, "k", "held") },
+		} {
+			s.Servers.Deny("SET")
+			ctx, cancel := context.WithTimeout(s.ctx, promptly)
+			_, err := c.Acquire(ctx, "k", longTTL)
+			cancel()
+			require.ErrorIs(s.T, err, redlock.ErrNoQuorum)
+			s.Servers.Each(func(n *fakeredis.Server) { n.Allow("SET") })
+			free := s.take(other, "k", longTTL)
+			time.Sleep(900 * time.Millisecond)
+			ctx, cancel = context.WithTimeout(s.ctx, 5*time.Millisecond)
+			_, err = calls(ctx)
+			cancel()
+			require.ErrorIs(s.T, err, redlock.ErrTaken)
+			s.release(free)
+		}
+		s.release(held)
+	}},
 	// A set that fails for another of its keys says nothing about the first.
 	{"a set beside a line", 6, func(s *stage) {
 		c, other := s.deadGroup((*fakeredis.Server).Down)

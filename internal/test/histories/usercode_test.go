@@ -2,7 +2,6 @@ package histories
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -43,7 +42,7 @@ func (h *history) stall(p *process, cfg *redlock.Config, rng random) *dice {
 	}
 	cfg.Hooks.Acquire = func(a redlock.Acquisition) {
 		if long := d.throw(60); long > 0 {
-			h.aside(p, a.Ctx, long, a.Err == nil)
+			h.aside(p, a.Ctx, long, false)
 		}
 	}
 	cfg.Hooks.LockLost = func(string, error) { pause(10) }
@@ -68,11 +67,8 @@ func (h *history) aside(p *process, ctx context.Context, d time.Duration, holds 
 	h.pause(d)
 }
 
-// mayHold reports whether the caller of an attempt may have the lock when the hook is called: after
-// split votes the next attempt may have won, and a release may have failed.
-func mayHold(a redlock.Attempt) bool {
-	return a.Kind == redlock.OpAcquire && (a.Err == nil || errors.Is(a.Err, redlock.ErrSplit)) || a.Kind == redlock.OpRelease && a.Err != nil
-}
+// mayHold reports whether a holder may still have its lock when the hook is called. A new one is known to its client.
+func mayHold(a redlock.Attempt) bool { return a.Kind == redlock.OpRelease && a.Err != nil }
 
 // stallingLog is a log that blocks, and discards all.
 type stallingLog func()
