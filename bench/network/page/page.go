@@ -2,6 +2,7 @@
 package page
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -34,14 +35,15 @@ func Render(out io.Writer, dir string) error {
 			own = append(own, v)
 		}
 	}
-	w := &writer{out: out}
+	w := &writer{}
 	w.versions(slices.Concat(compared, peer, own))
 	groups := []group{{"redlock, every workload", own}, {"redlock, compared", compared}, {"redsync, compared", peer}}
 	w.sums(groups)
 	w.faults(compared, peer)
 	w.attempts(groups)
 	w.runs(all)
-	return w.err
+	_, err = out.Write(w.Bytes())
+	return err
 }
 
 // group is a row of runs.
@@ -50,30 +52,20 @@ type group struct {
 	runs []*checker.Verdict
 }
 
-// writer writes until the first error.
-type writer struct {
-	out io.Writer
-	err error
-}
-
-func (w *writer) line(format string, args ...any) {
-	if w.err == nil {
-		_, w.err = fmt.Fprintf(w.out, format+"\n", args...)
-	}
-}
+// writer has the page.
+type writer struct{ bytes.Buffer }
 
 // row writes the cells of a table.
 func (w *writer) row(cells ...any) {
-	text := make([]string, len(cells))
-	for i, c := range cells {
-		text[i] = fmt.Sprint(c)
+	for _, c := range cells {
+		fmt.Fprintf(w, "| %v ", c)
 	}
-	w.line("| %s |", strings.Join(text, " | "))
+	w.WriteString("|\n")
 }
 
 // head writes the head of a table.
 func (w *writer) head(names ...string) {
-	w.line("\n| %s |\n|%s", strings.Join(names, " | "), strings.Repeat("---|", len(names)))
+	fmt.Fprintf(w, "\n| %s |\n|%s\n", strings.Join(names, " | "), strings.Repeat("---|", len(names)))
 }
 
 func (w *writer) versions(all []*checker.Verdict) {
@@ -83,7 +75,7 @@ func (w *writer) versions(all []*checker.Verdict) {
 		seeds[fmt.Sprint(v.Setup.Seed)] = true
 	}
 	names := func(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), ", ") }
-	w.line("%d runs of %s with redsync %s, beside %s. Seeds: %s.", len(all), names(commits), names(peers), names(servers), names(seeds))
+	fmt.Fprintf(w, "%d runs of %s with redsync %s, beside %s. Seeds: %s.\n", len(all), names(commits), names(peers), names(servers), names(seeds))
 }
 
 // sums are what each group of runs has broken.
