@@ -130,11 +130,12 @@ func TestRules(t *testing.T) {
 			h.Pauses = []*history.Pause{{Client: 1, From: at(3000), To: at(3250), Waited: 250 * forMs}}
 		}), nil},
 
-		"its own key is taken":            {calls(refused(1, "own", "own-1", 1000, 1005, history.Taken)), []string{FalseTaken}},
-		"taken, and no other asked":       {calls(refused(1, "a", "k", 1000, 1005, history.Taken)), []string{FalseTaken}},
-		"taken":                           {calls(lock(2, "b", 900, 910, 1100, 1000), refused(1, "a", "k", 1000, 1005, history.Taken)), nil},
-		"gave up: taken":                  {calls(lock(2, "b", 900, 910, 1100, 1000), refused(1, "a", "k", 1000, 3000, gaveUpTaken)), nil},
-		"gave up: taken, and none had it": {calls(lock(2, "b", 900, 910, 1100, 1000), refused(1, "a", "k", 2200, 3000, gaveUpTaken)), []string{FalseTaken}},
+		"its own key is taken":                       {calls(refused(1, "own", "own-1", 1000, 1005, history.Taken)), []string{FalseTaken}},
+		"its own key is taken, of an earlier client": {many(calls(refused(1, "own", "own-1", 1000, 1005, history.NoQuorum), refused(1, "own", "own-1", 1010, 1015, history.Taken)), func(h *history.History) { h.Change = true }), nil},
+		"taken, and no other asked":                  {calls(refused(1, "a", "k", 1000, 1005, history.Taken)), []string{FalseTaken}},
+		"taken":                                      {calls(lock(2, "b", 900, 910, 1100, 1000), refused(1, "a", "k", 1000, 1005, history.Taken)), nil},
+		"gave up: taken":                             {calls(lock(2, "b", 900, 910, 1100, 1000), refused(1, "a", "k", 1000, 3000, gaveUpTaken)), nil},
+		"gave up: taken, and none had it":            {calls(lock(2, "b", 900, 910, 1100, 1000), refused(1, "a", "k", 2200, 3000, gaveUpTaken)), []string{FalseTaken}},
 		"gave up: taken, in an outage": {many(calls(lock(2, "b", 900, 910, 1100, 1000), refused(1, "a", "k", 1000, 3000, gaveUpTaken)), func(h *history.History) {
 			h.Faults = []*history.Fault{fault("cut", nemesis.Majority, 1200, 4000, 1, 2)}
 		}), []string{FalseTaken}},
@@ -168,6 +169,10 @@ func TestRules(t *testing.T) {
 		"a key beyond its TTL that the wire held back": {many(calls(refused(1, "once", "once-1-1", 1000, 1005, history.Deadline)), func(h *history.History) {
 			h.Seen = []*history.Seen{{At: at(2400), Master: 11, Key: "once-1-1", TTL: forMs}}
 			h.Faults = []*history.Fault{fault("freeze", nemesis.Minority, 900, 1500, 1, 2)}
+		}), nil},
+		"a key beyond its TTL, of a wire that stood still": {many(calls(refused(1, "once", "once-1-1", 1000, 1005, history.Deadline)), func(h *history.History) {
+			h.Seen = []*history.Seen{{At: at(2400), Master: 11, Key: "once-1-1", TTL: forMs}}
+			h.Pauses = []*history.Pause{{From: at(1000), To: at(1200), Waited: 200 * forMs}}
 		}), nil},
 		"a key of a call that is over, long after the heal": {many(calls(with(refused(1, "once", "once-1-1", 9000, 9005, history.Deadline), func(c *history.Call) { c.TTL = 20 * time.Second })), func(h *history.History) {
 			h.Seen = []*history.Seen{{At: at(12_500), Master: 11, Key: "once-1-1", TTL: forMs}}

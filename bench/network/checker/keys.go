@@ -40,7 +40,7 @@ func (c *check) keys() {
 		case s.Last:
 			report(KeyKept, c.Library, s.Key, s.At, "at master %d after all clients have ended, for %v more", s.Master, s.TTL)
 		case x == nil:
-		case s.At.Sub(c.arrived(x)) > x.TTL+300*time.Millisecond:
+		case s.At.Sub(c.arrived(x)) > x.TTL+300*time.Millisecond+c.standstill(0, x.Asked, over(x).Add(time.Second)):
 			report(KeyKept, x.Library, s.Key, x.Asked, "at master %d %v after its TTL", s.Master, s.At.Sub(c.arrived(x))-x.TTL)
 		case over(x) < c.Heal && s.At > c.Heal.Add(2*time.Second):
 			report(KeyKept, x.Library, s.Key, x.Asked, "at master %d, %v after its call (%s) was over and 2 s after the network was healed", s.Master, s.At.Sub(over(x)).Round(time.Millisecond), x.Result)
