@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // caller is a goroutine with a client.
@@ -224,6 +225,11 @@ var expected = []error{
 // answered is how long a call without a wait may take while all nodes answer.
 const answered = 500 * time.Millisecond
 
+// settled is how long after its begin a client's callers may hear that it had no quorum: new to it, the nodes have no vote
+// before they have been up for maxTTL by its clock, and their uptime is one in whole seconds. Its lines speak of that for
+// a second more, to callers who have not asked themselves.
+var settled = time.Second + quorum.Drift(maxTTL)
+
 // late is how late votes may be judged.
 const late = 250 * time.Millisecond
 
@@ -240,7 +246,7 @@ func (u *caller) fact(what string, began time.Time, err error, every bool, keys 
 // before an attempt is complete. Where all nodes answer no call fails for want of them, and each is
 // answered soon.
 func (u *caller) check(what string, began time.Time, err error) (won bool) {
-	if !u.plan.vain && u.watch.calmSince(began) && began.Sub(u.began) > time.Second {
+	if !u.plan.vain && u.watch.calmSince(began) && began.Sub(u.began) > settled {
 		took := time.Since(began)
 		switch what {
 		case "acquire", "acquire all", "acquire any", "do", "do any": // they wait

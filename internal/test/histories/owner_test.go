@@ -50,6 +50,7 @@ type sight struct {
 	process *process  // that has drawn it; nil: none of ours
 	late    bool      // it came later than its attempt was sent: its connection may have been given up
 	since   time.Time // since when it has no owner; zero: it has one
+	term    time.Time // until then it stays, by a release that has reached the node by now (Options.AtLeast)
 	alone   int       // how often it was seen without an owner, while its process had nothing under way
 }
 
@@ -65,7 +66,7 @@ type claim struct {
 	left    time.Time     // when its last holder began to give it back
 	freed   bool          // by an operator
 	stay    time.Duration // how long it was to stay then (Options.AtLeast)
-	term    time.Time     // until then it has an owner
+	term    time.Time     // until then it has an owner, where its release arrives at once
 }
 
 // held is a key of a process.
@@ -262,7 +263,8 @@ func (o *owners) look(now time.Time, calm bool) {
 			if s := all[at]; has.hooked[s.of] {
 				o.keep(s)
 			} else {
-				o.judge(at, s, has.owed[o.servers[at.node].Addr()], now, calm)
+				addr := o.servers[at.node].Addr()
+				o.judge(at, s, has.owed[addr] || has.busy, has.owed[addr], now, calm)
 			}
 		}
 	}
@@ -293,13 +295,15 @@ func (o *owners) owned(at place, s *sight, there bool, now time.Time) bool {
 		return true
 	}
 	o.present[at.key] = now
-	return s.process == nil || s.process.client == nil || o.has(s)
+	c := o.claims[s.of]
+	return s.process == nil || s.process.client == nil || o.has(s) && (c == nil || c.held || c.stay == 0) // a stay is judged
 }
 
 // has reports whether a handle has a value, or is about to. The owners are locked.
 func (o *owners) has(s *sight) bool {
 	c := o.claims[s.of]
-	if has := c != nil && (c.held || time.Now().Before(c.term)) || s.process.given > 0; !has {
+	now := time.Now()
+	if has := c != nil && (c.held || now.Before(c.term)) || now.Before(s.term) || s.process.given > 0; !has {
 		return false
 	}
 	s.since, s.alone = time.Time{}, 0
@@ -314,11 +318,15 @@ func (o *owners) keep(s *sight) {
 }
 
 // judge looks at a value without a handle. owed: its process has something under way to the node,
-// or owes it a release.
-func (o *owners) judge(at place, s *sight, owed bool, now time.Time, calm bool) {
+// or owes it a release. owes: the node owes it a reply, or is owed a release, and so may not have heard of that of this
+// value. A stay begins when the release arrives.
+func (o *owners) judge(at place, s *sight, owed, owes bool, now time.Time, calm bool) {
 	last := o.troubled()
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if c := o.claims[s.of]; c != nil && c.stay > 0 && owes {
+		s.term = now.Add(c.stay + orphaned)
+	}
 	if o.has(s) {
 		return
 	}
@@ -326,9 +334,6 @@ func (o *owners) judge(at place, s *sight, owed bool, now time.Time, calm bool) 
 		s.since = now
 	}
 	p, why := s.process, ""
-	if c := o.claims[s.of]; c != nil && c.stay > 0 && owed { // its stay begins when the release arrives, at the latest
-		c.term = now.Add(c.stay + orphaned)
-	}
 	switch {
 	case s.late && !last.IsZero() && !calm: // a middlebox had it while its connection died
 	case !p.ended.IsZero():

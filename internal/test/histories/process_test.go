@@ -120,19 +120,20 @@ func (p *process) isEnding() (ends, graceful bool) {
 type business struct {
 	owed   map[string]bool  // nodes, by address: they owe it replies, or are owed releases
 	hooked map[claimed]bool // locks of callers in hooks
-	asks   bool             // nodes owe answers to waiting callers
+	// busy: operations are under way, and a lock may be acquired in one group after another; or nodes owe
+	// waiting callers an answer about a queue, and a lock may be handed to them meanwhile.
+	busy bool
 }
 
-// business is that of now. All nodes are owed something while operations are under way, since a lock may be
-// acquired in one group after another, and while a caller waits for a node's answer about a queue,
-// since a lock may be handed to it meanwhile. What is owed becomes an operation, an operation becomes a
-// lock, and the other way round, so it is looked at before and after.
+// business is that of now. What is owed becomes an operation, an operation becomes a lock, and the other way round, so it
+// is looked at before and after.
 func (p *process) business() business {
 	b := p.inside()
 	s := p.client.Stats()
 	for _, n := range s.Nodes {
-		b.owed[n.Addr] = b.owed[n.Addr] || n.InFlight > 0 || s.Waiting > 0 || s.InFlight > 0 || b.asks
+		b.owed[n.Addr] = b.owed[n.Addr] || n.InFlight > 0
 	}
+	b.busy = b.busy || s.Waiting > 0 || s.InFlight > 0
 	after := p.inside()
 	maps.Copy(b.owed, after.owed)
 	maps.Copy(b.hooked, after.hooked)
@@ -153,7 +154,7 @@ func (p *process) inside() business {
 			}
 		}
 		q := e.FieldByName("queries")
-		b.asks = b.asks || q.FieldByName("asked").Len() > 0 || q.FieldByName("behind").Int() > 0
+		b.busy = b.busy || q.FieldByName("asked").Len() > 0 || q.FieldByName("behind").Int() > 0
 		g.Engine().DriverLock().Unlock()
 		b.addHooked(groups.Index(i).Elem().FieldByName("hooked"))
 	}

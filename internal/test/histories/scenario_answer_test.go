@@ -173,30 +173,35 @@ var answers = []scenario{
 			s.Servers.Each(func(n *fakeredis.Server) { n.Del("k") })
 		}
 	}},
-	// A line has had no attempt for a while, and the last one met no quorum. A caller for its key or another asks for the
-	// other, and is refused: a holder is what it hears of.
-	{"an attempt after the news of another line", 3, func(s *stage) {
-		c, other := s.Client(), s.Client()
-		held := s.take(other, "held", longTTL)
-		for _, calls := range []func(context.Context) (redlock.Lock, error){
-			func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAny(ctx, longTTL, "held", "k") },
-			func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAny(ctx, longTTL, "k", "held") },
-		} {
+	// Many lines have had no attempt for a while, and the last one met no quorum. A caller for any of their keys, or another
+	// one, asks for the other first, and is refused: of a holder it hears, also where it has not asked in other lines yet.
+	{"an attempt after the news of other lines", 3, func(s *stage) {
+		c, other, keys := s.Client(), s.Client(), redlock.Permits("s", 16)
+		outage := func() {
 			s.Servers.Deny("SET")
-			ctx, cancel := context.WithTimeout(s.ctx, promptly)
-			_, err := c.Acquire(ctx, "k", longTTL)
-			cancel()
-			require.ErrorIs(s.T, err, redlock.ErrNoQuorum)
+			for _, key := range keys {
+				ctx, cancel := context.WithTimeout(s.ctx, promptly)
+				_, err := c.Acquire(ctx, key, longTTL)
+				cancel()
+				require.ErrorIs(s.T, err, redlock.ErrNoQuorum)
+			}
 			s.Servers.Each(func(n *fakeredis.Server) { n.Allow("SET") })
-			free := s.take(other, "k", longTTL)
-			time.Sleep(900 * time.Millisecond)
-			ctx, cancel = context.WithTimeout(s.ctx, 5*time.Millisecond)
-			_, err = calls(ctx)
-			cancel()
-			require.ErrorIs(s.T, err, redlock.ErrTaken)
-			s.release(free)
 		}
-		s.release(held)
+		for i := range 8 {
+			outage()
+			held := s.take(other, "held", longTTL)
+			all, err := other.TryAcquireAll(s.ctx, longTTL, keys...)
+			require.NoError(s.T, err)
+			time.Sleep(500 * time.Millisecond)
+			ctx, cancel := context.WithTimeout(s.ctx, time.Duration(2+i)*500*time.Microsecond)
+			_, err = c.AcquireAny(ctx, longTTL, append(keys, "held")...)
+			cancel()
+			require.Error(s.T, err)
+			require.NotErrorIs(s.T, err, redlock.ErrNoQuorum)
+			s.release(all)
+			s.release(held)
+			time.Sleep(5 * time.Second) // until its lines are forgotten
+		}
 	}},
 	// A set that fails for another of its keys says nothing about the first.
 	{"a set beside a line", 6, func(s *stage) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/client/texts"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
@@ -16,6 +17,31 @@ import (
 
 // holds are scenarios of held locks.
 var holds = []scenario{
+	// A release that leaves its key for a while reaches a node late: there the key stays for as long from then on, and no
+	// longer.
+	{"stay that begins late", 3, func(s *stage) {
+		const late, stay = 500 * time.Millisecond, time.Second
+		var o owners
+		o.init(s.Servers, []string{"k"}, func() (never time.Time) { return never }, func(format string, args ...any) { s.T.Errorf(format, args...) })
+		var p *process
+		c := s.Client(func(c *redlock.Config) { p = o.process("c", c) })
+		p.runs(c)
+		require.NoError(s.T, c.With(redlock.Options{AtLeast: stay}).Do(s.ctx, "k", longTTL, func(context.Context) error {
+			time.Sleep(promptly) // until all have it
+			s.Servers[2].HangUnread()
+			value, _ := s.Servers[2].Get("k")
+			o.staysFor(&holding{process: p, keys: []string{"k"}, digest: texts.Digest([]byte(value))}, stay-promptly)
+			return nil
+		}))
+		for began := time.Now(); time.Since(began) < late+stay+promptly; time.Sleep(looks) {
+			if o.look(time.Now(), true); time.Since(began) > late {
+				require.NoError(s.T, s.Servers[2].Heal())
+			}
+		}
+		for _, n := range s.Servers {
+			require.Empty(s.T, n.Keys())
+		}
+	}},
 	// A release refused for want of room is refused for all keys, or for none.
 	{"release of several keys, busy", 3, func(s *stage) {
 		c := s.Client(func(c *redlock.Config) { c.MaxWaiting = 2 })
