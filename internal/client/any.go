@@ -32,8 +32,7 @@ func (c *Client) acquireAny(ctx context.Context, ttl time.Duration, keys []strin
 
 // DoAny is Do for one of several keys.
 func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f func(context.Context) error) error {
-	d := doing{Name: "DoAny", Keys: keys, Any: true, TTL: ttl}
-	return c.do(ctx, d, 0, f, func(ctx context.Context, r request) (Handle, error) { return c.acquireAny(ctx, ttl, keys, r) })
+	return c.do(ctx, doing{Name: "DoAny", Keys: keys, Any: true, TTL: ttl, Acquire: (*Client).acquireAny}, f)
 }
 
 // Permits is the keys of a semaphore: n names with one tag, for one group to have them all.

@@ -60,7 +60,7 @@ func acquireBoth(ctx context.Context, key string, ttl time.Duration, first, seco
 
 // Do calls f while the lock on a key is held.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, mode Mode, f func(context.Context) error) error {
-	d := doing{Name: "Do", Keys: []string{key}, TTL: ttl}
+	d := doing{Name: "Do", Keys: []string{key}, TTL: ttl, Mode: mode, Acquire: (*Client).acquireFirst}
 	switch mode {
 	case Once:
 		d.Name = "TryDo"
@@ -69,30 +69,16 @@ func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, mode Mod
 	case Once | Shared:
 		d.Name = "TryDoShared"
 	}
-	return c.do(ctx, d, mode, f, func(ctx context.Context, r request) (Handle, error) { return c.acquire(ctx, key, ttl, r) })
+	return c.do(ctx, d, f)
+}
+
+func (c *Client) acquireFirst(ctx context.Context, ttl time.Duration, keys []string, r request) (Handle, error) {
+	return c.acquire(ctx, keys[0], ttl, r)
 }
 
 // DoAll is Do for several keys.
 func (c *Client) DoAll(ctx context.Context, ttl time.Duration, keys []string, f func(context.Context) error) error {
-	d := doing{Name: "DoAll", Keys: keys, TTL: ttl}
-	return c.do(ctx, d, 0, f, func(ctx context.Context, r request) (Handle, error) { return c.acquireAll(ctx, ttl, keys, r) })
-}
-
-// do is counted before it asks for a lock, and Shutdown looks at the count after all groups have begun to refuse new
-// locks: so it waits for each call with a lock. A later call gets none.
-func (c *Client) do(ctx context.Context, d doing, mode Mode, f func(context.Context) error, acquire func(context.Context, request) (Handle, error)) error {
-	d.Term = c.settings.newTerm(mode)
-	isCounted := c.running.Admit()
-	if isCounted {
-		defer c.running.Leave()
-	}
-	d.Acquire = func(ctx context.Context) (Handle, error) {
-		if isCounted && c.groups[0].HasHooks() {
-			ctx = &counted{Context: ctx, By: c.running}
-		}
-		return acquire(ctx, request{settings: &c.settings, Mode: mode, term: d.Term})
-	}
-	return c.groups[0].Do(ctx, d, f)
+	return c.do(ctx, doing{Name: "DoAll", Keys: keys, TTL: ttl, Acquire: (*Client).acquireAll}, f)
 }
 
 // Inspect asks the nodes of each group of a key what they have there.

@@ -19,24 +19,33 @@ type doing struct {
 	Keys    []string
 	Any     bool // one of Keys is enough
 	TTL     time.Duration
-	Term    *term // of the lock; or nil
-	Acquire func(context.Context) (Handle, error)
+	Mode    Mode
+	Acquire func(c *Client, ctx context.Context, ttl time.Duration, keys []string, r request) (Handle, error)
 }
 
-// Do calls f with a context that ends with the lock of d. It releases the lock in every case, at the end of its term, and
+// do calls f with a context that ends with the lock of d. It releases the lock in every case, at the end of its term, and
 // does not wait for the nodes: a loss is reported if it was seen before.
-func (g *site) Do(ctx context.Context, d doing, f func(context.Context) error) (err error) {
+//
+// It is counted before it asks for a lock, and Shutdown looks at the count after all groups have begun to refuse new
+// locks: so it waits for each call with a lock. A later call gets none.
+func (c *Client) do(ctx context.Context, d doing, f func(context.Context) error) (err error) {
+	g := c.groups[0]
 	if d.TTL < renewal.MinTTL {
 		return engine.WrongArgument("ttl is %v; %s needs %v at least, to keep the lock alive", d.TTL, d.Name, renewal.MinTTL)
 	}
 	if f == nil {
 		return engine.WrongArgument("%s was given no function", d.Name)
 	}
+	isCounted := c.running.Admit()
+	if isCounted {
+		defer c.leave()
+	}
 	ctx = orBackground(ctx)
 	if key := g.heldAround(ctx, &d); key != "" {
 		return engine.WrongArgument("%s of %s was called with the context of a lock on it: it would wait for itself", d.Name, texts.Quote(key))
 	}
-	h, err := d.Acquire(ctx)
+	r := request{settings: &c.settings, Mode: d.Mode, term: c.settings.newTerm(d.Mode)}
+	h, err := d.Acquire(c, c.countedIn(ctx, isCounted), d.TTL, d.Keys, r)
 	if err != nil {
 		return err
 	}
@@ -50,7 +59,7 @@ func (g *site) Do(ctx context.Context, d doing, f func(context.Context) error) (
 	defer func() {
 		lost := kept.Lost()
 		kept.Stop()
-		unsent := h.release(context.Background(), engine.AtOnce, d.Term.stay(g.clock.Now()))
+		unsent := h.release(context.Background(), engine.Driven, r.term.stay(g.clock.Now()))
 		left = true
 		if lost == engine.ErrClosed && unsent != engine.ErrClosed { // the client shuts down, and f had the lock to its end
 			lost = nil
@@ -60,6 +69,25 @@ func (g *site) Do(ctx context.Context, d doing, f func(context.Context) error) (
 		}
 	}()
 	return f(kept)
+}
+
+// countedIn is the context of a call as it acquires its lock. Its hooks are not waited for: see hook.
+func (c *Client) countedIn(ctx context.Context, isCounted bool) context.Context {
+	if isCounted && c.groups[0].HasHooks() {
+		return &counted{Context: ctx, By: c.running}
+	}
+	return ctx
+}
+
+// leave ends a call of Do, whose release is in the queue, as are those of the calls that have left before. The process may
+// end after the last one. So that one has them sent; any other leaves them to the next batch, with what their callers do
+// next.
+func (c *Client) leave() {
+	if c.running.Leave() {
+		for _, g := range c.groups {
+			g.engine.DriveAtOnce()
+		}
+	}
 }
 
 // heldAround is a key of d if ctx belongs to a lock on it held by this client, or "". Where any of several is enough,

@@ -26,11 +26,13 @@ func (g *Gate) Admit() bool {
 // Enter counts one more inside, until Leave. One may leave for a while and come back.
 func (g *Gate) Enter() { g.n.Add(1) }
 
-// Leave counts one less.
-func (g *Gate) Leave() {
-	if g.n.Add(-1) == 0 && g.shut.Load() {
+// Leave counts one less, and reports whether none is left.
+func (g *Gate) Leave() (last bool) {
+	last = g.n.Add(-1) == 0
+	if last && g.shut.Load() {
 		g.ring()
 	}
+	return last
 }
 
 // Inside is how many have entered and not left.

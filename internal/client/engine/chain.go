@@ -22,7 +22,7 @@ const (
 	Awaited Manner = iota // its caller waits for the nodes
 	Left                  // the context of its caller has ended
 	Soon                  // with the next operation, or a little later
-	AtOnce                // when the call returns, as by DriveAtOnce
+	Driven                // as by Drive
 )
 
 // IsAwaited reports whether the caller learns of the result.
@@ -159,8 +159,8 @@ func (c *Call) Release(how Manner, along *Call) (by *Call, err error) {
 	c.OfSet = false
 	_ = c.askAll(func(e *Engine, l list) error {
 		err = cmp.Or(e.queueReleases(l, frees, along), err)
-		if how == AtOnce {
-			e.DriveAtOnce()
+		if how == Driven {
+			e.Drive()
 		} else {
 			e.DriveSoon()
 		}

@@ -126,9 +126,9 @@ func (e *Engine) Cancel(op *Op) bool {
 	return true
 }
 
-// DriveAtOnce is Drive for a caller whose process may end right after it. The fleet was given what the caller has queued
-// when DriveAtOnce returns, past the window if need be, unless several other operations are under way: then it goes
-// with the next batch. One other does not count: it may be the renewal of the lock that is released.
+// DriveAtOnce is Drive for a process that may end right after it. The fleet was given all that is queued without a
+// waiting caller when DriveAtOnce returns, past the window if need be, unless several other operations are under way:
+// then it goes with the next batch. One other does not count: it may be the renewal of the lock that is released.
 func (e *Engine) DriveAtOnce() {
 	if e.queue.depth.Load() > 1 || e.alone.Load() {
 		e.Drive()

@@ -172,12 +172,14 @@ func (d *Demand) Await(limit engine.Limit, t *Tries) (why Reason, at int, handed
 	d.rest()
 	for {
 		why, at, handed = d.take(d.lines.over(limit))
-		if why == none { // what it was given comes before the end of its attempts
+		if why == none {
 			over := d.due(t)
 			if over == none && d.all {
 				over = d.turns(t)
 			}
-			why, at, handed = d.take(over)
+			if over != none { // what it was given meanwhile comes before the end of its attempts
+				why, at, handed = d.take(over)
+			}
 		}
 		switch why {
 		case none:
@@ -244,7 +246,7 @@ func (d *Demand) take(over Reason) (why Reason, at int, handed holding.Hold) {
 // due is what follows at the instant of a caller with a limit of attempts, or of one that polls.
 func (d *Demand) due(t *Tries) Reason {
 	switch {
-	case d.lines.cfg.Clock.Now() < t.next:
+	case t.next == clock.Never || d.lines.cfg.Clock.Now() < t.next:
 	case t.polls:
 		return MayAttempt
 	case d.asks():

@@ -202,10 +202,14 @@ func (l *Lines) IsContended(key string) (is bool) {
 
 // over reports whether the client closes, or a caller gives up. Its context is not asked: others wait for its caller.
 func (l *Lines) over(limit engine.Limit) Reason {
+	var now clock.Instant
+	if limit.At != 0 {
+		now = l.cfg.Clock.Now() // a part of what a hand-over costs
+	}
 	switch {
 	case engine.IsClosed(l.cfg.Ending):
 		return Closed
-	case limit.IsOver(l.cfg.Clock.Now()):
+	case limit.IsOver(now):
 		return GivesUp
 	}
 	return none

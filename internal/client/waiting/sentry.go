@@ -65,8 +65,13 @@ func (s *sentry) flush(node int) {
 
 // Turn has the desks go on that are due, looks after the nodes, and returns the pause to the next turn. It does not
 // wait for nodes: their answers ring.
+//
+// Without desks it goes through no shards: locks that are kept alive ring too.
 func (l *Lines) Turn() time.Duration {
 	now := l.cfg.Clock.Now()
+	if l.sleeps() {
+		return l.tend(now).Sub(now)
+	}
 	next := min(l.advance(now), l.tend(now))
 	l.next.Store(int64(next))
 	for i := range l.shards { // what has changed since, before others could see it
@@ -76,6 +81,16 @@ func (l *Lines) Turn() time.Duration {
 		s.mu.Unlock()
 	}
 	return next.Sub(now)
+}
+
+// sleeps reports whether there are no desks. A new one is counted before it is in the schedule, and next is read after
+// that. So it is seen here, or rings.
+func (l *Lines) sleeps() bool {
+	if l.Known() {
+		return false
+	}
+	l.next.Store(int64(clock.Never))
+	return !l.Known()
 }
 
 // tend looks after the nodes, and returns when it is to be called again.

@@ -224,6 +224,35 @@ func TestDoDoesNotWaitForItsRelease(t *testing.T) {
 	})
 }
 
+// TestDoSendsItsRelease when it returns: as the last call, also while an operation is under way, since its process may end;
+// and beside others, though each was a lone caller.
+func TestDoSendsItsRelease(t *testing.T) {
+	released := func(t *testing.T, r *cluster.Cluster, f func()) {
+		require.NoError(t, r.Do(t.Context(), "k", ttl, func(context.Context) error {
+			f()
+			return nil
+		}))
+		time.Sleep(200 * time.Microsecond)
+		require.Zero(t, r.Holders("k"))
+	}
+	cluster.Run(t, "the last call", func(t *testing.T) {
+		r := cluster.New(t, 3)
+		other := cluster.MustAcquire(t, r.Client, "other", ttl)
+		released(t, r, func() {
+			r.Servers.Delay(20 * time.Millisecond)
+			go func() { _ = other.Extend(t.Context(), ttl) }()
+			time.Sleep(time.Millisecond)
+		})
+	})
+	cluster.Run(t, "beside others", func(t *testing.T) {
+		r := cluster.New(t, 3)
+		require.NoError(t, r.Do(t.Context(), "other", ttl, func(context.Context) error {
+			released(t, r, func() { time.Sleep(6 * time.Millisecond) }) // between two ticks of the watchdog
+			return nil
+		}))
+	})
+}
+
 // TestDoReleasesWhileBusy: also where no more operations may wait.
 func TestDoReleasesWhileBusy(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
