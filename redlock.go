@@ -246,7 +246,7 @@ type Options struct {
 	// AtLeast is how long a lock of Do, DoAll, DoAny and TryDo (not DoShared) stays after its grant, also if its function
 	// returns before. So a job runs once in a fleet whose clocks differ by less. By the clocks of the nodes the lock
 	// stays even if the function fails, the client is closed (Close does not wait) or the process dies. After a death
-	// it stays for ttl if that is more, or up to a tenth longer. At most Config.MaxTTL.
+	// it stays for ttl, or for AtLeast and NodeTimeout if that is more. At most Config.MaxTTL.
 	AtLeast time.Duration
 	// Name is shown by Inspect for these locks, in place of Config.Name and within its limits: an order, a request.
 	// Submit an Op on such a lock to a client with the same Name.

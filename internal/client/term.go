@@ -45,7 +45,7 @@ func (t *term) ttl(g *site, ttl time.Duration) time.Duration {
 	if !t.isFixed() {
 		return ttl
 	}
-	least := t.atLeast + min(cmp.Or(g.cfg.Engine.Timeout, engine.MaxTimeout), t.atLeast/10)
+	least := t.atLeast + cmp.Or(g.cfg.Engine.Timeout, engine.MaxTimeout)
 	return max(ttl, min(least+quorum.Drift(least), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)))
 }
 
