@@ -61,7 +61,7 @@ func (t *trial) run(d time.Duration, ours int, broken string, withFaults bool) (
 		return err
 	}
 	defer t.fleet.Close()
-	defer func() { // whatever has happened, nothing is left behind
+	defer func() { // on every path: nothing is left behind
 		for _, u := range t.users {
 			u.end()
 		}
