@@ -77,6 +77,19 @@ func (l *ledger) granted(b *holding) *holding {
 	return b
 }
 
+// believed is the keys with a holder that believes in its lock.
+func (l *ledger) believed() map[string]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	keys := map[string]bool{}
+	for key, held := range l.held {
+		for _, b := range held {
+			keys[key] = keys[key] || b.remaining() > 0
+		}
+	}
+	return keys
+}
+
 // count is the number of grants so far.
 func (l *ledger) count() int {
 	l.mu.Lock()

@@ -71,5 +71,7 @@ func TestHistory(t *testing.T) {
 
 // limits are the bounds of waiting. A process asks for a lock every 1.05 s at least,
 // also while its callers' hooks and contexts block, behind a set that keeps its turn for 1.2 s. It
-// leaves the lock free for others every 2.9 s, and another process may be the first to take it.
+// leaves the lock free for others every 2.9 s, and another process may be the first to take it. Where
+// a lock is freed under a holder who believes in it, by an operator or with its token, the holder's
+// process learns of it in these 1.05 s, and its gap may follow (longestGap).
 var limits = bounds{free: 2300 * time.Millisecond, alone: 1100 * time.Millisecond, turn: 8 * time.Second, tickets: true}

@@ -151,6 +151,35 @@ func (s *stage) busy(ctx context.Context, callers int, hold time.Duration, clien
 
 // gaps are scenarios of when a lock is left free for clients outside the queue, and when not.
 var gaps = []scenario{
+	// A process that polls believes in its own holder while the handle is live. Another one has the token, and frees the
+	// lock: the first learns of it when the validity is over, or asks within 1.05 s. Then it may leave the gap that is due.
+	{"gap after a lock that another process has freed", 3, func(s *stage) {
+		s.Servers.Deny("CLIENT|TRACKING")
+		var longest time.Duration
+		for _, ttl := range []time.Duration{300 * time.Millisecond, 600 * time.Millisecond, 900 * time.Millisecond, 2 * time.Second} {
+			c, other := s.Client(), s.Client()
+			for range 8 {
+				held := s.take(other, "k", longTTL)
+				first := s.begin(s.ctx, c, "k", ttl)
+				time.Sleep(400 * time.Millisecond) // c waits for its turn, and knows a rival
+				s.release(held)
+				l := s.granted(first)
+				next := s.begin(s.ctx, c, "k", longTTL)
+				time.Sleep(60 * time.Millisecond) // its turn is over
+				attached, err := other.Attach(s.ctx, "k", l.Token(), time.Now().Add(l.Remaining()))
+				require.NoError(s.T, err)
+				s.release(attached)
+				from := time.Now()
+				l = s.granted(next)
+				longest = max(longest, next.ended.Sub(from))
+				s.release(l)
+			}
+			require.NoError(s.T, c.Close())
+			require.NoError(s.T, other.Close())
+		}
+		s.T.Logf("free and wanted for %v", longest)
+		require.LessOrEqual(s.T, longest, limits.alone+longestGap)
+	}},
 	{"gaps of one process", 3, func(s *stage) { s.leavesGaps(section, s.Client()) }},
 	{"gaps of long holds", 3, func(s *stage) { s.leavesGaps(30*time.Millisecond, s.Client()) }},
 	{"gaps of three processes", 3, func(s *stage) { s.leavesGaps(section, s.Client(), s.Client(), s.Client()) }},

@@ -18,6 +18,7 @@ type watch struct {
 	free      map[string]time.Time // since when a lock is free and wanted
 	sets      map[string]int       // callers of AcquireAll
 	ofSets    map[string]time.Time // when a set wanted it last
+	believed  map[string]time.Time // when it was free last, and a process believed in a holder of its own
 	open      map[string]time.Time // since when it is free, wanted or not
 	choosers  map[*want]time.Time  // of any of all keys, since when they wait
 	outsiders map[*outsider]struct{}
@@ -43,12 +44,15 @@ const turnsBefore = 60
 // keptTurn is how long sets keep a free key.
 const keptTurn = 1200 * time.Millisecond
 
+// longestGap is how long a process leaves a lock free for others that poll.
+const longestGap = 700 * time.Millisecond
+
 // looks is how often.
 const looks = 10 * time.Millisecond
 
 func (w *watch) init(h *history) {
 	w.history = h
-	w.sets, w.ofSets = map[string]int{}, map[string]time.Time{}
+	w.sets, w.ofSets, w.believed = map[string]int{}, map[string]time.Time{}, map[string]time.Time{}
 	w.wanted, w.outsiders = map[string]int{}, map[*outsider]struct{}{}
 	w.free, w.open, w.choosers = map[string]time.Time{}, map[string]time.Time{}, map[*want]time.Time{}
 }
@@ -161,6 +165,7 @@ func (w *watch) run() {
 }
 
 func (w *watch) look(now time.Time) {
+	believed := w.history.ledger.believed()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.calm.IsZero() || now.Before(w.calm) {
@@ -171,6 +176,9 @@ func (w *watch) look(now time.Time) {
 		if n == 0 || !h.isFree(key) {
 			delete(w.free, key)
 			continue
+		}
+		if believed[key] {
+			w.believed[key] = now
 		}
 		since, ok := w.free[key]
 		if !ok {
@@ -185,6 +193,9 @@ func (w *watch) look(now time.Time) {
 		bound := h.bounds.free
 		if h.changes == nil && w.ofSets[key].Before(since.Add(-keptTurn)) { // a key that moves is a set of two
 			bound = h.bounds.alone
+			if !w.believed[key].Before(since) {
+				bound += longestGap
+			}
 			w.longest[2] = max(w.longest[2], long)
 		}
 		if bound > 0 && long > bound {
