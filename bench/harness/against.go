@@ -124,6 +124,9 @@ func (s *site) compare(ctx context.Context, opts Options, sides [2]side, out *ou
 			}
 			what := fmt.Sprintf("%s, %s %d", driver, cell.Scenario, cell.Concurrency)
 			out.progress("against: %s: %d rounds, %v", what, len(rounds), time.Since(began).Round(time.Second))
+			if ratios, _ := paired(rounds, compared[0].of); len(ratios) == 0 {
+				return fmt.Errorf("%s: no round with a pair on both sides", what)
+			}
 			line := fmt.Sprintf("%s\t%d\t", what, len(rounds))
 			for _, c := range compared {
 				ratios, medians := paired(rounds, c.of)
@@ -158,19 +161,22 @@ func (s *site) compare(ctx context.Context, opts Options, sides [2]side, out *ou
 }
 
 // paired are the ratios of the rounds, each of two that were measured one after the other, and the medians of both
-// sides. There are none where a side has no such figure.
+// sides. A round in which a side has no such figure is none: other programs have kept it from a processor for all of its
+// turn, or nothing measures the figure here.
 func paired(rounds []match, of func(*result.Figures) float64) (ratios []float64, medians [2]float64) {
 	var all [2][]float64
 	for _, r := range rounds {
 		old, now := of(&r.results[0].Figures), of(&r.results[1].Figures)
-		if old == 0 || now == 0 {
-			return nil, medians
+		if old <= 0 || now <= 0 {
+			continue
 		}
 		all[0], all[1], ratios = append(all[0], old), append(all[1], now), append(ratios, now/old)
 	}
 	for i := range all {
-		slices.Sort(all[i])
-		medians[i] = median(all[i])
+		if len(ratios) > 0 {
+			slices.Sort(all[i])
+			medians[i] = median(all[i])
+		}
 	}
 	return ratios, medians
 }
@@ -232,12 +238,22 @@ func (s *site) rounds(ctx context.Context, opts Options, sides [2]side, driver s
 	return calm(all), nil
 }
 
-// isDecided reports whether no figure is unclear.
+// isDecided reports whether a figure is worse, or none is unclear.
 func isDecided(rounds []match, opts Options, score float64) bool {
-	return !slices.ContainsFunc(compared[:], func(c figure) bool {
+	all := level
+	for _, c := range compared {
 		ratios, _ := paired(rounds, c.of)
-		return len(ratios) > 0 && intervalOf(ratios, score).verdict(opts.Notice, c.more) == unclear
-	})
+		if len(ratios) == 0 {
+			continue
+		}
+		switch intervalOf(ratios, score).verdict(opts.Notice, c.more) {
+		case worse:
+			return true
+		case unclear:
+			all = unclear
+		}
+	}
+	return all != unclear
 }
 
 // usage is how long a turn took, and for how long processes but this one and the servers used a processor: 0 where that

@@ -10,8 +10,8 @@ import (
 	"github.com/redlock-go/redlock/bench/result"
 )
 
-// TestALossIsNoticed plays comparisons whose rounds differ by 4 %, and each tenth by much more: one without a loss is
-// no alarm, and each loss of 5 % is one.
+// TestALossIsNoticed plays comparisons whose rounds differ by 4 %, of each ten one by much more, and one has no figure: one
+// without a loss is no alarm, and each loss of 5 % is one.
 func TestALossIsNoticed(t *testing.T) {
 	const comparisons, cells = 40, 12
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -26,6 +26,9 @@ func TestALossIsNoticed(t *testing.T) {
 					noise *= 8
 				}
 				cpu := []float64{1, (1 + loss) * math.Exp(noise)}
+				if rng.IntN(10) == 0 {
+					cpu[rng.IntN(2)] = 0
+				}
 				var m match
 				for i := range m.results {
 					m.results[i] = &result.Result{Figures: result.Figures{CPUPerPair: cpu[i]}}
