@@ -168,10 +168,10 @@ type Client struct{ client *client.Client }
 // Ready, Stats and the Logger report why. Without a quorum New warns, with the reason of each node; for a Fenced
 // client it does so a moment later, when the nodes have been asked.
 //
-// New returns ErrConfig for two addresses of one server, for a replica, a node of a cluster and a sentinel, and if
-// every node refuses the client for a lasting reason: a wrong password, a missing permission, no scripts, another
-// protocol. For a Fenced client one node without permissions, scripts or run_id is enough. With such an error nothing
-// was written to the nodes. A node that shows such a reason only after New is down: see Stats and the Logger.
+// New returns ErrConfig for two addresses of one server, for a replica, a node of a cluster and a sentinel. It also
+// does if every node refuses the client for a lasting reason: a wrong password, a missing permission, no scripts,
+// another protocol. For a Fenced client one node without permissions, scripts or run_id is enough. With such an error
+// nothing was written to the nodes. A node that shows such a reason only after New is down: see Stats and the Logger.
 func New(cfg Config) (*Client, error) {
 	in := client.Config{
 		Nodes: cfg.Nodes, NextNodes: cfg.NextNodes, Name: cfg.Name, Fenced: cfg.Fenced, NextMaxTTL: cfg.NextMaxTTL, NoHandOver: cfg.NoHandOver,
@@ -220,10 +220,10 @@ func (c *Client) RecoverFencing(ctx context.Context, atLeast uint64, lost ...str
 }
 
 // ChangeFencing moves the service of the nodes to the next list. One client of both lists (NextNodes, NextGroups or
-// NextMaxTTL) calls it when no client of the present list alone is left: such clients are refused from now on, and
-// clients of the next list alone are served MaxTTL later. Before it writes to a node it waits until a quorum of each
-// list has its vote. It returns once a quorum of the next list serves its clients. The Logger names the other nodes:
-// call it again for them. A call may be cut off and repeated at any time.
+// NextMaxTTL) calls it when no client of the present list alone is left. Such clients are refused from now on; clients
+// of the next list alone are served MaxTTL later. Before it writes to a node it waits until a quorum of each list has
+// its vote. It returns once a quorum of the next list serves its clients. The Logger names the other nodes: call it
+// again for them. A call may be cut off and repeated at any time.
 func (c *Client) ChangeFencing(ctx context.Context) error { return c.client.ChangeFencing(ctx) }
 
 // Shutdown ends the client gracefully. New and waiting calls fail with ErrClosed, and the contexts of [Lock.KeepAlive]
@@ -282,8 +282,8 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // without them processes ask after the pauses of Retry.
 //
 // A released lock passes to the next caller in line of this client without a round trip. It goes back to the nodes
-// after 63 such passes; if less than 7/8 of that caller's ttl is left; if other processes wait and each caller in line
-// at the last grant has had it; after a call of [Lock.Token]; and with Config.NoHandOver.
+// after 63 such passes, after a call of [Lock.Token], with Config.NoHandOver, and if less than 7/8 of that caller's
+// ttl is left. If other processes wait it does so once each caller in line at the last grant has had it.
 //
 // A waiting process also asks a quorum about once a second, so a free lock is granted; a process waiting for more than
 // 250 keys asks one node. A lock in constant demand is left free for 255 ms every 2.9 s, for callers in no queue:
@@ -495,11 +495,11 @@ func FenceFrom(ctx context.Context) (token uint64, ok bool) { return client.Fenc
 // an [AcquireError], which also matches the context's error; all other calls return the context's error as it is. A
 // lock lost by Do is a [LostError]; an ErrNoQuorum is a [QuorumError] that names each node.
 var (
-	// ErrTaken: too many nodes denied the lock: they have granted it to another, or let no others share it for now. Split
-	// votes were tried again first, four times.
+	// ErrTaken: too many nodes denied the lock: they have granted it to another, or let no others share it for now. After
+	// split votes it was tried four times more.
 	ErrTaken = client.ErrTaken
-	// ErrSplit, of an [Op] and a [Hooks] attempt alone: some nodes granted the lock, and too many others denied it.
-	// Callers may have split the votes of a free lock: try again after a random pause of about a round trip.
+	// ErrSplit, only of an Op and in Hooks.Attempt: some nodes granted the lock, and too many others denied it. Callers
+	// may have split the votes of a free lock: try again after a random pause of about a round trip.
 	ErrSplit = client.ErrSplit
 	// ErrNoQuorum: too few nodes answered. After Extend the lock is held for what Remaining returns.
 	ErrNoQuorum  = client.ErrNoQuorum

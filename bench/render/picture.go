@@ -254,8 +254,12 @@ func (p *panel) draw(c *canvas, xLabel string) {
 	c.add(`<path d="M%.1f %.1fV%.1fH%.1f" class="axis"/>`, left, p.top, bottom, right)
 	if len(p.limit) > 1 {
 		c.add(`<polyline points="%s" class="limit"/>`, p.path(p.limit, func(a point) float64 { return a.y }))
-		last := p.limit[len(p.limit)-1]
-		c.text(right-4, p.py(last.y)-6, "soft end", "the servers' limit")
+		first, last := p.limit[0], p.limit[len(p.limit)-1]
+		if last.y < first.y { // the curves fall: at its end the text would be among them
+			c.text(p.px(first.x)+10, p.py(first.y)+4, "soft", "the servers' limit")
+		} else {
+			c.text(right-4, p.py(last.y)-6, "soft end", "the servers' limit")
+		}
 	}
 	for i, one := range slices.Backward(p.curves) { // ours is first, and on top
 		c.add(`<g class="d%d">`, styleOf(one.row.Driver, i))

@@ -78,27 +78,55 @@ func (w *writer) versions(all []*checker.Verdict) {
 	fmt.Fprintf(w, "%d runs of %s with redsync %s, beside %s. Seeds: %s.\n", len(all), names(commits), names(peers), names(servers), names(seeds))
 }
 
-// sums are what each group of runs has broken.
+// rules are the rows of sums: what a run may break.
+var rules = []struct {
+	name string
+	of   []string
+}{
+	{"overlaps", []string{checker.Overlap}}, {"tokens out of order", []string{checker.Token}}, {"holders refused", []string{checker.Refused}},
+	{"calls late", []string{checker.Late}}, {"false taken", []string{checker.FalseTaken}}, {"false not held", []string{checker.FalseLoss}},
+	{"keys kept", []string{checker.KeyKept, checker.NoExpiry}}, {"kept locks lost", []string{checker.Lost}}, {"unavailable", []string{checker.Unavailable}},
+	{"noise", []string{checker.Noise}}, {"unclean ends", []string{checker.Unclean}},
+}
+
+// sums are what each group of runs has broken: a column for each.
 func (w *writer) sums(groups []group) {
-	w.head("", "runs", "faults", "grants", "overlaps", "tokens out of order", "holders refused", "calls late", "false taken", "false not held", "keys kept", "kept locks lost", "unavailable", "noise", "unclean ends")
-	for _, g := range groups {
-		counts, broken := map[string]int{}, map[string]int{}
+	names, runs, counts, broken := []string{""}, []any{"runs"}, make([]map[string]int, len(groups)), make([]map[string]int, len(groups))
+	for i, g := range groups {
+		names, runs = append(names, g.name), append(runs, len(g.runs))
+		counts[i], broken[i] = map[string]int{}, map[string]int{}
 		for _, v := range g.runs {
 			for k, n := range v.Counts {
-				counts[k] += n
+				counts[i][k] += n
 			}
 			for k, n := range v.Broken() {
-				broken[k] += n
+				broken[i][k] += n
 			}
 		}
-		w.row(g.name, len(g.runs), counts["faults"], counts["grants"], broken[checker.Overlap], broken[checker.Token], broken[checker.Refused], broken[checker.Late],
-			broken[checker.FalseTaken], broken[checker.FalseLoss], broken[checker.KeyKept]+broken[checker.NoExpiry], broken[checker.Lost], broken[checker.Unavailable], broken[checker.Noise], broken[checker.Unclean])
+	}
+	w.head(names...)
+	w.row(runs...)
+	line := func(name string, in []map[string]int, kinds ...string) {
+		cells := []any{name}
+		for i := range groups {
+			n := 0
+			for _, k := range kinds {
+				n += in[i][k]
+			}
+			cells = append(cells, n)
+		}
+		w.row(cells...)
+	}
+	line("faults", counts, "faults")
+	line("grants", counts, "grants")
+	for _, r := range rules {
+		line(r.name, broken, r.of...)
 	}
 }
 
 // faults are the figures of each kind of fault, ours beside the peer's.
 func (w *writer) faults(ours, peer []*checker.Verdict) {
-	w.head("fault", "n", "overlaps", "ms without a grant from its begin", "ms to the first grant after its end", "ms a contended key was free and wanted", "false errors", "connections a fault")
+	w.head("fault", "n", "overlaps", "without a grant from its beginning", "to the first grant after its end", "a contended key free and wanted", "false errors", "connections")
 	a, b := sum(ours), sum(peer)
 	for _, kind := range slices.Sorted(maps.Keys(a)) {
 		if x, y := a[kind], b[kind]; y != nil {
@@ -131,7 +159,7 @@ func sum(runs []*checker.Verdict) map[string]*total {
 	return kinds
 }
 
-func both(ours, peer any) string { return fmt.Sprintf("%v · %v", ours, peer) }
+func both(ours, peer any) string { return fmt.Sprintf("%v<br>%v", ours, peer) }
 
 // attempts compare attempts on free keys while a minority is at fault with those without a fault, in all runs of a group.
 func (w *writer) attempts(groups []group) {
