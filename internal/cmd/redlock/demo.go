@@ -202,7 +202,7 @@ func (d *stage) stopHolder(ctx context.Context) (worker int, err error) {
 func (d *stage) summary() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.line("\nEnd: %d, %d and %d writes of the three workers; %d writes of a holder that had lost the lock were refused.",
+	d.line("\nEnd: %d, %d and %d writes of the three workers; refused: %d of a holder that had lost the lock.",
 		d.written[0], d.written[1], d.written[2], d.refused)
 	fmt.Fprint(d.env.out, `
 Without the token the stopped worker would have overwritten what the others did: a lock alone cannot

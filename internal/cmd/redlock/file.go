@@ -76,7 +76,7 @@ func (s *settings) readLine(l line, lines map[string]line, scratch *settings) er
 		return fmt.Errorf("%s has no value", name)
 	}
 	if err := row.set(scratch, text); err != nil {
-		return fmt.Errorf("%s has a value that it does not take: %w", name, err)
+		return fmt.Errorf("%s has a wrong value: %w", name, err)
 	}
 	lines[name] = line{l.number, text}
 	return nil

@@ -137,7 +137,7 @@ func (s *settings) readVariables() error {
 		case s.given[row.name] || !row.isOf(s.command):
 		default:
 			if err := row.set(s, text); err != nil {
-				return usage("%s has a value that it does not take: %v", name, err)
+				return usage("%s has a wrong value: %v", name, err)
 			}
 			s.given[row.name] = true
 		}

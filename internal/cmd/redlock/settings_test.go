@@ -61,14 +61,14 @@ func TestSettings(t *testing.T) {
 		{"", "max-ttl = 1m\n", "not ="},
 		{"", "max-ttl 1m\n\nname x\nmax-ttl 1m\n", "line 4: max-ttl is given twice, first in line 1"},
 		{"", "max-ttl\n", "line 1: max-ttl has no value"},
-		{"", "\nttl soon\n", "line 2: ttl has a value that it does not take: want a duration"},
+		{"", "\nttl soon\n", "line 2: ttl has a wrong value: want a duration"},
 		{"", "fenced maybe\n", "want yes or no"},
 		{"", "frobnicate 1\n", `"frobnicate" is no setting`},
 		{"", "config /etc/x\n", `"config" cannot be set here: give -config as a flag`},
 		{"", "yes yes\n", `"yes" is no setting of serve, but of break`},
 		{"REDLOCK_MAX_TLL=1m", "", "REDLOCK_MAX_TLL is no setting: did you mean max-ttl?"},
 		{"REDLOCK_MAXTTL=1m", "", "did you mean max-ttl?"},
-		{"REDLOCK_MAX_TTL=soon", "", "REDLOCK_MAX_TTL has a value that it does not take"},
+		{"REDLOCK_MAX_TTL=soon", "", "REDLOCK_MAX_TTL has a wrong value"},
 		{"REDLOCK_CONFIG=/none", "", "-config: open /none"},
 	} {
 		_, _, err := read(t, "serve", "", c.vars, c.file)
