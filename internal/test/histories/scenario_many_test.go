@@ -70,10 +70,11 @@ func (s *stage) flushes() {
 		n *= 4
 	}
 	c := s.Client()
+	var all []*waiting
 	for i := range n {
 		key := fmt.Sprint("k", i)
 		s.Servers.Each(func(server *fakeredis.Server) { server.Set(key, "another's", 0) })
-		s.begin(s.ctx, c, key, longTTL)
+		all = append(all, s.begin(s.ctx, c, key, longTTL))
 	}
 	time.Sleep(2 * time.Second)
 	before := s.Servers[0].Commands()
@@ -89,7 +90,7 @@ func (s *stage) flushes() {
 	for _, server := range s.Servers { // free locks are found all the same
 		server.Del("k7")
 	}
-	s.returns(s.begin(s.ctx, s.Client(), "k7", longTTL))
+	s.granted(all[7])
 }
 
 // leftovers has another process release n locks that a client waits for; one node keeps the keys.
