@@ -13,6 +13,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -82,11 +83,9 @@ func (t *trial) run(d time.Duration, ours int, broken string, withFaults bool) (
 		}
 	}
 	end, said := time.Now().Add(d), time.Now()
-	for time.Now().Before(end) {
+	for err == nil && time.Now().Before(end) {
 		if withFaults {
-			if err := t.fault(); err != nil {
-				return err
-			}
+			err = t.fault()
 		}
 		sleep(500*time.Millisecond, 2*time.Second)
 		if time.Since(said) > 30*time.Second {
@@ -97,10 +96,7 @@ func (t *trial) run(d time.Duration, ours int, broken string, withFaults bool) (
 	for _, u := range t.users {
 		u.end()
 	}
-	if err := t.awaitEmpty(); err != nil {
-		return err
-	}
-	return t.judge.verdict()
+	return errors.Join(err, t.judge.verdict(), t.awaitEmpty())
 }
 
 // awaitEmpty waits until no master has a key: locks end with their TTL, and so do gates and queues.
