@@ -49,9 +49,9 @@ func noteSlopes(runs []*result.Run) (lines []string) {
 			what := rest + ", " + n.What
 			if x == 0 {
 				x, rest = counted(n.What)
-				what = n.Part + rest
+				what = n.Part + ", " + rest
 			}
-			if x == 0 {
+			if x == 0 || n.Part == lockPart { // that part has a table
 				continue
 			}
 			for _, f := range n.Figures {
@@ -93,8 +93,8 @@ func slopes(run *result.Run, groups []*result.Group, axis dimension) (lines []st
 		}
 		at[i] = x
 	}
-	for _, row := range groups[0].Rows {
-		if !ours(row) {
+	for i, row := range groups[0].Rows {
+		if !ours(row) || i > 0 && row.Driver != "redlock-submit" {
 			continue
 		}
 		line := fmt.Sprintf("| %s%s | %s | %s | %s |", axis.label, unless(run.Section == "", " (%s)", run.Section), row.Driver, axis.value(groups[0].Cell), axis.value(groups[len(groups)-1].Cell))

@@ -26,6 +26,7 @@ type measure struct {
 	of      func(*result.Figures) float64
 	text    func(g *result.Group, r *result.Row) string // in place of of
 	ranged  bool                                        // shown with its lowest and highest round
+	also    func(*result.Row) string                    // the summary has it below the figure; or nil
 	when    func(result.Cell) bool                      // cells that have it; nil: all
 }
 
@@ -41,6 +42,7 @@ var measures = []measure{
 	{name: "floor", short: "×floor", heading: "Throughput as a part of the floor's", text: ofFloor, when: alone},
 	{name: "p50", short: "p50 µs", heading: "p50 of a pair, µs", of: func(f *result.Figures) float64 { return f.P50 }, ranged: true},
 	{name: "p99", short: "p99", heading: "p99 of a pair, µs", of: func(f *result.Figures) float64 { return f.P99 }, ranged: true},
+	{name: "pair", heading: "p50 and p99 of a pair, µs", text: func(_ *result.Group, r *result.Row) string { return two(r.P50, r.P99) }},
 	{name: "p999", short: "p99.9", heading: "p99.9 of a pair, µs", of: func(f *result.Figures) float64 { return f.P999 }},
 	{name: "max", short: "max", heading: "Longest pair, µs", of: func(f *result.Figures) float64 { return f.Max }},
 	{name: "acquire", short: "acquire p50, p99", heading: "p50 and p99 of an acquire, µs", when: alone,
@@ -51,8 +53,8 @@ var measures = []measure{
 	{name: "ping", short: "acquire/PING", heading: "p50 of an acquire as a multiple of a PING's", text: ofPing,
 		when: func(c result.Cell) bool { return alone(c) && c.RTT > 0 }},
 	{name: "cpu", short: "CPU µs/pair", heading: "Client CPU, µs per pair", of: func(f *result.Figures) float64 { return f.CPUPerPair }, ranged: true},
-	{name: "core", heading: "Locks a second for which a client core is enough", when: alone,
-		text: func(_ *result.Group, r *result.Row) string { return rateOf(r.CPUPerPair) }},
+	{name: "core", heading: "Client CPU, µs per pair, and locks a second for which a core of it is enough", of: func(f *result.Figures) float64 { return f.CPUPerPair }, ranged: true,
+		also: func(r *result.Row) string { return rateOf(r.CPUPerPair) }},
 	{name: "servers", short: "servers' CPU", heading: "CPU of all servers, µs per pair", of: func(f *result.Figures) float64 { return f.ServerCPU }, ranged: true,
 		when: func(c result.Cell) bool { return alone(c) && c.Fault == result.NoFault }},
 	{name: "allocs", short: "allocs/pair", heading: "Allocations per pair", when: alone,

@@ -30,7 +30,7 @@ func allLines() []result.Line {
 	hung.Concurrency, hung.Fault = 64, result.Hung
 	for round := 1; round <= 2; round++ {
 		for _, cell := range []result.Cell{healthy, busy, hung} {
-			for i, driver := range []string{"redlock", "lone", "floor", "dead"} {
+			for i, driver := range []string{"redlock", "lone", "floor", "dead", "peer"} {
 				rate := float64(100*(i+1)*cell.Concurrency) * float64(round)
 				r := &result.Result{Driver: driver, Cell: cell, Round: round, Figures: result.Figures{
 					PairsPerSec: rate, P50: 1e6 / rate, P99: 3e6 / rate, CPUPerPair: 1e5 / rate, AcquireP50: 7e5 / rate, PingP50: 12, PingP99: 34, Added: 7e5/rate - 12, ServerCPU: 2e3 / rate,
@@ -55,10 +55,10 @@ func TestTheSummary(t *testing.T) {
 		"* processors: apart: by halves, unless", "* servers: 1 × Redis 7, 1 × down, unless", "The *floor* is no lock client", "![All](all.svg)", "* b:1 was down: <gone>\n", "## All\n\n`-c 1,64`\n",
 		"Pairs per second, by goroutines and fault:\n\n| driver | 1 / healthy | 64 / healthy | 64 / hung |\n|---|---|---|---|\n| **redlock** | 150<br>(100–200) | 9,600<br>(6,400–12,800) |",
 		"| *a PING* | 12.0, 34.0 |", "| lone * |", "| **redlock** | 0.33 |", "| dead | – | – | – |\n",
-		"MiB of heap and stacks at the end",
+		"MiB of heap and stacks at the end", "| *the servers' limit* |",
 		"* no figures of dead: hangs <for ever> (1 / healthy; 64 / healthy; 64 / hung)\n",
 		"* errors of lone, of which the first: <lost> (1 / healthy: 2; ",
-		"Where redlock is behind, its figure as a multiple of theirs:\n\n* Client CPU, µs per pair – 1 / healthy: floor 3.00;", "* Pairs per second – 1 / healthy: floor 0.33;",
+		"Where redlock is behind, its figure as a multiple of theirs:\n\n* Client CPU, µs per pair – 1 / healthy: peer 5.00;", "* Pairs per second – 1 / healthy: peer 0.20;",
 		"clients:\n\n* idle: 12,300 bytes\n", "* lone *: one server, a weaker guarantee", "* be fair & kind\n",
 	} {
 		require.Contains(t, out.String(), want)
@@ -82,8 +82,9 @@ func TestScenariosApart(t *testing.T) {
 	var out bytes.Buffer
 	summarize(&out, result.Collect(lines))
 	text := out.String()
-	require.Contains(t, text, "Pairs per second, by goroutines:\n\n| driver | 1 | 64 |\n")
-	require.Contains(t, text, "contended, concurrency 64, 5 nodes, 1 process:\n\n| driver | Client CPU, µs per pair | p50 of a pair")
+	require.Contains(t, text, "| goroutines | driver | Client CPU, µs per pair, and locks a second for which a core of it is enough | p50 of")
+	require.Contains(t, text, "| – | 7.00 |\n| 64 | **redlock** |")
+	require.Contains(t, text, "contended, concurrency 64, 5 nodes, 1 process:\n\n| driver | Client CPU, µs per pair, and")
 	require.Equal(t, 1, strings.Count(text, "not supported"))
 	require.Contains(t, text, "* no figures of floor: not supported: does not wait (")
 	require.NotContains(t, text, "floor's", "there is none to compare with")
@@ -104,7 +105,7 @@ func TestThePicture(t *testing.T) {
 	}
 	text := string(svg)
 	require.NotContains(t, text, "NaN")
-	require.Equal(t, 3*3+1, strings.Count(text, "<polyline"), "three measures of three drivers that have figures, and the limit of the servers")
+	require.Equal(t, 3*4+1, strings.Count(text, "<polyline"), "three measures of four drivers that have figures, and the limit of the servers")
 	require.Contains(t, text, "the servers&#39; limit")
 	for _, want := range []string{"prefers-color-scheme", "lone (one server)", "commit abc", `class="band"`, "<title>redlock: 9,600</title>"} {
 		require.Contains(t, text, want)

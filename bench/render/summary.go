@@ -17,7 +17,7 @@ import (
 )
 
 // usual are the measures of a run that names none.
-var usual = []string{"cpu", "core", "added", "p50", "p99", "pairs", "floor", "servers", "allocs", "seconds", "ideal", "p999", "fair", "goroutine", "process", "handoff", "cross", "commands", "orphan"}
+var usual = []string{"core", "added", "pair", "pairs", "seconds", "ideal", "fair", "goroutine", "process", "cross", "commands", "orphan"}
 
 // Write writes README.md, and a picture of each run that varies something, to a directory.
 func Write(dir string, runs []*result.Run) error {
@@ -122,11 +122,14 @@ func section(w io.Writer, run, first *result.Run) {
 	}
 	for _, groups := range byScenario(run.Groups) {
 		here := slices.DeleteFunc(slices.Clone(shows), func(name string) bool { return !slices.ContainsFunc(groups, named(name).has) })
-		if len(groups) == 1 {
+		switch rows := working(groups); {
+		case len(groups) == 1:
 			single(w, groups[0], here)
-		} else {
+		case len(rows) <= 2 && len(here) > 2:
+			cells(w, groups, rows, here)
+		default:
 			for _, name := range here {
-				table(w, groups, named(name))
+				table(w, run, groups, named(name))
 			}
 		}
 		missing(w, groups)
@@ -135,8 +138,35 @@ func section(w io.Writer, run, first *result.Run) {
 	found(w, run.Found)
 }
 
+// working are the rows of the drivers with figures.
+func working(groups []*result.Group) []*result.Row {
+	return slices.DeleteFunc(slices.Clone(groups[0].Rows), func(r *result.Row) bool {
+		return !slices.ContainsFunc(groups, func(g *result.Group) bool { return g.Row(r.Driver).Error == "" })
+	})
+}
+
+// cells writes all measures of one driver or two: a row a driver in a cell, a column a measure.
+func cells(w io.Writer, groups []*result.Group, rows []*result.Row, shows []string) {
+	axis, labels := axes(groups)
+	fmt.Fprintf(w, "| %s | driver |", cmp.Or(axis, "cell"))
+	for _, name := range shows {
+		fmt.Fprintf(w, " %s |", named(name).heading)
+	}
+	fmt.Fprintf(w, "\n|---|---|%s\n", strings.Repeat("---|", len(shows)))
+	for i, g := range groups {
+		lines(w, labels[i], rows, len(shows), func(column int, r *result.Row) string {
+			m := named(shows[column])
+			if !m.has(g) {
+				return "–"
+			}
+			return m.full(g, g.Row(r.Driver))
+		})
+	}
+	fmt.Fprintln(w)
+}
+
 // table writes one measure: a row a driver, a column a cell.
-func table(w io.Writer, groups []*result.Group, m measure) {
+func table(w io.Writer, run *result.Run, groups []*result.Group, m measure) {
 	groups = slices.DeleteFunc(slices.Clone(groups), func(g *result.Group) bool { return !m.has(g) })
 	axis, labels := axes(groups)
 	fmt.Fprintf(w, "%s, by %s:\n\n", m.heading, cmp.Or(axis, "cell"))
@@ -148,7 +178,15 @@ func table(w io.Writer, groups []*result.Group, m measure) {
 		}
 		fmt.Fprintln(w)
 	}
-	lines(w, groups[0].Rows, len(groups), func(i int, r *result.Row) string { return m.full(groups[i], groups[i].Row(r.Driver)) })
+	lines(w, "", groups[0].Rows, len(groups), func(i int, r *result.Row) string { return m.full(groups[i], groups[i].Row(r.Driver)) })
+	if m.name == "pairs" && slices.ContainsFunc(groups, func(g *result.Group) bool { return limit(run, g) > 0 }) {
+		fmt.Fprint(w, "| *the servers' limit* |")
+		for _, g := range groups {
+			fmt.Fprintf(w, " %s |", digits(limit(run, g)))
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintln(w)
 }
 
 // single writes the only cell of a run: a row a driver, a column a measure.
@@ -159,7 +197,8 @@ func single(w io.Writer, g *result.Group, shows []string) {
 		headings[i] = named(name).heading
 	}
 	heads(w, headings)
-	lines(w, g.Rows, len(shows), func(i int, r *result.Row) string { return named(shows[i]).full(g, r) })
+	lines(w, "", g.Rows, len(shows), func(i int, r *result.Row) string { return named(shows[i]).full(g, r) })
+	fmt.Fprintln(w)
 }
 
 // heads writes the first lines of a table.
@@ -167,12 +206,15 @@ func heads(w io.Writer, headings []string) {
 	fmt.Fprintf(w, "| driver | %s |\n|---|%s\n", strings.Join(headings, " | "), strings.Repeat("---|", len(headings)))
 }
 
-// lines writes the rows of a table, our drivers in bold.
-func lines(w io.Writer, rows []*result.Row, columns int, cell func(column int, r *result.Row) string) {
+// lines writes rows of a table, our drivers in bold, behind the label of a cell.
+func lines(w io.Writer, label string, rows []*result.Row, columns int, cell func(column int, r *result.Row) string) {
 	for _, r := range rows {
 		head := name(r)
 		if ours(r) {
 			head = "**" + r.Driver + "**"
+		}
+		if label != "" {
+			head = label + " | " + head
 		}
 		fmt.Fprintf(w, "| %s |", head)
 		for i := range columns {
@@ -180,15 +222,18 @@ func lines(w io.Writer, rows []*result.Row, columns int, cell func(column int, r
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintln(w)
 }
 
 // full is the measure of a row with its range.
 func (m measure) full(g *result.Group, r *result.Row) string {
+	text := m.show(g, r)
 	if m.ranged && r.Error == "" && len(r.Rounds) > 1 {
-		return m.show(g, r) + "<br>(" + m.span(r) + ")"
+		text += "<br>(" + m.span(r) + ")"
 	}
-	return m.show(g, r)
+	if m.also != nil && r.Error == "" {
+		text += "<br>" + m.also(r)
+	}
+	return text
 }
 
 // missing lists why figures are missing, and which errors there were: each reason once, with
@@ -222,8 +267,8 @@ func missing(w io.Writer, groups []*result.Group) {
 	}
 }
 
-// losses lists where others are ahead of the first driver. Drivers that promise less do not
-// count.
+// losses lists where other clients are ahead of the first driver. Ours, the floors, and those that promise less do not
+// count: the tables have them.
 func losses(w io.Writer, groups []*result.Group) {
 	_, labels := axes(groups)
 	var lines []string
@@ -253,7 +298,7 @@ func ahead(g *result.Group, of func(*result.Figures) float64, more bool) []strin
 	}
 	var all []string
 	for _, r := range g.Rows[1:] {
-		if r.Error != "" || r.Weaker != "" || of(&r.Figures) == 0 {
+		if r.Error != "" || r.Weaker != "" || ours(r) || strings.HasPrefix(r.Driver, yardstick) || of(&r.Figures) == 0 {
 			continue
 		}
 		ratio := of(&first.Figures) / of(&r.Figures)
