@@ -127,10 +127,10 @@ type Config struct {
 	Fenced     bool
 	NextMaxTTL time.Duration // of Fenced clients, after a change, in the steps of NextNodes
 	Portable   bool          // package net also on Linux, where the default is raw sockets
-	// Logger reports at Info that a node came up. At Warn it reports doubtful settings, and nodes that go down, stay down
-	// (and why), may evict keys or have no vote, and the end of each of these; at Error, panics of callbacks. It reports
-	// no operations. A node that comes and goes has 12 lines a minute at most, and the last of them is true. Nil:
-	// warnings and errors go to slog.Default. slog.DiscardHandler silences it.
+	// Logger reports at Debug the floor of a fenced node that votes again, at Info that a node came up, at Warn doubtful
+	// settings, and nodes that go down, stay down (and why), may evict keys or have no vote, and the end of each of these,
+	// and at Error panics of callbacks. A node that comes and goes has 12 lines a minute at most, the last of them true.
+	// It reports no operations. Nil: warnings and errors go to slog.Default. slog.DiscardHandler silences it.
 	Logger *slog.Logger
 	Hooks  Hooks
 

@@ -149,7 +149,7 @@ func (c *Client) answered(r *recovery, a fencing.Answer, err error) {
 			r.failed = fmt.Errorf("%s: %w", name, err)
 		}
 	case request.Verb == fencing.RejoinVerb && a.Code == fencing.OK:
-		c.log(slog.LevelInfo, "redlock: node has its fenced vote back", "node", name, "floor", uint64(request.Floor))
+		c.log(slog.LevelDebug, "redlock: node has its fenced vote back", "node", name, "floor", uint64(request.Floor))
 	case left > 0 && r.Due != before:
 		c.cfg.Forgot(r.node)
 	}
