@@ -166,11 +166,11 @@ var shares = []scenario{
 	// asks, to be refused and in its hook again, only when that is free.
 	{"readers beside a writer in its hook", 3, func(s *stage) {
 		const hook = 500 * time.Millisecond
-		refused := 0
+		var refused atomic.Int32
 		writer := s.Client(func(c *redlock.Config) {
 			c.Hooks.Attempt = func(a redlock.Attempt) {
 				if errors.Is(a.Err, redlock.ErrTaken) {
-					if refused++; refused > 1 { // in line
+					if refused.Add(1) > 1 { // in line
 						time.Sleep(hook)
 					}
 				}
@@ -183,7 +183,7 @@ var shares = []scenario{
 		_, err = share()
 		require.ErrorIs(s.T, err, redlock.ErrTaken)
 		require.NotEqual(s.T, redlock.ErrTaken, err) // no holder was seen who refuses it
-		for refused < 2 {
+		for refused.Load() < 2 {
 			time.Sleep(time.Millisecond)
 		}
 		s.release(first)
