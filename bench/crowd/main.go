@@ -39,9 +39,7 @@ func Main(libraries map[string]Open) {
 	rounds := flag.Int("rounds", 1, "how often; libraries take turns")
 	together := flag.Bool("together", false, "use all processors, and not a half of them")
 	flag.Parse()
-	if *together {
-		place.Together()
-	} else if err := place.Separate(); err != nil {
+	if err := place.Choose(*together); err != nil {
 		log.Print(err)
 	}
 	fmt.Println(place.Describe(*nodes != ""))

@@ -46,12 +46,8 @@ func (p Program) Execute() {
 	p.serve()
 	p.turns = os.Getenv(turnEnv) == ""
 	opts, err := ParseOptions(os.Args[1:], p, io.Discard)
-	switch {
-	case err != nil || len(opts.Render) > 0:
-	case opts.Together:
-		place.Together()
-	default:
-		if err := place.Separate(); err != nil {
+	if err == nil && len(opts.Render) == 0 {
+		if err := place.Choose(opts.Together); err != nil {
 			fmt.Fprintln(os.Stderr, "bench: processors apart:", err)
 		}
 	}

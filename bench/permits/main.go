@@ -44,9 +44,7 @@ func main() {
 	processes := flag.Int("processes", 1, "rate: that share the callers")
 	together := flag.Bool("together", false, "use all processors, and not a half of them")
 	flag.Parse()
-	if *together {
-		place.Together()
-	} else if err := place.Separate(); err != nil {
+	if err := place.Choose(*together); err != nil {
 		log.Print(err)
 	}
 	fmt.Println(place.Describe(true))

@@ -39,10 +39,14 @@ func Separate() error {
 	return restart(h)
 }
 
-// Together has the programs that this one starts stay on its processors.
-func Together() {
+// Choose is Separate, or with together has this program and those that it starts share the processors.
+func Choose(together bool) error {
+	if !together {
+		return Separate()
+	}
 	now = halves{}
 	_ = os.Setenv(env, shared)
+	return nil
 }
 
 // Serve starts a server, on the servers' half.
