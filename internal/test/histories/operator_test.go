@@ -19,11 +19,13 @@ func (h *history) operator(id int) {
 		m := h.Machine()
 		h.mu.Unlock()
 		cfg := redlock.Config{MaxTTL: maxTTL, Fenced: h.fenced, Nodes: h.Nodes, Logger: slog.New(slog.DiscardHandler)}
+		p := h.owners.process("operator", &cfg)
 		c, err := m.Client(cfg)
 		switch {
 		case err == nil:
 			own = c
-			defer own.Close()
+			p.runs(c)
+			defer p.end(false, c.Close)
 		case time.Since(h.troubled()) < time.Second: // nodes refuse its probes: the operator has the clients' handles
 			h.log("operator: %v", err)
 		default:
@@ -64,6 +66,7 @@ func (h *history) attachAndRelease(c *redlock.Client, key string) {
 		return
 	}
 	h.owners.free(key, state.Token())
+	h.owners.attached(key, state.Token(), c)
 	l, err := c.Attach(ctx, key, state.Token(), time.Now().Add(max(state.TTL, time.Millisecond)))
 	if err == nil {
 		err = l.Release(ctx)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/client/texts"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 )
@@ -67,6 +68,7 @@ type claim struct {
 	freed   bool          // by an operator
 	stay    time.Duration // how long it was to stay then (Options.AtLeast)
 	term    time.Time     // until then it has an owner, where its release arrives at once
+	others  []*process    // that have released it by handles of their own: they may owe the release
 }
 
 // held is a key of a process.
@@ -207,6 +209,30 @@ func (o *owners) free(key, value string) {
 	o.freed++
 }
 
+// attached notes that a process is about to release a lock by a handle of its own.
+func (o *owners) attached(key, value string, c *redlock.Client) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	of := o.claim(claimed{key, texts.Digest([]byte(value))})
+	for _, p := range o.processes {
+		if p.client == c && !slices.Contains(of.others, p) {
+			of.others = append(of.others, p)
+		}
+	}
+}
+
+// beside is the processes other than its holder's that may owe the release of a value. One that has been closed owes
+// nothing any more: the key may stay for its TTL.
+func (o *owners) beside(s *sight) (others []*process, closed bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c := o.claims[s.of]
+	if c == nil {
+		return nil, false
+	}
+	return c.others, slices.ContainsFunc(c.others, func(p *process) bool { return !p.ending.IsZero() })
+}
+
 // isFreed reports whether an operator has freed the key of b.
 func (o *owners) isFreed(key string, b *holding) bool {
 	o.mu.Lock()
@@ -260,11 +286,17 @@ func (o *owners) look(now time.Time, calm bool) {
 	for p, places := range orphans {
 		has := p.business()
 		for _, at := range places {
-			if s := all[at]; has.hooked[s.of] {
+			s, addr := all[at], o.servers[at.node].Addr()
+			owes, busy := has.owed[addr], has.busy
+			others, closed := o.beside(s)
+			for _, other := range others {
+				its := other.business()
+				owes, busy = owes || its.owed[addr], busy || its.busy
+			}
+			if has.hooked[s.of] || closed {
 				o.keep(s)
 			} else {
-				addr := o.servers[at.node].Addr()
-				o.judge(at, s, has.owed[addr] || has.busy, has.owed[addr], now, calm)
+				o.judge(at, s, owes || busy, owes, now, calm)
 			}
 		}
 	}

@@ -325,6 +325,7 @@ func (u *caller) attach() {
 	}
 	ctx, cancel := u.limited()
 	defer cancel()
+	u.owners.attached(key, token, other)
 	since := u.began // no bound: the other client may be new, and its hooks may block
 	attached, err := other.Attach(ctx, key, token, until)
 	if u.check("attach", since, err) {
