@@ -11,9 +11,9 @@
 //
 // [Client.Do] waits for a lock, keeps it alive while a function runs, and releases it. [Client.TryDo] is for work that
 // one process does while others skip it. [Client.Acquire] and [Client.TryAcquire] return a [Lock] to extend and release
-// by hand. ctx bounds waiting and work; see [Client.With] for a bound of the waiting alone. A lock is held for its
-// validity: the TTL less the time spent on acquiring, and less an allowance for clock drift (TTL/100 + 2 ms).
-// [Lock.Remaining] returns what is left. [Lock.KeepAlive] and Do extend it, and end a context when they cannot.
+// by hand. ctx bounds waiting and work; [Client.With] can bound the waiting alone. A lock is held for its validity: the
+// TTL less the time spent on acquiring, and less an allowance for clock drift (TTL/100 + 2 ms). [Lock.Remaining]
+// returns what is left. [Lock.KeepAlive] and Do extend it, and end a context when they cannot.
 //
 // # Lose, fence
 //
@@ -22,14 +22,14 @@
 //
 // # Share, many
 //
-// Any number of callers hold the lock of [Client.AcquireShared] at once, as readers do, but none beside an exclusive
-// holder. [Client.AcquireAll] makes one lock of several keys, and [Client.AcquireAny] acquires one of several: n keys
-// are a semaphore, see [Permits]. Operations of the same moment are written to all nodes in one batch. A process needs
-// one client, which has one connection to each node and a few goroutines. [Client.Submit] is for event loops,
-// Config.Groups for more locks than one set of masters can serve.
+// [Client.AcquireShared] gives one lock to any number of callers at once, as to readers. Such callers and an exclusive
+// holder exclude each other. [Client.AcquireAll] makes one lock of several keys, and [Client.AcquireAny] acquires one
+// of several: n keys are a semaphore, see [Permits]. Operations of the same moment are written to all nodes in one
+// batch. A process needs one client, which has one connection to each node and a few goroutines. [Client.Submit] is for
+// event loops, Config.Groups for more locks than one set of masters can serve.
 //
-// Calls that ask the nodes block for one round trip, at most for Config.NodeTimeout once they are sent. Calls that wait
-// for a lock block until ctx ends; a nil ctx never ends. Without hooks Acquire, Extend and Release of one key allocate
+// Calls that ask the nodes block for one round trip, at most for Config.NodeTimeout after sending. Calls that wait for
+// a lock block until ctx ends; a nil ctx never ends. Without hooks Acquire, Extend and Release of one key allocate
 // nothing in steady state; all other calls may. The errors are listed at [ErrTaken], with their meanings.
 //
 // The algorithm: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
@@ -68,9 +68,9 @@ type Config struct {
 	Nodes []string
 	// NextNodes are the nodes after a change. While they are set, each lock needs a quorum of Nodes and one of NextNodes.
 	// A node in both lists is asked once, and counts in both; spell it the same. Clients exclude each other if they share
-	// a list, so a change takes two steps. First all clients get NextNodes, one after another. Once no client without it
-	// runs, and the longest TTL has passed since, they get the new list alone, as Nodes, one after another. Fenced:
-	// [Client.ChangeFencing] in between.
+	// a list, so a change takes two steps. First all clients get NextNodes, one after another. When the last client
+	// without it has ended, wait for the longest TTL. Then all clients get the new list alone, as Nodes, one after
+	// another. With Fenced, call [Client.ChangeFencing] between the steps.
 	NextNodes []string
 	// Groups, in place of Nodes, are 1 to 64 sets of masters. They share the keys, for more locks than one set can
 	// serve. No master is in two sets, but masters may share machines, with other ports. The group of a key follows
@@ -78,35 +78,35 @@ type Config struct {
 	// as in Redis Cluster, or else of the whole key. A group added at the end takes its even share from the others.
 	// Clients with other Groups do not exclude each other: see NextGroups.
 	Groups [][]string
-	// NextGroups are the Groups after a change, in the two steps of NextNodes: more groups, fewer, or other nodes in
-	// some. A lock needs a quorum of its key's group in each list. A key that moves to another group is locked in both,
-	// as by [Client.AcquireAll], and not handed over. Fenced: ChangeFencing in between.
+	// NextGroups are the Groups after a change, in the two steps of NextNodes: more groups, fewer, or other nodes in some.
+	// A lock needs a quorum of its key's group in each list. A key that moves to another group is locked in both, as by
+	// [Client.AcquireAll], and not handed over. With Fenced, call ChangeFencing between the steps.
 	NextGroups [][]string
 	// TLS configures rediss:// nodes, from TLS 1.2 on. The server name is the node's host unless set here.
 	TLS *tls.Config
 	// TLSFor, if set, is called at every dial with the node's host and port, for certificates that differ between
 	// nodes or change. Nil means TLS. It must not block.
 	TLSFor func(node string) *tls.Config
-	// Credentials, if set, is called at every dial with the node's host and port, or path. Its result replaces the
-	// login of the URL and is not kept. It must return when ctx ends, after 10 s: DialTimeout does not count its time.
+	// Credentials, if set, is called at every dial with the node's host and port, or path. Its result replaces the login
+	// of the URL and is not kept. ctx ends after 10 s, and it must return by then. DialTimeout does not count its time.
 	Credentials func(ctx context.Context, node string) (user, password string, err error)
-	// Dialer, if set, opens the connections ("tcp" or "unix"), as Portable. It gets the name of a node as addr, and must
-	// return when ctx ends.
+	// Dialer, if set, opens the connections ("tcp" or "unix"), and Portable is on. addr has the name of the node as
+	// configured. Dialer must return when ctx ends.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Name identifies the client, such as host and process: in CLIENT LIST of the nodes, and beside the token of each
 	// lock, for Inspect. At most 128 bytes of printable ASCII without spaces.
 	Name string
-	// MaxTTL bounds every TTL and makes the quarantine after restarts strict. The quarantine is the delayed restart of
-	// the algorithm's text: a master that may have forgotten locks has no vote until they have expired. Without MaxTTL a
-	// node is in quarantine if it comes back with another run_id (INFO server), for the longest TTL that this client has
-	// used. With MaxTTL the quarantine lasts for MaxTTL plus drift. It then also applies to a node that this client meets
-	// for the first time, until its server has been up that long, and a node that shows no run_id is refused. All clients
-	// must use the same value.
+	// MaxTTL bounds every TTL and makes the quarantine after restarts strict. The quarantine is the delayed restart of the
+	// algorithm's text: a master that may have forgotten locks has no vote until they have expired. Without MaxTTL a node
+	// is in quarantine if it comes back with another run_id (INFO server), for the longest TTL that this client has used.
+	// With MaxTTL the quarantine lasts for MaxTTL plus drift. A node that this client meets for the first time is then in
+	// quarantine too, until its server has been up that long. A node without a run_id is refused. All clients must use the
+	// same value.
 	MaxTTL time.Duration
 	// NodeTimeout is how long the nodes have to answer an attempt once it is sent, to within 5 ms or a quarter of itself.
-	// Votes that are missing by then count as failed. In a burst they have longer: one more NodeTimeout for each 256
-	// operations under way, or the time that the operation has waited to be sent if that is longer. 20 times NodeTimeout
-	// is the most. Default: TTL/20, at most 50 ms. Minimum: 1 ms.
+	// Votes that are missing by then count as failed. In a burst the nodes have longer: one more NodeTimeout for each 256
+	// operations under way, and at least as long as the operation waited to be sent. 20 times NodeTimeout is the most.
+	// Default: TTL/20, at most 50 ms. Minimum: 1 ms.
 	NodeTimeout time.Duration
 	// DialTimeout bounds connecting and the handshake, for each address of a name: these are tried one after another,
 	// begun 250 ms apart. Default: 1 s.
@@ -121,15 +121,15 @@ type Config struct {
 	// and the same MaxTTL; unfenced clients have no tokens. New refuses nodes that run no scripts, show no run_id, or are
 	// older than Redis 5.
 	//
-	// A restarted node, or one without its tokens, has no vote for MaxTTL, and until running clients have restored its
-	// tokens. Restart no other node before it votes; Ready and the Logger report how long this takes. A node with
+	// A node that has restarted or lost its tokens has no vote for MaxTTL. Then running clients restore its tokens, and it
+	// votes. Restart no other node before it votes; Ready and the Logger report how long this takes. A node with
 	// ?persistent=yes votes at once if it has its tokens.
 	Fenced     bool
 	NextMaxTTL time.Duration // of Fenced clients, after a change, in the steps of NextNodes
-	Portable   bool          // package net also on Linux, where the default is raw sockets
-	// Logger reports at Debug the floor of a fenced node that votes again, at Info that a node came up, at Warn doubtful
-	// settings, and nodes that go down, stay down (and why), may evict keys or have no vote, and the end of each of these,
-	// and at Error panics of callbacks. A node that comes and goes has 12 lines a minute at most, the last of them true.
+	Portable   bool          // uses package net on Linux too, where the default is raw sockets
+	// Logger reports at Debug the floor of tokens of a fenced node that votes again; at Info that a node came up; at Warn
+	// doubtful settings, and that a node goes down, stays down (and why), may evict keys or has no vote, and the end of
+	// each; at Error panics of callbacks. A node that comes and goes has 12 lines a minute at most, the last of them true.
 	// It reports no operations. Nil: warnings and errors go to slog.Default. slog.DiscardHandler silences it.
 	Logger *slog.Logger
 	Hooks  Hooks
@@ -149,9 +149,10 @@ func (cfg Config) Format(f fmt.State, verb rune) {
 // caller is normally woken. It pauses if no node can report a free lock, if too few answer, and if Attempts is set.
 type Retry struct {
 	// Min and Max bound the random pause after an attempt. The longest pause is twice Min (at least 1 ms) after the first
-	// attempt, and doubles with each attempt up to Max. If only one is set the other follows: Min is at most a fifth of
-	// Max. Max must be at least 1 ms, unless Attempts is set. Clients that ask at the same time may split the votes, so
-	// Min should be well above a round trip. Defaults: 50 ms and 250 ms, for round trips of up to about 10 ms.
+	// attempt, and doubles with each attempt up to Max. A Min alone raises Max to itself at least; a Max alone lowers Min
+	// to a fifth of Max at most. Max must be at least 1 ms, unless Attempts is set. Clients that ask at the same time may
+	// split the votes, so Min should be well above a round trip. Defaults: 50 ms and 250 ms, for round trips of up to
+	// about 10 ms.
 	Min, Max time.Duration
 	// Attempts is how many attempts a call makes before it fails with an [AcquireError]; 1 is one attempt without a
 	// pause. Default: no limit. A caller in line also uses up an attempt after each pause, without asking the nodes,
@@ -163,13 +164,13 @@ type Retry struct {
 type Client struct{ client *client.Client }
 
 // New checks cfg, connects to the nodes and returns a client. It returns as soon as each node has answered or failed
-// once. It does not wait for all: once each group has a quorum, the other nodes have as long again and 40 ms. It waits
-// for DialTimeout at most, beside the time of Credentials and of looking up names. A node that is down is no error:
-// Ready, Stats and the Logger report why. Without a quorum New warns, with the reason of each node; for a Fenced
-// client it does so a moment later, when the nodes have been asked.
+// once. Slow nodes do not hold it up: once each group has a quorum, the others have as long again and 40 ms. It waits
+// for DialTimeout at most; the times of Credentials and of looking up names are added. A node that is down is no error:
+// Ready, Stats and the Logger report why. Without a quorum New warns, with the reason of each node; for a Fenced client
+// it does so a moment later, when the nodes have been asked.
 //
 // New returns ErrConfig for two addresses of one server, for a replica, a node of a cluster and a sentinel. It also
-// does if every node refuses the client for a lasting reason: a wrong password, a missing permission, no scripts,
+// returns it if every node refuses the client for a lasting reason: a wrong password, a missing permission, no scripts,
 // another protocol. For a Fenced client one node without permissions, scripts or run_id is enough. With such an error
 // nothing was written to the nodes. A node that shows such a reason only after New is down: see Stats and the Logger.
 func New(cfg Config) (*Client, error) {
@@ -198,32 +199,31 @@ func (c *Client) Ready(ctx context.Context) error { return c.client.Ready(ctx, f
 func (c *Client) ReadyAll(ctx context.Context) error { return c.client.Ready(ctx, true) }
 
 // InitFencing gives the nodes of a new fleet their vote in fencing. It acts only if every node of every group has
-// answered, and none has a token, a vote or another fleet's name. Else it changes nothing, and the error names the
-// node in the way. It waits for MaxTTL and returns once a quorum has its vote, at once if it has; the Logger names the
-// other nodes. Repeat a call that was cut off. Two calls at once do no harm.
+// answered, and none has a token, a vote or another fleet's name. Else it changes nothing, and the error names the node
+// in the way. It waits for MaxTTL and returns once a quorum votes, or at once if a quorum votes already. The Logger
+// names the other nodes. Repeat a call that was cut off. Two calls at once do no harm.
 //
-// A client of a change calls it for the groups added in NextGroups. Never call it for new nodes of NextNodes: clients
-// with both lists bring these in. Never call it in a program that was given nodes in place of all others: they look
-// like a new fleet.
+// A client with NextGroups calls it for the groups that a change adds. Never call it for new nodes of NextNodes:
+// clients with both lists bring these in. Never call it if all Nodes were replaced at once: they look like a new fleet.
 func (c *Client) InitFencing(ctx context.Context) error { return c.client.InitFencing(ctx) }
 
-// RecoverFencing gives nodes their vote after [ErrForgotten]: a restart without a disk, a flush or an eviction has
-// cost so many nodes their tokens that the others may not know all. It acts only if the answers show this. A node out
-// of reach may remember. If it never comes back name it in lost, as in Stats().Nodes. RecoverFencing waits and returns
-// as InitFencing does, and leaves a change of nodes where it was.
+// RecoverFencing gives nodes their vote after [ErrForgotten]. Too many nodes have then lost their tokens, by a restart
+// without a disk, a flush or an eviction, and the others may not know all. It acts only if the answers show this. A
+// node out of reach may remember. If it never comes back name it in lost, as in Stats().Nodes. RecoverFencing waits and
+// returns as InitFencing does, and leaves a change of nodes where it was.
 //
 // atLeast is the largest token that the resources have seen, of any key. Read it anew for each call, MaxTTL after the
-// nodes were lost. Later tokens are larger than atLeast and than all tokens on nodes; if too few nodes remember, also
-// than the clock of this client. Earlier holders may have larger tokens, which are not refused: stop them first.
+// nodes were lost. Later tokens exceed atLeast and all tokens on nodes. If too few nodes remember, they also exceed
+// this client's clock. Earlier holders may have larger tokens, which are not refused: stop them first.
 func (c *Client) RecoverFencing(ctx context.Context, atLeast uint64, lost ...string) error {
 	return c.client.RecoverFencing(ctx, atLeast, lost)
 }
 
-// ChangeFencing moves the service of the nodes to the next list. One client of both lists (NextNodes, NextGroups or
-// NextMaxTTL) calls it when no client of the present list alone is left. Such clients are refused from now on; clients
-// of the next list alone are served MaxTTL later. Before it writes to a node it waits until a quorum of each list has
-// its vote. It returns once a quorum of the next list serves its clients. The Logger names the other nodes: call it
-// again for them. A call may be cut off and repeated at any time.
+// ChangeFencing has the nodes serve clients of the next list alone, and refuse those of the present list alone. Call it
+// in a client of both (NextNodes, NextGroups or NextMaxTTL), when the last client of the present list alone has ended.
+// It waits until a quorum of each list votes, and only then writes to nodes. These refuse clients of the present list
+// at once. MaxTTL later they serve clients of the next list. It returns once a quorum of the next list does. The Logger
+// names the other nodes: call it again for them. A call may be cut off and repeated at any time.
 func (c *Client) ChangeFencing(ctx context.Context) error { return c.client.ChangeFencing(ctx) }
 
 // Shutdown ends the client gracefully. New and waiting calls fail with ErrClosed, and the contexts of [Lock.KeepAlive]
@@ -244,9 +244,9 @@ type Options struct {
 	Wait     time.Duration
 	Attempts int // in place of Retry.Attempts
 	// AtLeast is how long a lock of Do, DoAll, DoAny and TryDo (not DoShared) stays after its grant, also if its function
-	// returns before. So a job runs once in a fleet whose clocks differ by less. By the clocks of the nodes the lock
-	// stays even if the function fails, the client is closed (Close does not wait) or the process dies. After a death
-	// it stays for ttl, or for AtLeast and NodeTimeout if that is more. At most Config.MaxTTL.
+	// returns before. So a job runs once in a fleet whose clocks differ by less. The nodes count this time: the lock stays
+	// even if the function fails, the client is closed (Close does not wait) or the process dies. After a death it stays
+	// for ttl, or for AtLeast and NodeTimeout if that is more. At most Config.MaxTTL.
 	AtLeast time.Duration
 	// Name is shown by Inspect for these locks, in place of Config.Name and within its limits: an order, a request.
 	// Submit an Op on such a lock to a client with the same Name.
@@ -268,7 +268,7 @@ func (c *Client) With(o Options) *Client { return &Client{c.client.With(client.O
 // The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded down to milliseconds. The
 // end of ctx is noticed within 5 ms, or later if more than 2048 operations wait to be sent. The errors are ErrTaken,
 // ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(), of a Fenced client also ErrForgotten and
-// ErrConfig. While callers of Acquire wait for key in this client, one denial is reused for a second.
+// ErrConfig. If callers of Acquire wait for key in this client, a denial of the last second counts.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	return lockOf(c.client.Acquire(ctx, key, ttl, client.Once))
 }
@@ -282,20 +282,20 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // without them processes ask after the pauses of Retry.
 //
 // A released lock passes to the next caller in line of this client without a round trip. It goes back to the nodes
-// after 63 such passes, after a call of [Lock.Token], with Config.NoHandOver, and if less than 7/8 of that caller's
-// ttl is left. If other processes wait it does so once each caller in line at the last grant has had it.
+// after 63 such passes, after a call of [Lock.Token], with Config.NoHandOver, and if less than 7/8 of that caller's ttl
+// is left. If other processes wait, it goes back once all callers in line at the last grant have had it.
 //
-// A waiting process also asks a quorum about once a second, so a free lock is granted; a process waiting for more than
-// 250 keys asks one node. A lock in constant demand is left free for 255 ms every 2.9 s, for callers in no queue:
-// other libraries, TryAcquire, other spellings of the nodes. Queues decide who asks, votes who holds the lock.
+// A waiting process also asks a quorum about once a second, so a free lock is granted. If it waits for more than 250
+// keys, it asks one node. A lock in constant demand is left free for 255 ms every 2.9 s, for callers in no queue: other
+// libraries, TryAcquire, other spellings of the nodes. Queues decide who asks, votes who holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	return lockOf(c.client.Acquire(ctx, key, ttl, 0))
 }
 
-// AcquireShared is Acquire for a shared lock: any number of callers hold key at once, and none beside an exclusive
-// holder, of Acquire or of any program's SET NX. While an exclusive caller waits, later calls wait behind it, as with
-// sync.RWMutex. So a holder that asks for key again, itself or through a service, may wait for itself: bound its ctx.
-// There is no upgrade.
+// AcquireShared is Acquire for a shared lock: any number of callers hold key at once. They and an exclusive holder, by
+// Acquire or by any program's SET NX, exclude each other. While an exclusive caller waits, later calls wait behind it,
+// as with sync.RWMutex. So a holder that asks for key again, itself or through a service, may wait for itself: bound
+// its ctx. There is no upgrade.
 //
 // It is weaker than an exclusive lock. It has no fencing token, so a resource cannot refuse a late holder. A release
 // that reaches no node keeps exclusive callers out until the TTL ends. Callers in no line (TryAcquire, other
@@ -313,8 +313,8 @@ func (c *Client) TryAcquireShared(ctx context.Context, key string, ttl time.Dura
 // AcquireAll is Acquire for 1 to 64 keys, all or nothing, in one round trip, or one for each of the Groups in turn.
 // They become one lock with one token and one fencing token, extended, kept alive and released as one. An attempt
 // refused by one key leaves nothing. AcquireAll stands in line for all taken keys at once. While it waits for one key
-// it keeps its turns for the others, each for as long as it has waited for it (10 ms to 1.2 s). It excludes those
-// who share a key, and they let it in as they do Acquire. It is never handed over inside the process.
+// it keeps its turns for the others, each for as long as the turn was waited for (10 ms to 1.2 s). It excludes shared
+// holders, and later ones wait behind it. It is never handed over inside the process.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	return lockOf(c.client.AcquireAll(ctx, ttl, keys, 0))
 }
@@ -334,25 +334,25 @@ func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys ...stri
 	return lockOf(c.client.AcquireAny(ctx, ttl, keys, 0))
 }
 
-// TryAcquireAny is AcquireAny without waiting, with the errors of [Client.TryAcquire]. ErrTaken means that each key
-// was refused, as a rule in two round trips. Where callers wait for a key, a denial of the last second counts.
+// TryAcquireAny is AcquireAny without waiting, with the errors of [Client.TryAcquire]. ErrTaken means that each key was
+// refused, as a rule in two round trips. If callers of this client wait for a key, a denial of the last second counts.
 func (c *Client) TryAcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	return lockOf(c.client.AcquireAny(ctx, ttl, keys, client.Once))
 }
 
 // Permits returns the keys of a semaphore of n permits, 1 to 64, for [Client.AcquireAny] and [Client.AcquireAll]:
-// "{name}:permit:1" and so on. They share one hash tag, name or that in name, and so belong to one of Config.Groups.
-// All clients must use the same n: one with a larger n has more permits.
+// "{name}:permit:1" and so on. A name with a {tag} of its own gets no other. One tag puts all keys in one of
+// Config.Groups. All clients must use the same n: one with a larger n has more permits.
 func Permits(name string, n int) []string { return client.Permits(name, n) }
 
 // Do acquires the lock on key as Acquire does, calls f with a context like that of [Lock.KeepAlive], and releases the
-// lock in every case, also after a panic of f. It returns the error of Acquire, or the error of f, joined
-// (errors.Join) with a [LostError] if the lock was seen to be lost before f returned. ttl must be at least 30 ms. If
-// ctx comes from a lock on the same key (a nested Do), Do returns ErrArgument rather than wait for itself.
+// lock in every case, also after a panic of f. It returns the error of Acquire or of f. If the lock was seen to be lost
+// before f returned, a [LostError] is joined to that of f (errors.Join). ttl must be at least 30 ms. If ctx comes from
+// a lock on the same key (a nested Do), Do returns ErrArgument rather than wait for itself.
 //
-// Do does not wait for its release. As a rule the kernel has it when Do returns. Without raw sockets, or while other
-// operations are under way, it is sent within a round trip, before all later operations on key. A program that ends
-// right after Do calls Close or Shutdown, which wait for it. A key deleted after the last renewal is not noticed.
+// Do does not wait for its release. As a rule the kernel has the release when Do returns. Without raw sockets, or while
+// other operations are under way, it is sent within a round trip, before all later operations on key. A program that
+// ends right after Do calls Close or Shutdown, which wait for it. A key deleted after the last renewal is not noticed.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.client.Do(ctx, key, ttl, 0, f)
 }
@@ -378,18 +378,18 @@ func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f 
 }
 
 // TryDo is Do with one attempt: for work that one process does while the others skip it. ErrTaken means that f was not
-// called, unless f itself returns ErrTaken. Of callers at once one runs f, however short f is. If a node shows another
-// caller before f returns, the lock stays for 50 ms after its grant, or for some round trips to far nodes, so that the
-// other sees it. A caller that comes after the release runs f again, and so may a process whose clock is late. A job
-// to run once in a fleet needs Options.AtLeast.
+// called, unless f itself returns ErrTaken. Of callers at once one runs f, however short f is. If another caller is
+// seen before f returns, the lock stays for 50 ms after its grant, or some round trips with far nodes. So the other
+// caller finds it taken. A caller that comes after the release runs f again, and so may a process whose clock is late.
+// A job to run once in a fleet needs Options.AtLeast.
 func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.client.Do(ctx, key, ttl, client.Once, f)
 }
 
-// Attach returns a handle on a lock acquired by another process, client or library, by its token, 1 to 256 bytes. A
-// quorum of nodes must show the token, as read by [Client.Inspect]. Validity ends at validUntil, or earlier if the
-// nodes show less; KeepAlive extends by the TTL left at the call. It blocks for one round trip to all nodes, at most
-// for NodeTimeout. The errors are ErrNotHeld, ErrNoQuorum, ErrExpired, ErrArgument and ctx.Err().
+// Attach returns a handle on a lock that another process, client or library has acquired. token is the lock's, 1 to 256
+// bytes (see [KeyState.Token]); a quorum of nodes must have it. Validity ends at validUntil, or earlier if the nodes
+// show less; KeepAlive extends by the TTL left at the call. It blocks for one round trip to all nodes, at most for
+// NodeTimeout. The errors are ErrNotHeld, ErrNoQuorum, ErrExpired, ErrArgument and ctx.Err().
 func (c *Client) Attach(ctx context.Context, key, token string, validUntil time.Time) (Lock, error) {
 	return lockOf(c.client.Attach(ctx, key, token, validUntil))
 }
@@ -422,8 +422,8 @@ func (l Lock) Token() string { return l.handle.Token() }
 //   - all fenced clients are configured alike (Config.Fenced);
 //   - a connection ends with its server;
 //   - no node returns with an older state under the same run_id, as a promoted replica or a restored snapshot does;
-//   - clocks run at about the same rate, and count suspensions of the machine (Linux does) where a client restores
-//     the tokens of a node;
+//   - clocks run at about the same rate; that of a client restoring the tokens of a node counts suspensions (Linux
+//     does);
 //   - [Client.RecoverFencing] is given a right number, if more than a minority of nodes has lost the tokens.
 //
 // A lock handed over inside the process has a new token. If the nodes had lost the lock, this token may be smaller
@@ -451,9 +451,9 @@ func (l Lock) Extend(ctx context.Context, ttl time.Duration) error { return l.ha
 // ErrNotHeld means that the lock was released or has expired.
 func (l Lock) Release(ctx context.Context) error { return l.handle.Release(ctx) }
 
-// ReleaseAsync queues the release and does not wait. The lock is released for its handles at once. The release of a lone
-// caller is sent with its next call, or 5 ms later. It keeps its place among the operations on the key, and a node that
-// cannot get it then gets it later. Only Stats counts the result. MaxWaiting does not apply.
+// ReleaseAsync queues the release and does not wait. For its handles the lock is released at once. The release of a
+// lone caller is sent with its next call, or 5 ms later. It keeps its place among the operations on the key. A node
+// that is down then gets it later. Only Stats counts the result. MaxWaiting does not apply.
 func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
 
 // KeepAlive extends the lock in the background by the TTL given last, at each third of it. A failed extension is
@@ -487,24 +487,24 @@ func (l Lock) Format(f fmt.State, _ rune) { fmt.Fprint(f, l.handle.Text()) }
 // MarshalText is Format for log/slog and encoding/json.
 func (l Lock) MarshalText() ([]byte, error) { return []byte(l.handle.Text()), nil }
 
-// FenceFrom returns the fencing token of the lock of ctx: of a context of [Lock.KeepAlive] or [Client.Do], or derived
-// from one; the innermost lock counts. It returns false without a lock or a token.
+// FenceFrom returns the fencing token of the lock behind ctx: a context of [Lock.KeepAlive] or [Client.Do], or derived
+// from one. Of nested locks the innermost counts. It returns false without a lock or a token.
 func FenceFrom(ctx context.Context) (token uint64, ok bool) { return client.FenceFrom(ctx) }
 
 // The results of an operation, for errors.Is. An error matches at most one of them. Calls that wait and give up return
 // an [AcquireError], which also matches the context's error; all other calls return the context's error as it is. A
 // lock lost by Do is a [LostError]; an ErrNoQuorum is a [QuorumError] that names each node.
 var (
-	// ErrTaken: too many nodes denied the lock: they have granted it to another, or let no others share it for now. After
-	// split votes it was tried four times more.
+	// ErrTaken: too many nodes denied the lock. It has another holder, or it is to be shared and a waiting writer comes
+	// first. An attempt whose votes were split was made again, four times.
 	ErrTaken = client.ErrTaken
-	// ErrSplit, only of an Op and in Hooks.Attempt: some nodes granted the lock, and too many others denied it. Callers
+	// ErrSplit, seen only in Op.Err and Hooks.Attempt: some nodes granted the lock, and too many others denied it. Callers
 	// may have split the votes of a free lock: try again after a random pause of about a round trip.
 	ErrSplit = client.ErrSplit
 	// ErrNoQuorum: too few nodes answered. After Extend the lock is held for what Remaining returns.
 	ErrNoQuorum  = client.ErrNoQuorum
-	ErrExpired   = client.ErrExpired   // no validity was left when the votes came, or to extend
-	ErrNotHeld   = client.ErrNotHeld   // to extend or release: released, expired on the nodes, or another holder's
+	ErrExpired   = client.ErrExpired   // no validity was left when the votes came, or when Extend was called
+	ErrNotHeld   = client.ErrNotHeld   // the lock to extend or release was released, has expired on the nodes, or is another's
 	ErrClosed    = client.ErrClosed    // the client is closed
 	ErrBusy      = client.ErrBusy      // Config.MaxWaiting operations wait already
 	ErrStopped   = client.ErrStopped   // no longer kept alive, as asked: a cause of Lock.KeepAlive
@@ -521,7 +521,7 @@ type AcquireError struct {
 	Key      string // the first of several
 	Attempts int
 	Waited   time.Duration // in all
-	Last     error         // of the last complete attempt, of this call or of the first in its line: ErrTaken, a *QuorumError, ErrExpired, ErrBusy; or nil
+	Last     error         // ErrTaken, a *QuorumError, ErrExpired, ErrBusy or nil: of the last attempt to end, its own or of the first in its line
 	Ctx      error         // of the context, with its cause; nil if the attempts or Options.Wait were used up
 }
 
@@ -547,8 +547,8 @@ func (e *LostError) Unwrap() error { return e.Cause }
 
 func newLostError(key string, cause error) error { return &LostError{key, cause} }
 
-// QuorumError is an ErrNoQuorum with the votes up to the verdict, for errors.As. It wraps Cause and each of
-// Failed. The failure of a node is never found as the error of a context, or as another of the errors above.
+// QuorumError is an ErrNoQuorum with the votes up to the verdict, for errors.As. It wraps Cause and each of Failed.
+// errors.Is never takes the failure of a node for the error of a context, or for another of the errors above.
 type QuorumError struct {
 	Kind                   OpKind // 0 for Ready and Attach
 	Cause                  error  // ErrNoQuorum
@@ -609,8 +609,8 @@ type Op struct {
 	TTL   time.Duration // of acquires and extends
 	Token [22]byte      // set by Submit for an acquire, by the caller for the others
 	// Done is called once, by a goroutine of the client. It may use the client, and Submit this Op again. The Dones of a
-	// group of nodes run one at a time; after 20 ms of one the others no longer wait for it. A panic is recovered and
-	// logged.
+	// group of nodes run one at a time, but one that takes more than 20 ms delays no others after that. A panic is
+	// recovered and logged.
 	Done func(*Op)
 
 	op client.Op
@@ -637,9 +637,9 @@ func (c *Client) Submit(op *Op) error {
 	return c.client.Submit(in, &op.Token)
 }
 
-// Cancel takes op back. It returns false if Done was called or will be, or if op was not submitted to this client.
-// Done may still be a round trip away then, if op goes on to the second group of its key or to its next attempt. An
-// acquire already sent is released in the background.
+// Cancel takes op back. It returns false if Done was called or will be, or if op was not submitted to this client. Done
+// may then be a round trip away, if a second group has to be asked or another attempt is made. An acquire already sent
+// is released in the background.
 func (c *Client) Cancel(op *Op) bool { return op != nil && c.client.Cancel(&op.op) }
 
 // Err returns the error, as TryAcquire, Extend or Release would return it. It is valid from Done on.
@@ -699,7 +699,7 @@ type Stats struct {
 	Lost, HandedOver    uint64 // locks lost while kept alive; passed on inside the process
 	Cleanups            uint64 // releases after failed acquires; not counted in Release
 	Batches, Operations uint64 // writes, each to all nodes of a group; their operations, cleanups included
-	Waiting, InFlight   int    // operations to be sent, at most about Config.MaxWaiting and cleanups; sent, with no verdict
+	Waiting, InFlight   int    // operations not sent, about Config.MaxWaiting and cleanups at most; sent, without a verdict
 	Nodes               []Node // in the order of Node.Index
 }
 
@@ -730,7 +730,7 @@ type Node struct {
 	RoundTrip, RoundTripMax time.Duration
 	InFlight                int           // replies it owes
 	Granted, Denied, Failed uint64        // its votes; votes of a node that is down or late count as failed
-	Serves                  string        // the fenced clients it serves: with this one's configuration "now", "now+next", "next"; up to MaxTTL late
+	Serves                  string        // the fenced clients it serves: of this client's lists "now", "next", or "now+next" for both; up to MaxTTL late
 	NoVote                  error         // why it has no vote in locks now, restarts and fencing included; nil: it votes
 	NoVoteFor               time.Duration // for how long still at least, if known
 }
@@ -748,7 +748,7 @@ type KeyState struct {
 	// Holder is the Config.Name of the holder, or "". Digest is a short hash of the value, to distinguish two
 	// holders. Both are of the value on most nodes.
 	Holder, Digest string
-	TTL            time.Duration // the least that a quorum of nodes shows of a held lock; the longest of a shared one
+	TTL            time.Duration // what a quorum of nodes shows at least; of a shared lock, that of its longest holder
 	Holders        int           // of a shared lock: at least so many, as a quorum of nodes shows
 	Names          []string      // their Config.Names, each once; a node shows about 100, those with the longest TTLs
 	Nodes          []KeyOnNode   // in the order of Node.Index
@@ -814,16 +814,16 @@ func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 // goes to its caller. A goroutine of the client calls the others, and also Attempt and LockLost for an [Op] and for
 // extensions in the background. There a blocking hook delays others by 20 ms at most, and a panic is logged.
 type Hooks struct {
-	// Attempt is called for each attempt counted by Stats, with the votes on its deciding key. Each call allocates the
-	// text of the key. It is not called for a release without a waiting caller, as by ReleaseAsync and Do.
+	// Attempt is called for each attempt counted by Stats, with the votes on the key that decided it. Each call allocates
+	// the text of the key. It is not called for releases that no caller waits for: ReleaseAsync, Do.
 	Attempt func(Attempt)
 	// Acquire is called at the end of each Acquire, AcquireAll, AcquireAny and Do that made an attempt.
 	Acquire func(Acquisition)
 	// Vote is called for each vote of a node, also on cleanups. If it blocks, votes beyond 65,536 are dropped.
 	Vote func(Vote)
 	// NodeUp is called when a connection came up, NodeDown when one ended, or New could not make it. Close does not call
-	// NodeDown. NodeQuarantined is called for a node without a vote for Node.NoVoteFor, since it has restarted or lost
-	// its fencing tokens.
+	// NodeDown. NodeQuarantined is called for a node that has restarted or lost its fencing tokens: it has no vote for
+	// Node.NoVoteFor.
 	NodeUp, NodeDown, NodeQuarantined func(Node)
 	// LockLost is called once for a lock gone before its release: Extend or Release returned ErrNotHeld, Extend
 	// returned ErrExpired, or it could not be kept alive. It is not called for an Op.
