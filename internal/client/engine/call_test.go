@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 
@@ -130,6 +131,43 @@ func TestAloneEnds(t *testing.T) {
 	d.limit.Done = ctx.Done()
 	p.engine.drive(d)
 	require.Zero(t, sweeps, "its context had ended")
+}
+
+// TestAloneLetsOthersRun: with one processor a caller goes to the kernel only when no other goroutine can run: one that is
+// about to submit would wait until the runtime preempts the caller. In a row of calls one parks every 2 ms.
+func TestAloneLetsOthersRun(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	p := newScripted(t, 1)
+	took, sweeps := keptFor/8, 0
+	p.onSweep = func() {
+		sweeps++
+		p.clock.Advance(took)
+		p.reply(p.last(), 0, ok)
+	}
+	call := func() {
+		c := p.engine.call(Acquire, "key", time.Second)
+		require.NoError(t, p.engine.enqueue(&c.Op))
+		p.engine.drive(c)
+		if len(c.done) == 0 {
+			p.turn(func() { p.reply(p.last(), 0, ok) })
+		}
+		<-c.done
+		c.Free()
+	}
+	for range 3 {
+		sweeps = 0
+		for range 9 {
+			call()
+		}
+		require.Equal(t, 8, sweeps, "the ninth parks")
+		p.armed = 0
+	}
+
+	sweeps = 0
+	go func() { require.NoError(t, p.engine.enqueue(&p.op(Release, "other").Op)) }()
+	call()
+	require.Zero(t, sweeps, "another operation waits")
+	require.NotZero(t, p.armed)
 }
 
 // TestAloneInTheClient: a caller keeps its processor while it waits only where the other groups of
