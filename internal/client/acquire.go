@@ -419,7 +419,7 @@ func (g *site) acquired(ctx context.Context, t *waiting.Tries, h Handle, err err
 	return g.afterHooks(h, err)
 }
 
-// gaveUp is the error of an Acquire that has left its lines, after an attempt or a wait that has ended with err.
+// gaveUp is the error of an Acquire that has left its lines. err ended its last attempt or wait.
 func (w *want) gaveUp(ctx context.Context, err error) error {
 	limit := engine.Limit{At: w.by.limit.At}
 	switch {

@@ -72,9 +72,9 @@ func (c *Client) With(o Options) *Client { return &Client{c.shared, c.settings.w
 // MaxGroups bounds the groups of a client: each has connections, two goroutines and buffers.
 const MaxGroups = 64
 
-// New connects to the nodes of cfg, or in their place to several groups of nodes, and waits until a quorum of each
-// group is up, or each of its nodes has answered or failed a first time. The housekeeper begins then: a New that
-// refuses its nodes has written nothing to them. next is the groups after a change.
+// New connects to the nodes of cfg, or to groups of nodes in their place. It waits for each group: until a quorum is
+// up, or each node has answered or failed once. The housekeeper begins then: a New that refuses its nodes has written
+// nothing to them. next is the groups after a change.
 func New(cfg group.Config, groups, next [][]string) (*Client, error) {
 	if err := check(&cfg, groups, next); err != nil {
 		return nil, texts.WrongConfig(texts.InConfig, err)

@@ -9,7 +9,7 @@ import (
 )
 
 // awaitSplit waits for this caller's turn to try again after split votes, and then looks whether another has won
-// meanwhile: the attempt itself would not show it, where the winner has a majority and this caller the other nodes. An
+// meanwhile. The attempt itself may not show it: the winner then has a majority, and this caller the other nodes. An
 // error is what has ended the wait, or ErrTaken. It holds nothing meanwhile: the release of the lost attempt is on its
 // way, and stays ahead of the look and of the next attempt on each connection.
 func (g *site) awaitSplit(split *engine.Call, round int) error {

@@ -79,9 +79,8 @@ func (c *Client) countedIn(ctx context.Context, isCounted bool) context.Context 
 	return ctx
 }
 
-// leave ends a call of Do, whose release is in the queue, as are those of the calls that have left before. The process may
-// end after the last one. So that one has them sent; any other leaves them to the next batch, with what their callers do
-// next.
+// leave ends a call of Do. Its release is in the queue, with those of earlier calls. The process may end after the last
+// call, so the last call has them sent. Any other leaves them to the next batch, with what the callers do next.
 func (c *Client) leave() {
 	if c.running.Leave() {
 		for _, g := range c.groups {

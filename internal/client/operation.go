@@ -21,8 +21,8 @@ func metIdleEnd(calls *engine.Call) (met bool) {
 	return met
 }
 
-// stands notes an acquire that has won, and reports whether this process may take the lock: not if a younger grant is
-// known, or a holder that got an older lock passed on.
+// stands notes an acquire that has won, and reports whether this process may take the lock. It may not if a younger
+// grant is known, or if an older lock was passed on to a holder meanwhile.
 func stands(calls *engine.Call) bool {
 	for c := calls; c != nil; c = c.And {
 		if !siteOf(c.On).lines.Granted(c.KeyText(), c.Serial, c.Shared) {

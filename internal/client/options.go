@@ -21,8 +21,8 @@ func (o *option) isContended() (is bool) {
 	return is
 }
 
-// passesOver reports whether an option is not asked for now: with once, one that callers wait for and that was seen to
-// have a holder; else one that others want.
+// passesOver reports whether an option is left out for now. With once, this is an option in demand that was seen to
+// have a holder. Else it is any option in demand.
 func (w *want) passesOver(o *option) bool {
 	switch {
 	case w.ended: // it was asked for

@@ -70,10 +70,9 @@ func (b *batch) write(operands []command.Operand, forms []fleet.Form) {
 
 // tryLeave lets the batch leave the in-flight window, if it is time. It does so nowhere else.
 //
-// It leaves when a quorum of nodes is done with it, or when all its rounds are decided. But a batch that fails at
-// once on nodes that are down must not make room for the next at once: the others would be sent more than they can
-// answer, and be cut off for it. So one of the others must have replied, and nodes reply in order, or time must be
-// up.
+// It leaves when a quorum of nodes is done with it, or when all its rounds are decided. But nodes that are down fail a
+// batch at once, and this must not make room for the next one: the live nodes would be sent more than they can answer,
+// and be cut off for it. So one of the live nodes must have replied, and nodes reply in order, or time must be up.
 func (b *batch) tryLeave() {
 	switch {
 	case b.left:

@@ -7,8 +7,8 @@
 //   - Group commit: all waiting operations become one batch, encoded once and written to all nodes. The in-flight
 //     window holds the next batch back until a quorum has answered the last one, so batches grow with load and no timer
 //     is needed.
-//   - Hinted handoff: a release is owed to a node until the node has answered it. One that was missed is kept as a
-//     hint, and sent first thing on the node's next connection; one that was refused, after a growing pause.
+//   - Hinted handoff: a release is owed to a node until the node has answered it. A missed release is kept as a hint,
+//     and sent first thing on the node's next connection. A refused one is sent again after a growing pause.
 //
 // # The driver
 //
@@ -17,7 +17,8 @@
 //   - a caller that has just submitted and finds the window open: it writes all waiting operations, its own and those
 //     of others;
 //   - a lone caller: having written, it keeps the lock and reads its own replies, without a switch of goroutines. It
-//     waits in the kernel with its processor, so there is none where the other groups of its client are busy (Peers);
+//     waits in the kernel and keeps its processor, so no caller does this while other groups of its client are busy
+//     (Peers);
 //   - the reader goroutine, parked until replies arrive;
 //   - the watchdog, the only timer;
 //   - a dialer, when it starts and after each dial, Stats and Close.
@@ -30,11 +31,11 @@
 //
 // # Votes of a whole batch
 //
-// Nearly all replies are those of nodes that do all that they are asked. So a batch has them written beside its
-// commands (Batch.Usual). What arrives is compared with that, in one piece, and counted: votes.granted notes how many
-// rounds, from the first on, a node has granted, and decides those that a quorum has, at once. The first vote of
-// another kind puts these counts into the tallies (uncount), where all further votes of the batch go. A hook for
-// votes, extends, reads and fenced commands use tallies from the start.
+// Nodes nearly always do all that they are asked. So a batch has the replies of this case written beside its commands
+// (Batch.Usual). What arrives is compared with them in one piece, and counted: votes.granted notes how many rounds,
+// from the first on, a node has granted. It decides the rounds granted by a quorum at once. The first vote of another
+// kind puts these counts into the tallies (uncount), where all further votes of the batch go. A hook for votes,
+// extends, reads and fenced commands use tallies from the start.
 //
 // # User code
 //

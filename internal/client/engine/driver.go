@@ -178,9 +178,9 @@ func (d *driver) flush() {
 	d.complete()
 }
 
-// aloneFor is how long a lone caller waits in the kernel for its own replies before it parks as others do. In this
-// time no other goroutine can be the driver. It is not shorter because a timer due before the kernel's next tick has
-// to be programmed into the hardware for each wait, which costs microseconds in a virtual machine: with 300 us in its
+// aloneFor is how long a lone caller waits in the kernel for its own replies before it parks as others do. In this time
+// no other goroutine can be the driver. A shorter time would cost more. A timer due before the kernel's next tick is
+// programmed into the hardware for each wait, and this takes microseconds in a virtual machine: with 300 us in its
 // place a lone caller's median was 387 us instead of 330 us.
 const aloneFor = 5 * time.Millisecond
 

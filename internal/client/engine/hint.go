@@ -8,14 +8,14 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Hinted handoff: a release is owed to a node until it has answered that it has deleted the key, or that the key does
-// not hold the token. Without that answer the release is kept as a hint.
+// Hinted handoff: a release is owed to a node until it has answered: the key is deleted, or does not hold the token.
+// Without that answer the release is kept as a hint.
 //
-//   - A release that was missed, since the connection has ended, is handed off on the node's next connection before
-//     anything else is sent, or the node could extend a lock it is about to release.
-//   - A release that was refused is handed off again after a pause that doubles with each refusal. It does not matter
-//     which error the node gave: a list of errors that pass would never be complete. The pause also keeps a release
-//     with an answer that ends the connection from ending each next one.
+//   - A release is missed if the connection ends. It is handed off on the node's next connection before anything else
+//     is sent: otherwise the node could extend a lock it is about to release.
+//   - A refused release is handed off again after a pause. The pause doubles with each refusal. It does not matter
+//     which error the node gave: a list of passing errors would never be complete. If the answer ends the connection,
+//     the pause also keeps the release from ending each next one.
 //
 // Hints of releases are enough: each acquire that may have set a key without a holder is followed by a release. The
 // release of an absent key does no harm.

@@ -180,8 +180,8 @@ func (q *Query) Done() {
 	l.behind++
 }
 
-// returned is how many queries stand first in the backlog of a node, to be sent again. They keep their order: one that
-// leaves a queue is not overtaken by one that enters it later.
+// returned is how many queries stand first in the backlog of a node, to be sent again. They keep their order: a query
+// to leave a queue is not overtaken by a later one to enter it.
 func (l *queries) returned(node int) (n int) {
 	for _, q := range l.backlog[node] {
 		if !q.byText {
@@ -192,7 +192,7 @@ func (l *queries) returned(node int) (n int) {
 	return n
 }
 
-// unlist takes a query out of those that were sent, if it is one.
+// unlist takes a query out of the sent ones, if it is there.
 func (l *queries) unlist(q *Query) {
 	if q.index < 0 {
 		return
@@ -223,8 +223,8 @@ func (q *Query) finish() {
 	}
 }
 
-// ask sends the pushed queries, as far as the bound of each node allows, and that of a turn: a node that is down ends
-// them at once.
+// ask sends the pushed queries, within the bound of each node and the bound of a turn. A node that is down ends its
+// queries at once.
 func (l *queries) ask() {
 	if l.size.Load() == 0 && l.behind == 0 {
 		return

@@ -181,9 +181,9 @@ func (v *votes) mayBeSplit(r *round) bool {
 	return true
 }
 
-// countStale has the nodes vote that would have granted a larger token, once they are a quorum with the nodes that
-// granted this one, or no other node will answer. The next attempt is above all tokens these nodes know. If it began
-// before, another of the quorum might refuse it too, and so on.
+// countStale counts the votes of stale nodes: those refused this token as too small. It waits until they are a quorum
+// together with the nodes that granted, or no other node will answer. The next attempt has a token above all that these
+// nodes know. If it began earlier, another node of the quorum might refuse it too, and so on.
 func (v *votes) countStale(i int, r *round) {
 	t := &r.tally
 	if !v.nodes.quorum.IsQuorum(t.Nodes(quorum.Granted)|r.stale) && r.stale != t.Nodes(0) {

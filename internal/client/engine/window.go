@@ -105,11 +105,10 @@ func (w *window) leave(s *stay, now clock.Instant, answered bool) {
 	w.set()
 }
 
-// pace has bound follow the nodes of a quorum: it is what they work off in a quarter of the time left, the timeout
-// less the round trip, in proportion to what the batch has shown. A batch that has used more than half of the bound
-// lets it grow, by the operations answered at most: only use shows that there is room for more. A batch that has
-// needed more than half of the time left lets it shrink. Any other batch leaves it. Nodes that are silent or down show
-// no pace.
+// pace has bound follow the nodes of a quorum: it is what they work off in a quarter of the time left, the timeout less
+// the round trip, in proportion to what the batch has shown. A batch lets the bound grow if it used more than half of
+// it, by the operations answered at most: only use shows room for more. A batch lets it shrink if it needed more than
+// half of the time left. Any other batch leaves it. Nodes that are silent or down show no pace.
 func (w *window) pace(s *stay, took time.Duration, answered bool) {
 	left := max(0, s.soonest-w.round)
 	work := max(1, took-w.round)

@@ -226,9 +226,9 @@ func (c *Client) Propose(b *fencing.Block, p *fencing.Proposal) error {
 	return nil
 }
 
-// Again takes notice of the nodes' answers to an attempt that has ended with err, where the last group asked is that of c. It
-// reports whether another is to be made at once: each lost key was refused for nothing but the number of the token,
-// and a quorum can grant a larger one. Else it returns the error to report.
+// Again takes notice of the nodes' answers to an attempt that has ended with err; c is of the last group asked. It
+// reports whether another attempt is to be made at once: each lost key was refused for nothing but the number of the
+// token, and a quorum can grant a larger one. Else it returns the error to report.
 func (c *Client) Again(attempt *engine.Call, err error) (bool, error) {
 	if c == nil || !errors.Is(err, engine.ErrTaken) && err != engine.ErrSplit && err != engine.ErrNoQuorum {
 		return false, err // won, not sent, or left

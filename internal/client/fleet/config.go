@@ -69,8 +69,8 @@ type Config struct {
 	// Fenced refuses nodes without a run_id, also where the quarantine does not need it, and servers before Redis 5,
 	// where a script may not write once it has read the time.
 	Fenced bool
-	// OnUp and OnDown are called for a node that came up, before anything is sent to it, or went down, before
-	// anything it owes fails, or whose first dial has failed. They are called with the lock held, must not block, and
+	// OnUp is called when a node came up, before anything is sent to it. OnDown is called when it went down, before
+	// anything it owes fails, or when its first dial has failed. They are called with the lock held, must not block, and
 	// may use Node, and OnUp SendTo.
 	OnUp, OnDown func(node int)
 	// OnStays is called, like OnDown, for a node that stays down, at each kind of failure new since it went down.
@@ -78,9 +78,8 @@ type Config struct {
 	// OnPush receives each push of a node, except pushes too large to be decoded. It is called like OnUp, from within
 	// Sweep; v is valid during the call only. Nil drops all pushes.
 	OnPush func(node int, v *resp.Value)
-	// Hidden are errors not found by errors.Is in the errors of nodes. To the owner's callers they have another
-	// meaning, and it would be wrong for a node whose Dialer, for instance, returns one. Errors of contexts are
-	// always hidden.
+	// errors.Is finds none of the Hidden errors in the errors of nodes. To the owner's callers they have another meaning.
+	// A Dialer, for instance, may return one, and it would be wrong there. Errors of contexts are always hidden.
 	Hidden []error
 	// Servers, where set, has the servers of other fleets too: none of them may be a node of this one.
 	Servers *Servers

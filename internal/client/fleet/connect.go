@@ -124,8 +124,8 @@ func errorOf(failed []*try) error {
 	return &cause{strings.Join(texts, ", "), errors.Join(errs...), nil}
 }
 
-// addresses are what the node's name stands for, each with the port, in the order in which they are tried: that of the
-// resolver, with IPv6 and IPv4 in turn, since one of the two may lead nowhere. A Dialer is given the name.
+// addresses are the addresses of the node's name, each with the port. They are tried in the order of the resolver, but
+// IPv6 and IPv4 in turn, since one of the two may lead nowhere. A Dialer is given the name.
 func (d *dialer) addresses(ctx context.Context) ([]string, error) {
 	cfg := &d.fleet.cfg
 	lookup := cfg.Lookup

@@ -62,9 +62,9 @@ func (f *Fleet) dial(index, attempt int) {
 	}
 }
 
-// warn logs a node that may drop keys before their time, once for each server process at an address, and one without
-// a run_id at every connect. before is the identity from the last connection; several is news about the address. A
-// logger is user code: it is called without the lock, and its panic does not end the dialer.
+// warn logs that a node may drop keys before their time, once for each server process at an address. It logs a missing
+// run_id at every connect. before is the identity from the last connection; several is news about the address. A logger
+// is user code: it is called without the lock, and its panic does not end the dialer.
 func (f *Fleet) warn(n *node, id, before identity, several bool) {
 	defer func() { _ = recover() }()
 	log := f.cfg.Logger

@@ -9,7 +9,7 @@ import (
 )
 
 // A server, or a proxy, may close a connection that was idle (Redis: timeout). This is no outage: the connection is
-// replaced at once, and no one hears of it unless the first dial fails.
+// replaced at once. It is neither logged nor reported unless the first dial fails.
 //
 // Until that dial has ended the node is resting: it has no connection, and counts as up. What is sent to all nodes
 // meanwhile, or was sent and not written, waits as for a full kernel buffer. It is written to the next connection if
@@ -71,14 +71,14 @@ func (e idleEnd) Error() string        { return ErrIdle.Error() + ": " + e.err.E
 func (e idleEnd) Is(target error) bool { return target == ErrIdle }
 func (e idleEnd) Unwrap() error        { return e.err }
 
-// replaces reports whether the server behind a new connection of a node that rests is the one before, in all that the
-// commands in its queue depend on.
+// replaces reports whether a resting node's new connection leads to the same server as before, as far as the commands
+// in its queue depend on it.
 func (n *node) replaces(id identity) bool {
 	return id.runID != "" && id.runID == n.id.runID && id.form == n.id.form && id.resp3 == n.id.resp3
 }
 
 // lookForEnd looks for the end of a connection after a long rest, before something is written to it: a write would
-// succeed, and no one could know whether it has reached the server.
+// succeed, and there would be no way to know whether it has reached the server.
 func (n *node) lookForEnd(now clock.Instant) {
 	if n.owed.len > 0 || n.fault != nil || !n.isIdle(now) {
 		return

@@ -111,9 +111,9 @@ func (n *node) leadsToSeveral(last string) (news bool) {
 	return news
 }
 
-// down ends it, and fails what it still owes. A connection that dies young counts as a failed dial, however well it
-// has worked: or one that is cut off again and again would be dialed as often, without a pause. Without a single reply
-// it is one more of those before it. One that has lived is replaced at once.
+// down ends it, and fails what it still owes. A connection that dies young counts as a failed dial, however well it has
+// worked: otherwise a node that cuts off each connection would be dialed again and again without a pause. Without a
+// single reply it counts with the failures before it. One that has lived longer is replaced at once.
 func (n *node) down(op string, err error) {
 	if !n.isResting() {
 		if n.heard == n.since {

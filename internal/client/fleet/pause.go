@@ -25,8 +25,8 @@ type want struct {
 	news chan struct{} // closed when one does after a time without
 }
 
-// Want notes that a caller waits, or has failed, for want of a quorum of nodes: those that are down are dialed more often
-// for a while.
+// Want notes that a caller waits, or has failed, for want of a quorum. Nodes that are down are dialed more often for a
+// while.
 func (f *Fleet) Want() {
 	if !f.isWanted() {
 		close(f.want.news)
@@ -46,8 +46,8 @@ func (f *Fleet) wanted() (is bool, news <-chan struct{}) {
 	return f.isWanted(), f.want.news
 }
 
-// backoff is the pause before an attempt, counted from 1: full jitter over an exponential, so the many clients of a lost
-// node do not return together. cause is the error of the connection or the attempt before.
+// backoff is the pause before an attempt, counted from 1: full jitter over an exponential. So the many clients of a
+// lost node do not return together. cause is the error of the connection or the attempt before.
 func (f *Fleet) backoff(attempt int, cause error) time.Duration {
 	if permanent(cause) {
 		return f.cfg.permanentPause + time.Duration(f.cfg.Rand()*float64(2*f.cfg.permanentPause))

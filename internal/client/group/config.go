@@ -39,9 +39,9 @@ type Config struct {
 	Engine engine.Config // New sets Clock, OnVote and OnPanic
 	Conn   fleet.Config  // New sets all but the user's settings
 
-	// QuorumError returns the error of an operation without a quorum. AcquireError returns the error of an Acquire
-	// that gave up after so many attempts: last is the error of the last one, if any, and ended the error of the
-	// context, nil unless the context has ended it. All three are required. The others may be nil; the root package's
+	// QuorumError returns the error of an operation without a quorum. AcquireError returns the error of an Acquire that
+	// gave up after so many attempts. last is the error of the last attempt, if any. ended is the error of the context,
+	// nil unless the context has ended the Acquire. All three are required. The others may be nil; the root package's
 	// Hooks document where they are called.
 	QuorumError  func(n *Nodes, op *engine.Op) error
 	AcquireError func(key string, attempts int, waited time.Duration, last, ended error) error
@@ -69,10 +69,11 @@ type Shared struct {
 	First   int             // the number of nodes of the groups before this one
 	Number  int             // of groups before this one
 
-	// Underway counts what may yet send releases to an engine that has nothing under way: attempts on several keys, whose
-	// callers wait for another group, and those of callers with hooks, who are about to run; from before nodes are asked
-	// until what they have granted has an owner, or is given back. The end of a client waits for them, then gives back the
-	// locks of callers in hooks, waits for those who do so themselves at that moment, and only then ends a group.
+	// Underway counts attempts that may yet send releases to an engine with nothing under way: on several keys, while the
+	// caller waits for another group, and with hooks, while they are about to run. An attempt counts from before nodes are
+	// asked until its grants have an owner, or are given back. The end of a client waits for these attempts. Then it gives
+	// back the locks of callers in hooks, and waits for callers that do so themselves at that moment. Only then it ends a
+	// group.
 	Underway *gate.Gate
 }
 

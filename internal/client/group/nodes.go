@@ -15,9 +15,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Nodes is the nodes of one quorum as their client sees them: which there are, which of them can vote, and why the
-// others cannot. The driver lock protects all that changes about a node. Hooks and the log are called later, by the
-// goroutine of callbacks. It is safe for concurrent use.
+// Nodes is the nodes of one quorum as their client sees them: each node's state, its vote, or the reason why it has
+// none. The driver lock protects all that changes about a node. Hooks and the log are called later, by the goroutine of
+// callbacks. It is safe for concurrent use.
 type Nodes struct {
 	cfg         *Config // the group's
 	names       []string

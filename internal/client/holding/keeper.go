@@ -276,8 +276,8 @@ func (k *Keeper) do(e *entry, s *State, a renewal.Action, next clock.Instant) {
 	}
 }
 
-// causeOf is why validity has come to its end. It may be 0 after a release, whose caller is about to stop the entry;
-// or after an extension of its holder, which has found the lock lost.
+// causeOf is why validity has come to its end. Validity is 0 after a release, until its caller stops the entry, and
+// after the holder's own extension has found the lock lost.
 func (k *Keeper) causeOf(e *entry, s *State) error {
 	switch err := k.failing[e]; {
 	case s.Released:

@@ -94,8 +94,8 @@ func (s *State) Several() []string {
 	return s.More.Keys
 }
 
-// Tail is what follows the token in the value at the keys: the client's tail, or the lock's own if it was attached, has
-// a name of its own, or was acquired for a client of a front end.
+// Tail is what follows the token in the value at the keys. It is the client's tail. A lock has its own tail if it was
+// attached, has a name of its own, or was acquired for a client of a front end.
 func (s *State) Tail(ofClient string) string {
 	if s.More != nil && s.More.HasTail {
 		return s.More.Tail
@@ -356,10 +356,10 @@ func (h Hold) ShowToken() {
 	}
 }
 
-// Pass ends h and begins the Hold of the next holder, for the ttl of its own and renewed by it: the nodes see one long
-// hold. It returns when validity ends. If not ok, the lock stays: less than 7/8 of ttl is left, or more than all of
-// it; its value is not that of the next holder's locks; the lock is shared, may be in other hands or is lost; or it was
-// passed on often enough.
+// Pass ends h and begins the Hold of the next holder, with the next holder's ttl and renewals: the nodes see one long
+// hold. It returns when validity ends. If not ok, the lock stays with h. The reasons are: less than 7/8 of ttl is left,
+// or more than ttl; the next holder's locks have another value; the lock is shared, lost, or may be in other hands; it
+// was passed on often enough.
 func (h Hold) Pass(now clock.Instant, ttl time.Duration, more *More) (next Hold, until clock.Instant, ok bool) {
 	if !h.lock() {
 		return Hold{}, 0, false

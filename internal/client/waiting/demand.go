@@ -68,8 +68,9 @@ type Seat struct {
 	Last  Ended
 }
 
-// Passable is the lock of a holder in this process that may be passed on to a caller: with the value that its own would
-// have at the nodes, and kept alive by its TTL. Without a TTL there is none: the nodes have to grant the lock.
+// Passable is the lock that a caller takes from a holder in this process. It has the value that the caller's own lock
+// would have at the nodes, and is kept alive by the caller's TTL. Without a TTL the caller takes none: the nodes have
+// to grant the lock.
 type Passable struct {
 	TTL  time.Duration
 	More *holding.More

@@ -27,7 +27,7 @@ const (
 //
 // Between two events a desk is in one of four states. DESIGN.md draws them.
 //
-//	turn    a caller asks the nodes, for all of the line; or those at its head that share the lock (turns > 0)
+//	turn    a caller asks the nodes, for all of the line; or all sharing callers at its head do (turns > 0)
 //	asks    a node has a question of the desk (asked.query != nil)
 //	offers  a turn is due, and no caller rests: the first to come back has it
 //	waits   for an instant, in the schedule of its shard, or for news
@@ -57,7 +57,7 @@ type desk struct {
 	denied   clock.Instant // until when the last attempt counts as a denial
 	kept     clock.Instant // until when sets may keep turns; 0: the lock has had a holder since
 
-	shares bool          // the last grant was to one of those who share the lock
+	shares bool          // the last grant was a shared one
 	gated  clock.Instant // when the nodes were last asked to let none share the lock; 0: no gate is up
 
 	slot int // in the schedule of the shard
@@ -111,8 +111,8 @@ func (d *desk) advance() {
 	d.shard.due.Remove(d) // the caller's report goes on here, or the node's answer
 }
 
-// give gives the turn to the first caller that may have it, and with one that shares the lock to those behind it that
-// do too. While none rests, the turn is offered.
+// give gives the turn to the first caller that may have it. If this caller shares the lock, the sharing callers right
+// behind it get the turn too. While no caller rests, the turn is offered.
 func (d *desk) give() {
 	for p := d.first; p != nil && (d.turns == 0 || p.shared); p = p.next {
 		a := p.of.takeTurn(p)
@@ -301,10 +301,10 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, denied quorum.
 	d.advance()
 }
 
-// stands notes a grant by its number, and reports whether it does stand. It does not if a younger one is known: the key
-// was lost before that. It does not either if the lock was passed on while the grant was on its way: an operator has
-// deleted the key of that lock, and the caller who has got it may be using it. Shared grants stand beside each other:
-// a younger one is past for exclusive ones alone.
+// stands notes a grant by its number, and reports whether it does stand. It does not if a younger grant is known: the
+// key was lost before that grant. It does not either if the lock was passed on while the grant was on its way: an
+// operator has deleted the key of the lock, and its new holder may be using it. Shared grants stand beside each other:
+// a younger shared grant rules out older exclusive ones alone.
 func (d *desk) stands(serial uint64, shared bool, now clock.Instant) bool {
 	if d.isPast(serial) || !shared && serial < d.sharedBy || serial <= d.passedAt && now < d.held {
 		return false

@@ -24,8 +24,8 @@ func (g *grants) note(hash, serial uint64) {
 	}
 }
 
-// Granted notes that the nodes have granted key, by the number of the acquire, and reports whether that stands: else
-// its caller gives it back. See desk.stands.
+// Granted notes by the number of the acquire that the nodes have granted key, and reports whether the grant stands. If
+// not, its caller gives it back. See desk.stands.
 func (l *Lines) Granted(key string, serial uint64, shared bool) (stands bool) {
 	hash := l.hash(key)
 	l.grants.note(hash, serial)

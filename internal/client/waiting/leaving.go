@@ -9,8 +9,7 @@ import (
 )
 
 // A place in the queue of a node is owed back to it until the node has answered, or its ticket has ended: others wait
-// for this process meanwhile. A node that has refused to take it back, or has missed that, is asked again after a
-// growing pause, by the sentry.
+// for this process meanwhile. If a node refuses or misses the return, the sentry asks it again after a growing pause.
 
 // stay is a place that this process has left, and the node has not taken back.
 type stay struct {

@@ -152,8 +152,8 @@ func (s *sentry) askAgain() {
 	})
 }
 
-// visit has all desks know that pushes from the nodes of lost may be lost, and returns the nodes from which they await
-// pushes.
+// visit has all desks know that pushes from the nodes of lost may be missing. It returns all nodes whose pushes they
+// await.
 func (s *sentry) visit(lost quorum.Set) (nodes quorum.Set) {
 	s.lines.each(func(d *desk) {
 		if d.Nodes()&lost != 0 {

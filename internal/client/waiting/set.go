@@ -20,8 +20,9 @@ const (
 	fairFor = 100 * time.Millisecond
 )
 
-// turns looks at the lines of a set, and decides whether it is to ask for its keys: something is new, and it has a turn
-// in each line, or has waited for a while; or it has kept its last turn for long enough. Else it keeps its new turns.
+// turns looks at the lines of a set, and decides whether it is to ask for its keys. It asks if something is new, and it
+// has a turn in each line or has waited for a while. It also asks if it has kept its last turn for long enough. Else it
+// keeps its new turns.
 func (d *Demand) turns(t *Tries) Reason {
 	now := d.lines.cfg.Clock.Now()
 	var news, some, lacks, stands, left bool

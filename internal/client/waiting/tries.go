@@ -43,8 +43,8 @@ func (t *Tries) ShouldRetry(err error) bool {
 	return t.mayGoOn()
 }
 
-// Hear notes how an attempt has ended, unless a later end is known: one of several lines may have had none for a second,
-// and what its last attempt met is over since. nil is no attempt.
+// Hear notes how an attempt has ended, unless a later end is known. One of several lines may have had no attempt for a
+// second, and what its last one met may be over. nil is no attempt.
 func (t *Tries) Hear(at clock.Instant, err error) {
 	if err != nil && at >= t.at {
 		t.Last, t.at = err, at

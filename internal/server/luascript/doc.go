@@ -1,10 +1,10 @@
 // Package luascript finds out what a lock script does, so a server without Lua can do the same on a
 // majority of masters. It is pure: no clock, no network, no goroutine.
 //
-// The idea: a lock is one string key, and a script can tell apart at most three states of it: the
-// key is absent, it holds the token passed by the client, or it holds the value of another. So the
-// script is run in these three worlds, with the arguments of the call. Its changes and replies in
-// each are a table of three rows. The class follows from the table:
+// The idea: a lock is one string key, and a script can distinguish at most three states of it: the
+// key is absent, it holds the client's token, or it holds another value. So the script is run in
+// these three worlds, with the arguments of the call. Its changes and replies in each are a table of
+// three rows. The class follows from the table:
 //
 //	absent       token's      other's     class
 //	-            delete       -           Release

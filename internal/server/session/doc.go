@@ -7,8 +7,8 @@
 //
 //  1. Replies leave in the order of the commands.
 //  2. Commands with a key in common run one after another.
-//  3. A command that is Alone, such as a waiting one, runs after all before it are complete, and
-//     those after it begin after its end: it holds its connection, and no other.
+//  3. A command that is Alone, such as a waiting one, begins after all earlier commands are
+//     complete, and later commands begin after its end. It holds its connection, and no other.
 //
 // Over all connections, only as many commands run at once as are answered well within their time
 // (gate).

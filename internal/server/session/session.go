@@ -98,8 +98,8 @@ func (s *session) isFull() bool {
 }
 
 // mustWait charges a request, and reports whether there is no room for it. Clients that do not read
-// must not stop those that do: a small one is taken beyond the memory of all while one at most is
-// under way, and no other waits then.
+// must not stop the others. So a small request is taken beyond the memory of all while its
+// connection has at most one under way, and no other request waits then.
 func (s *session) mustWait(r *request, size int) bool {
 	r.isCharged = r.isCharged || s.server.budget.take(size+overhead, s.depth < 2 && size <= small)
 	return s.isFull() || !r.isCharged && s.depth > 1
