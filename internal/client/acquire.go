@@ -150,7 +150,7 @@ func (w *want) callerOf(ctx context.Context) caller {
 	return by
 }
 
-// limit is that of a call which begins now, with a context.
+// limit is the limit of a call that begins now, with a context.
 func (r *request) limit(g *site, done <-chan struct{}) engine.Limit {
 	l := engine.Limit{Done: done}
 	if r.Wait > 0 && !r.IsOnce() {

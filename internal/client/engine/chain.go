@@ -52,8 +52,8 @@ func (c *Call) About(t token.Token, b fencing.Block, absent quorum.Set) {
 }
 
 // next is the first of the calls to be asked next, or nil. An acquire asks one engine after another, and none after a
-// refusal: of two overlapping sets, the first one where they meet first wins. With looks it asks those first that are
-// known to have no quorum: keys at others would be held in vain. That may wait for the driver.
+// refusal: of two overlapping sets, the first one where they meet first wins. With looks it first asks those known to
+// have no quorum: keys at others would be held in vain. That may wait for the driver.
 func (c *Call) next(looks bool) (next *Call) {
 	for p := c; p != nil; p = p.And {
 		switch {

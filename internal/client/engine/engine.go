@@ -30,7 +30,7 @@ type Engine struct {
 	calls sync.Pool // of *Call
 }
 
-// Site is the group of an engine, as those who make its calls know it.
+// Site is the group of an engine, as its callers know it.
 type Site interface {
 	// Explain returns the error of an operation as shown by the API.
 	Explain(op *Op, err error) error

@@ -77,7 +77,7 @@ func (rp *repairs) add(node int, r repair, now clock.Instant) {
 	q.Replies++
 }
 
-// answered sends a repair again that a node has denied, or whose script it does not know.
+// answered sends a repair again if the node has denied it, or does not know its script.
 func (rp *repairs) answered(node int, r repair, s command.Said) {
 	unknown := isNoScript(s) && !r.byText
 	r.denied, r.byText = r.denied+1, r.byText || unknown

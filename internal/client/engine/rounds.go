@@ -56,8 +56,8 @@ func (rs *rounds) send(first *Op, n int) (deferred int) {
 	return later.n
 }
 
-// isFresh reports whether all undecided rounds are those of one batch that every node was sent, and none has answered.
-// Then nothing is decided before a node has answered that is not an early one: the reader need not wake up sooner.
+// isFresh reports whether all undecided rounds are of one batch, and it was sent to every node, and none has answered.
+// Then nothing is decided before a node other than the early ones has answered: the reader need not wake up sooner.
 func (rs *rounds) isFresh() bool {
 	b := rs.last
 	return b != nil && b.undecided == rs.undecided && b.to == 0 && !b.replied && b.gone == 0 && b.quarantined == 0 && b.owed == 1

@@ -145,8 +145,8 @@ func (e *Engine) DriveAtOnce() {
 // waits would have each of them send alone again.
 //
 // Submitters that do not get the lock rely on its holder to drive. Those with a waiting caller have counted themselves
-// in depth before they tried, so it is enough to look there. A cleanup whose submitter tried in this moment goes at
-// that tick too.
+// in depth before they tried, so it is enough to look there. A cleanup whose submitter tried in this moment is sent at
+// the tick too.
 func (e *Engine) DriveSoon() {
 	if e.lone.Load() && e.queue.depth.Load() == 0 && e.lock.TryLock() {
 		e.nodes.pulse.see(MaxTimeout)

@@ -26,7 +26,7 @@ const (
 	// memory is taken by a node that is slow with these, and answers steadily.
 	defaultMaxInFlightBytes = DefaultMaxInFlight * 4 << 10
 
-	// defaultStragglers meets most nodes that must not be used, which make New fail.
+	// defaultStragglers is long enough for most wrong nodes to answer, so New can fail.
 	defaultStragglers = 40 * time.Millisecond
 
 	// overrun is how long a Dialer is waited for after its context's end.

@@ -72,7 +72,7 @@ func (f *Fleet) Fault(node int) error {
 	return nil
 }
 
-// Away returns the nodes without a connection, but those that rest. A batch sent now fails on them at once.
+// Away returns the nodes without a connection, except resting ones. A batch sent now fails on them at once.
 func (f *Fleet) Away() quorum.Set { return f.away }
 
 // Send writes to every node the batch of the list b in the node's form. On a node that is down, or owes too much, the

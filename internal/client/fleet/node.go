@@ -99,8 +99,8 @@ func (n *node) up(s sock, id identity) {
 // mostMet bounds the servers that a node remembers.
 const mostMet = 8
 
-// leadsToSeveral reports, once, that the server of the present connection was met before the last one, that of run_id
-// last. A run_id is made anew by each start of a server, so both servers run, behind one address.
+// leadsToSeveral reports, once, that the server of the present connection was met before the last server (its run_id is
+// last). A run_id is made anew by each start of a server, so both servers run, behind one address.
 func (n *node) leadsToSeveral(last string) (news bool) {
 	if last == "" || last == n.id.runID {
 		return false

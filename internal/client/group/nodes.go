@@ -209,7 +209,7 @@ func (n *Nodes) voters() (votes quorum.Set) {
 	return votes
 }
 
-// review looks at who can vote, after a change of that. The driver lock is held.
+// review looks again at which nodes can vote, after a change. The driver lock is held.
 func (n *Nodes) review() {
 	votes := n.voters()
 	for i := range votes.All() {

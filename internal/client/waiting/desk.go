@@ -134,7 +134,7 @@ func (d *desk) begin(p *place) {
 	}
 }
 
-// wakeSets wakes the sets that do not know yet that the key is left free: gaps are for them too.
+// wakeSets wakes the sets that have not heard of the present gap: gaps are for them too.
 func (d *desk) wakeSets(now clock.Instant) {
 	free := d.FreeUntil(now)
 	for p := d.first; free != 0 && p != nil; p = p.next {
@@ -144,14 +144,14 @@ func (d *desk) wakeSets(now clock.Instant) {
 	}
 }
 
-// settle forgets a key without callers, or remembers for a while that it is contended. It has no turn to offer: a caller
-// that comes back to rest does not move a desk that is forgotten.
+// settle forgets a key without callers, or remembers for a while that it is contended. It has no turn to offer: a
+// caller that comes back to rest does not move a forgotten desk.
 func (d *desk) settle(now clock.Instant) {
 	d.offers = false
 	if d.known == 0 && len(d.shard.desks) <= maxKnown {
 		d.known = now.Add(knownFor)
 	}
-	drop := now >= d.known || d.shares && d.Others() == 0 // those who share it meet no other: they need no line
+	drop := now >= d.known || d.shares && d.Others() == 0 // sharing callers meet no others: they need no line
 	if drop || d.BlocksOthers() {
 		d.leave(d.Depart())
 	}
@@ -288,7 +288,7 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, denied quorum.
 		if d.Others() > 0 {
 			d.passes = min(d.passes, d.callers())
 		}
-	case taken && d.turns > 0: // those who ask with it have one answer
+	case taken && d.turns > 0: // the callers asking with it have one answer
 	case taken:
 		d.Refused(&around, denied)
 	case IsRetryable(err): // no holder has refused it: it must not stand before callers that can win

@@ -16,7 +16,7 @@ type inquiry struct {
 	step   contention.Step
 	begins int    // replies of switching tracking on, which come first
 	heard  uint64 // pushes of the node before
-	shared bool   // it is about those who share the lock
+	shared bool   // it is about the lock's sharers
 }
 
 // ways is the words of the queue's script.

@@ -7,9 +7,9 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/contention"
 )
 
-// runs finds the keys that this process shares again and again without a break. Holders that overlap never leave such
-// a key free, and in no line and no queue. So a gap is due for those who want the lock for themselves and put up no
-// gate: other libraries, and TryAcquire. Each cell is of one key at a time; it is advice.
+// runs finds the keys that this process shares again and again without a break. Holders that overlap never leave such a
+// key free, and in no line and no queue. So a gap is due for exclusive callers without a gate: other libraries, and
+// TryAcquire. Each cell is of one key at a time; it is advice.
 type runs [256]run
 
 type run struct {

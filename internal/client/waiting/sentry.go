@@ -16,9 +16,9 @@ import (
 type sentry struct {
 	lines    *Lines
 	lost     quorum.SharedSet // nodes that may have pushed in vain
-	flushed  quorum.SharedSet // nodes that have forgotten what they track, and whose desks were not notified since
+	flushed  quorum.SharedSet // nodes that have forgotten what they track; their desks are not notified yet
 	calm     clock.Instant    // when they are
-	regained atomic.Bool      // a quorum of nodes has its vote again: those who wait ask at once
+	regained atomic.Bool      // a quorum of nodes has its vote again: waiting callers ask at once
 	mu       sync.Mutex       // taken last
 	owed     []stay           // places that nodes have not taken back
 	listens  bool             // pushes are waited for

@@ -59,7 +59,7 @@ func (d *Demand) turns(t *Tries) Reason {
 	return none
 }
 
-// resume has a set that asks use the turns that it keeps: others have them only after its attempt.
+// resume has a set use its kept turns for the attempt it makes: others have them only afterwards.
 func (d *Demand) resume() {
 	if d.all {
 		d.each(func(p *place, k *desk) {

@@ -2,8 +2,8 @@ package frontend
 
 import "github.com/redlock-go/redlock/internal/server/session"
 
-// Reload puts users and scripts in place of the present ones, where there are any. Connections stay, and their locks, but
-// those of a user that is gone or has another prefix now: these end. Another password ends none.
+// Reload puts users and scripts in place of the present ones, where there are any. Connections and their locks stay,
+// except those of a user that is gone or has another prefix now: these end. A new password ends none.
 //
 // A login reads the users, and notes its own, while it holds its connection. The new users are there before any connection is
 // looked at. So a login is of the new users, or its connection is looked at after it.
