@@ -46,7 +46,7 @@ func acquireAll(ctx context.Context, ttl time.Duration, parts []part, r request)
 	g, more := parts[0].site, new(holding.More)
 	for _, p := range parts {
 		if n, most := len(p.keys), g.cfg.Engine.MaxWaiting; n > most {
-			return Handle{}, engine.WrongArgument("AcquireAll was given %d keys, and MaxWaiting is %d for each group: raise that", n, most)
+			return Handle{}, engine.WrongArgument("AcquireAll was given %d keys, and MaxWaiting is %d for each group: raise MaxWaiting", n, most)
 		}
 		more.Keys = append(more.Keys, p.keys...)
 		for range p.keys {

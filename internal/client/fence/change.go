@@ -48,7 +48,7 @@ func (a Acts) Change(ctx context.Context) error {
 		case changes.Complete():
 			for _, c := range a.Groups {
 				pause = c.fleet.Quarantine // the locks of the clients refused from now on end
-				c.log(slog.LevelInfo, "redlock: clients with the old configuration alone are refused, and those with the new one alone follow",
+				c.log(slog.LevelInfo, "redlock: nodes refuse clients with the old configuration alone, and will serve clients with the new one alone",
 					"old", c.fleet.Now.Name, "new", c.fleet.Next.Name, "wait", pause)
 			}
 			changes.Begin()

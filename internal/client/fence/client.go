@@ -24,7 +24,7 @@ import (
 // Errors of fenced acquires, mended by no retry.
 var (
 	// ErrForgotten: too many nodes have forgotten the tokens.
-	ErrForgotten = errors.New("redlock: too many nodes have forgotten the fencing tokens, or are new: an operator must call RecoverFencing, or InitFencing for a new fleet, but neither for new nodes of a change")
+	ErrForgotten = errors.New("redlock: too many nodes have forgotten the fencing tokens, or are new: an operator must call RecoverFencing, or InitFencing for a new fleet (never for new nodes of a change)")
 	// errFleet: nodes belong to another fleet.
 	errFleet = texts.WrongConfig("redlock: nodes hold the fencing tokens of a fleet with another configuration")
 	// errClock: the clock cannot be right, and no token is made from it.
@@ -221,7 +221,7 @@ func (c *Client) Propose(b *fencing.Block, p *fencing.Proposal) error {
 	}
 	*b, ok = p.Next(now, block)
 	if !ok {
-		return fmt.Errorf("%w: a node has accepted a token that leaves none below 2^53", errClock)
+		return fmt.Errorf("%w: a node has accepted a token so large that no token below 2^53 is left", errClock)
 	}
 	return nil
 }

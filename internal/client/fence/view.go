@@ -57,7 +57,7 @@ func (v *View) refusal(verdict fencing.Verdict) error {
 	case fencing.OfAnother:
 		return c.misfit()
 	case fencing.Apart:
-		return fmt.Errorf("%w: %s serve clients with the old list alone, %s those with the new one alone, and nothing has made a change between them: "+
+		return fmt.Errorf("%w: %s serve clients with the old list alone, and %s serve clients with the new list alone, but there was no change between the lists: "+
 			"InitFencing was called by a client with the new list alone. Stop all such clients, and delete the key %s on the nodes of the new list alone",
 			errFleet, c.names(v.Memory.Now), c.names(v.Memory.Next), c.cfg.Set)
 	case fencing.Changing:
@@ -67,9 +67,9 @@ func (v *View) refusal(verdict fencing.Verdict) error {
 	case fencing.HasTokens:
 		return fmt.Errorf("%w: nothing was changed, since there are tokens up to %d: RecoverFencing is for a fleet that has lost some", errNotNew, v.Token)
 	case fencing.InChange:
-		return fmt.Errorf("%w: nothing was changed, since this client is of a change, which does not add this group: InitFencing is for clients of Nodes alone, RecoverFencing for a fleet that has lost its tokens", errNotNew)
+		return fmt.Errorf("%w: nothing was changed: this client has a next list, and the change does not add this group. InitFencing is for clients of Nodes alone, RecoverFencing for a fleet that has lost its tokens", errNotNew)
 	case fencing.Elsewhere:
-		return fmt.Errorf("%w: nothing was changed: nodes without tokens here, and tokens in other groups: RecoverFencing is for a group that has lost them", engine.ErrConfig)
+		return fmt.Errorf("%w: nothing was changed: the nodes of this group have no tokens, and other groups have some. RecoverFencing is for a group that has lost its tokens", engine.ErrConfig)
 	case fencing.Forgotten:
 		return fmt.Errorf("%w (%s)", ErrForgotten, c.names(c.fleet.Nodes()&^v.Silent&^v.Memory.All()))
 	case fencing.NotAll:
@@ -83,6 +83,6 @@ func (v *View) refusal(verdict fencing.Verdict) error {
 
 // changing is the error of an act beside a change to a fleet whose clients have given notice to nodes.
 func (c *Client) changing(to string, nodes quorum.Set) error {
-	return fmt.Errorf("%w (clients with %s bring in %s): nothing was changed: if this is a change, ChangeFencing has to return first; "+
+	return fmt.Errorf("%w (clients with %s use %s): nothing was changed. During a change, wait until ChangeFencing has returned; "+
 		"if no such client runs any more, delete the key %s on those nodes", errFleet, quoted(to), c.names(nodes), c.cfg.Set)
 }

@@ -125,7 +125,7 @@ func (v *View) turn(answers bell) (pause time.Duration, err error) {
 	v.done = v.until != clock.Never && (pause == clock.Forever || now >= v.until)
 	if v.done {
 		if missed := c.fleet.Nodes() &^ votes; missed != 0 {
-			c.log(slog.LevelWarn, "redlock: nodes have no fenced vote yet, and clients bring them back", "nodes", c.names(missed), "error", c.Votes())
+			c.log(slog.LevelWarn, "redlock: nodes have no fenced vote yet; clients will restore it", "nodes", c.names(missed), "error", c.Votes())
 		}
 	}
 	return pause, nil

@@ -176,7 +176,7 @@ func (n *Nodes) Down(i int) {
 	if n.fleet.Node(i).Rests {
 		if w := &n.news[i]; !w.rested {
 			w.rested = true
-			n.log(slog.LevelInfo, "redlock: the server closes idle connections (its setting timeout, or a proxy); they are made again at once, and no more is said of it", "node", s.Addr)
+			n.log(slog.LevelInfo, "redlock: the server closes idle connections (its setting timeout, or a proxy); they are replaced at once, and this is logged once", "node", s.Addr)
 		}
 		return
 	}

@@ -66,7 +66,7 @@ func NoQuorum[E error](nodes, denied int, failed []E, now, next, release bool) s
 	}
 	text.WriteByte(')')
 	if release {
-		text.WriteString("; it may be released nevertheless: ErrNotHeld from another Release means that it is")
+		text.WriteString("; the lock may be released nevertheless: then another Release returns ErrNotHeld")
 	}
 	return text.String()
 }

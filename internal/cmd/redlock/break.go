@@ -39,7 +39,7 @@ func breakLock(ctx context.Context, env *environment, args []string) error {
 	case redlock.KeySplit:
 		return &exit{exitFailed, errors.New("no quorum has one value: these are attempts, or what they left, and end with their TTL")}
 	case redlock.KeyShared:
-		return &exit{exitFailed, errors.New("break ends locks of one holder; DEL on each node ends a shared one for all, and each may still read")}
+		return &exit{exitFailed, errors.New("break ends locks of one holder; DEL on each node ends a shared lock for all holders, who may go on reading")}
 	case redlock.KeyEternal:
 		return &exit{exitFailed, errors.New("it has no TTL, so it is no lock of this library; remove it with the program that set it")}
 	}

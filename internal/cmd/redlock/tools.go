@@ -352,7 +352,7 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 		}
 	})
 	if err == nil && t.fenced && !slices.ContainsFunc(states, func(n redlock.Node) bool { return !n.Up || n.Serves != "" }) {
-		fmt.Fprintln(t.env.err, "redlock: no node has a part in fencing, and waiting changes nothing: redlock fence init gives it to new nodes, once, and redlock fence recover to nodes that have lost it")
+		fmt.Fprintln(t.env.err, "redlock: no node takes part in fencing, and waiting changes nothing: call redlock fence init once for new nodes, or redlock fence recover for nodes that have lost their tokens")
 	}
 	if err == nil && notReady != nil {
 		return &exit{exitNoQuorum, nil}

@@ -58,7 +58,7 @@ func (c *conn) fail(r *session.Reply, key string, err error) {
 // words are the names of the library, and those of the server and its operator.
 var words = strings.NewReplacer("(NodeTimeout)", "(-node-timeout)", "(DialTimeout)", "", "MaxTTL", "-max-ttl", "NextNodes", "-next-nodes", " of Nodes", " of -nodes",
 	"(Config.Fenced)", "(-fenced)", "Config.", "", "InitFencing", "redlock fence init", "RecoverFencing", "redlock fence recover", "ChangeFencing", "redlock fence change",
-	"ErrNotHeld from another Release means that it is", "another release that finds no lock means that it is")
+	"another Release returns ErrNotHeld", "another release finds no lock")
 
 // running are the times in a text that are others a second later. A text that stays the same can be counted, and looked for.
 var running = regexp.MustCompile(`(?:, )?up for [0-9.hmsµn]+(?:, )?|: its quarantine ends in [0-9.hmsµn]+| for [0-9.hmsµn]+$| for [0-9.hmsµn]+([,;)])`)

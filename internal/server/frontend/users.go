@@ -65,7 +65,7 @@ func (u Users) areApart() error {
 	for name, user := range u {
 		for other, its := range u {
 			if user.Prefix != its.Prefix && strings.HasPrefix(user.Prefix, its.Prefix) {
-				return fmt.Errorf("the prefix %q of %s begins with the prefix %q of %s, which shares its locks: end each with a mark, such as app:, and leave none empty",
+				return fmt.Errorf("the prefix %q of %s begins with the prefix %q of %s, so they would share locks: end each prefix with a mark, such as app:, and leave none empty",
 					user.Prefix, name, its.Prefix, other)
 			}
 		}

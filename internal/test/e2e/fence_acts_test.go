@@ -194,7 +194,7 @@ func TestActsBesideASickNode(t *testing.T) {
 				took(err, began)
 			}
 			testkit.Await(t, "the log to name it", func() bool { // Logger is called by a goroutine of its own
-				return name == "300 ms late" || strings.Contains(log.String(), "bring them back\" nodes="+c.servers[2].Addr())
+				return name == "300 ms late" || strings.Contains(log.String(), "will restore it\" nodes="+c.servers[2].Addr())
 			})
 			c.grows(both, "k")
 		})

@@ -21,7 +21,7 @@ var (
 	ErrUnscripted = errors.New("conn: node cannot run scripts")
 
 	// ErrImpostor and ErrNoLogin are kinds of ErrAuth.
-	ErrImpostor = fmt.Errorf("%w: it wants none, and so may not be the server that is meant", ErrAuth)
+	ErrImpostor = fmt.Errorf("%w: it wants none, so it may be another server than the one meant", ErrAuth)
 	ErrNoLogin  = fmt.Errorf("%w: it wants some, and none are configured (NOAUTH)", ErrAuth)
 
 	// ErrProtected and ErrCrowded come before any command was read; then the server closes the
