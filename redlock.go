@@ -127,9 +127,9 @@ type Config struct {
 	Fenced     bool
 	NextMaxTTL time.Duration // of Fenced clients, after a change, in the steps of NextNodes
 	Portable   bool          // uses package net on Linux too, where the default is raw sockets
-	// Logger reports at Debug the floor of tokens of a fenced node that votes again; at Info that a node came up; at Warn
-	// doubtful settings, and that a node goes down, stays down (and why), may evict keys or has no vote, and the end of
-	// each; at Error panics of callbacks. A node that comes and goes has 12 lines a minute at most, the last of them true.
+	// Logger reports, at Debug: the floor of tokens of a fenced node that votes again; at Info: a node comes up; at Warn:
+	// settings are doubtful, or a node goes down, stays down (and why), may evict keys or has no vote, and the end of
+	// each; at Error: a callback panics. A node that comes and goes has 12 lines a minute at most, the last of them true.
 	// It reports no operations. Nil: warnings and errors go to slog.Default. slog.DiscardHandler silences it.
 	Logger *slog.Logger
 	Hooks  Hooks
@@ -149,8 +149,8 @@ func (cfg Config) Format(f fmt.State, verb rune) {
 // caller is normally woken. It pauses if no node can report a free lock, if too few answer, and if Attempts is set.
 type Retry struct {
 	// Min and Max bound the random pause after an attempt. The longest pause is twice Min (at least 1 ms) after the first
-	// attempt, and doubles with each attempt up to Max. A Min alone raises Max to itself at least; a Max alone lowers Min
-	// to a fifth of Max at most. Max must be at least 1 ms, unless Attempts is set. Clients that ask at the same time may
+	// attempt, and doubles with each attempt up to Max. If Min alone is set, Max is at least Min. If Max alone is set, Min
+	// is at most a fifth of Max. Max must be at least 1 ms, unless Attempts is set. Clients that ask at the same time may
 	// split the votes, so Min should be well above a round trip. Defaults: 50 ms and 250 ms, for round trips of up to
 	// about 10 ms.
 	Min, Max time.Duration
@@ -268,7 +268,7 @@ func (c *Client) With(o Options) *Client { return &Client{c.client.With(client.O
 // The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded down to milliseconds. The
 // end of ctx is noticed within 5 ms, or later if more than 2048 operations wait to be sent. The errors are ErrTaken,
 // ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(), of a Fenced client also ErrForgotten and
-// ErrConfig. If callers of Acquire wait for key in this client, a denial of the last second counts.
+// ErrConfig. While callers of Acquire wait for key in this client, it returns a denial of the last second again.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	return lockOf(c.client.Acquire(ctx, key, ttl, client.Once))
 }
@@ -335,14 +335,15 @@ func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys ...stri
 }
 
 // TryAcquireAny is AcquireAny without waiting, with the errors of [Client.TryAcquire]. ErrTaken means that each key was
-// refused, as a rule in two round trips. If callers of this client wait for a key, a denial of the last second counts.
+// refused, as a rule in two round trips. While callers of this client wait for a key, a denial of the last second is
+// used again.
 func (c *Client) TryAcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	return lockOf(c.client.AcquireAny(ctx, ttl, keys, client.Once))
 }
 
 // Permits returns the keys of a semaphore of n permits, 1 to 64, for [Client.AcquireAny] and [Client.AcquireAll]:
-// "{name}:permit:1" and so on. A name with a {tag} of its own gets no other. One tag puts all keys in one of
-// Config.Groups. All clients must use the same n: one with a larger n has more permits.
+// "{name}:permit:1" and so on. A name with a {tag} gets no more braces. So all keys have one hash tag and belong to one
+// of Config.Groups. All clients must use the same n: one with a larger n has more permits.
 func Permits(name string, n int) []string { return client.Permits(name, n) }
 
 // Do acquires the lock on key as Acquire does, calls f with a context like that of [Lock.KeepAlive], and releases the
@@ -521,7 +522,7 @@ type AcquireError struct {
 	Key      string // the first of several
 	Attempts int
 	Waited   time.Duration // in all
-	Last     error         // ErrTaken, a *QuorumError, ErrExpired, ErrBusy or nil: of the last attempt to end, its own or of the first in its line
+	Last     error         // the last result, of its own attempts or those of the first in its line: ErrTaken, a *QuorumError, ErrExpired, ErrBusy; or nil
 	Ctx      error         // of the context, with its cause; nil if the attempts or Options.Wait were used up
 }
 
@@ -609,8 +610,7 @@ type Op struct {
 	TTL   time.Duration // of acquires and extends
 	Token [22]byte      // set by Submit for an acquire, by the caller for the others
 	// Done is called once, by a goroutine of the client. It may use the client, and Submit this Op again. The Dones of a
-	// group of nodes run one at a time, but one that takes more than 20 ms delays no others after that. A panic is
-	// recovered and logged.
+	// group of nodes run one at a time. After 20 ms of one, the others run beside it. A panic is recovered and logged.
 	Done func(*Op)
 
 	op client.Op
@@ -730,7 +730,7 @@ type Node struct {
 	RoundTrip, RoundTripMax time.Duration
 	InFlight                int           // replies it owes
 	Granted, Denied, Failed uint64        // its votes; votes of a node that is down or late count as failed
-	Serves                  string        // the fenced clients it serves: of this client's lists "now", "next", or "now+next" for both; up to MaxTTL late
+	Serves                  string        // which fenced clients it serves, by this client's lists: "now", "next" or "now+next"; up to MaxTTL late
 	NoVote                  error         // why it has no vote in locks now, restarts and fencing included; nil: it votes
 	NoVoteFor               time.Duration // for how long still at least, if known
 }
