@@ -167,7 +167,7 @@ func watch(calls *engine.Call, l engine.Limit) {
 // acquisition returns the calls for the attempts to get the lock of an option, to be freed. The first may have ended already.
 func (w *want) acquisition(at int, ended *engine.Call) (c *engine.Call, s holding.State, err error) {
 	o, own := &w.options()[at], w.by.more
-	s = holding.State{Key: o.Key, More: o.More, TTL: w.ttl.Truncate(time.Millisecond), Shared: o.shared}
+	s = holding.State{Key: o.Key, More: o.More, TTL: w.ttl.Truncate(time.Millisecond), Shared: o.shared, Waits: !w.IsOnce()}
 	switch {
 	case own != nil && o.More != nil:
 		s.More.HasTail, s.More.Tail = true, own.Tail

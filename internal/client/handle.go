@@ -225,6 +225,10 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error
 		along = nil
 		by, err = c.Release(how, nil)
 	}
+	if !how.IsAwaited() && s.Waits && !s.Shared {
+		now := c.Began()
+		g.eachKey(s.Key, s.More, func(g *site, key string) { g.lines.Left(key, now) })
+	}
 	if along == nil { // else the line knows. A hook and the context come after: these may block
 		g.freed(&s)
 	}

@@ -194,6 +194,9 @@ func (op *Op) awaitSent() uint64 {
 // Took is the time from the submission of an operation to an instant.
 func (op *Op) Took(now clock.Instant) time.Duration { return now.Sub(op.start) }
 
+// Began is when the operation was submitted last.
+func (op *Op) Began() clock.Instant { return op.start }
+
 // operand is the operand of an operation's commands. A value without a token is all in Tail.
 func (op *Op) operand() command.Operand {
 	value := op.Token[:]

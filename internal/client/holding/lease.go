@@ -38,6 +38,7 @@ const (
 	reported               // the loss was reported, or there will be none to report
 	tokenShown             // the user has asked for the token
 	shared                 // others may hold the lock too
+	waits                  // its caller waits for locks
 )
 
 // MaxPasses bounds the holders of one grant, in a row inside a process: then other processes have their turn. The
@@ -76,6 +77,7 @@ type State struct {
 	More     *More
 	Kept     bool // it is kept alive
 	Shared   bool // others may hold it too
+	Waits    bool // its caller has called Acquire or Do, which wait for a lock
 }
 
 // Keys is all keys, in the order of their writing.
@@ -141,6 +143,9 @@ func (l *lease) begin(s *State, absent quorum.Set) (life uint64) {
 	if s.Shared {
 		l.notes = shared
 	}
+	if s.Waits {
+		l.notes |= waits
+	}
 	l.mu.Unlock()
 	return life
 }
@@ -205,7 +210,7 @@ func (h Hold) State() (s State, ok bool) {
 	defer l.mu.Unlock()
 	s = State{
 		Key: l.key, Serial: l.life / MaxPasses, Token: l.token.unveil(), Until: l.validity.Until, TTL: l.validity.TTL,
-		Released: l.releases > 0, More: l.more, Kept: l.kept != nil, Shared: l.notes&shared != 0,
+		Released: l.releases > 0, More: l.more, Kept: l.kept != nil, Shared: l.notes&shared != 0, Waits: l.notes&waits != 0,
 	}
 	if s.Released {
 		s.Until = 0
@@ -367,7 +372,7 @@ func (h Hold) Pass(now clock.Instant, ttl time.Duration, more *More) (next Hold,
 	l := h.lease
 	defer l.mu.Unlock()
 	switch {
-	case l.releases > 0, l.kept != nil, l.more != more, l.notes != 0, (h.life+1)%MaxPasses == 0:
+	case l.releases > 0, l.kept != nil, l.more != more, l.notes&^waits != 0, (h.life+1)%MaxPasses == 0:
 		return Hold{}, 0, false
 	}
 	until, ok = l.validity.Pass(now, ttl)

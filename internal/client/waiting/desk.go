@@ -57,6 +57,7 @@ type desk struct {
 	denied   clock.Instant // until when the last attempt counts as a denial
 	kept     clock.Instant // until when sets may keep turns; 0: the lock has had a holder since
 
+	brief  bool          // it is for a look at the queue, where no other process was seen yet
 	shares bool          // the last grant was a shared one
 	gated  clock.Instant // when the nodes were last asked to let none share the lock; 0: no gate is up
 
@@ -151,7 +152,8 @@ func (d *desk) settle(now clock.Instant) {
 	if d.known == 0 && len(d.shard.desks) <= maxKnown {
 		d.known = now.Add(knownFor)
 	}
-	drop := now >= d.known || d.shares && d.Others() == 0 // sharing callers meet no others: they need no line
+	needless := d.shares || d.brief && d.youngest != 0 // sharing callers meet no others, and a look is over: they need no line
+	drop := now >= d.known || needless && d.Others() == 0
 	if drop || d.BlocksOthers() {
 		d.leave(d.Depart())
 	}

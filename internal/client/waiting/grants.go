@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/rules/contention"
 )
 
 // grants has the number of the youngest grant of some keys, for desks to come: each cell is of all keys with some
@@ -29,7 +30,7 @@ func (g *grants) note(hash, serial uint64) {
 func (l *Lines) Granted(key string, serial uint64, shared bool) (stands bool) {
 	hash := l.hash(key)
 	l.grants.note(hash, serial)
-	if shared && l.runs.isSteady(hash, l.cfg.Clock.Now()) {
+	if shared && l.runs.isSteady(hash, l.cfg.Clock.Now(), contention.GapInterval) {
 		l.steady(key)
 	}
 	if l.known.Load() == 0 {

@@ -100,7 +100,7 @@ func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
 	}
 	d.Entered(around, node, contention.EntryOfQueue(said[0].Ints, ttl, command.FirstTicket))
 	if d.Others() > 0 {
-		d.passes = min(d.passes, d.callers())
+		d.passes, d.brief = min(d.passes, d.callers()), false
 	}
 	return nil
 }

@@ -48,7 +48,8 @@ type Lines struct {
 	survey   survey // the sentry's
 	counts   counts
 	grants   grants
-	runs     runs
+	runs     runs // of shared locks
+	left     runs // of releases that no caller waits for
 }
 
 const (

@@ -365,6 +365,9 @@ func (c *Contender) Asked(s *Surroundings) {
 	c.ask = max(c.ask, c.poll)
 }
 
+// Queues has the process take its turn in the queue before it asks the nodes.
+func (c *Contender) Queues(s *Surroundings) { c.ask = s.Now.Add(s.Ask) }
+
 // Keep reports that an attempt has not won, though no node has refused it. A process with its turn,
 // or one that polls, keeps that until then, or until the lock is freed. Keep reports whether it had
 // its turn: it may have asked before.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
@@ -132,6 +133,26 @@ var shares = []scenario{
 		waited, _ := w.longest()
 		require.Less(s.T, waited, time.Second)
 	}},
+	// Releases that no caller waits for may be sent with the next acquire of the key, which then is free at no time.
+	{"others beside ReleaseAsync and the next call", 3, func(s *stage) {
+		s.besideReleases(1, func(ctx context.Context, c *redlock.Client, key string) {
+			l, err := c.Acquire(ctx, key, longTTL)
+			time.Sleep(time.Millisecond)
+			if err == nil {
+				l.ReleaseAsync()
+			}
+		})
+	}},
+	{"others beside calls of Do of a busy process", 3, func(s *stage) {
+		s.besideReleases(64, func(ctx context.Context, c *redlock.Client, key string) {
+			_ = c.Do(ctx, key, longTTL, func(context.Context) error { time.Sleep(time.Millisecond); return nil })
+		})
+	}},
+	{"others beside calls of DoAll of a busy process", 3, func(s *stage) {
+		s.besideReleases(32, func(ctx context.Context, c *redlock.Client, key string) {
+			_ = c.DoAll(ctx, longTTL, []string{key, "also " + key}, func(context.Context) error { time.Sleep(time.Millisecond); return nil })
+		})
+	}},
 	{"a foreign writer beside steady readers", 3, func(s *stage) {
 		for _, n := range []int{4, 16} {
 			w := s.sharers(7 * time.Second) // longer than it may wait
@@ -207,6 +228,47 @@ var shares = []scenario{
 		require.Less(s.T, shared, time.Second)
 		require.Less(s.T, other, time.Second)
 	}},
+}
+
+// besideReleases requires that callers of other processes get the keys that so many callers of a process have again and
+// again, by use, each another one: one of the keys, and all of them at once.
+func (s *stage) besideReleases(callers int, use func(ctx context.Context, c *redlock.Client, key string)) {
+	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
+	defer cancel()
+	c := s.Client()
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				use(ctx, c, fmt.Sprint("k", i))
+			}
+		})
+	}
+	time.Sleep(100 * time.Millisecond)
+	one, another := s.Client(), s.Client()
+	for range 2 {
+		for _, acquire := range []func(context.Context, string, time.Duration) (redlock.Lock, error){one.Acquire, another.AcquireShared} {
+			began := time.Now()
+			l, err := acquire(ctx, "k0", longTTL)
+			require.NoError(s.T, err)
+			require.Less(s.T, time.Since(began), soon)
+			s.release(l)
+			time.Sleep(300 * time.Millisecond)
+		}
+	}
+	var others sync.WaitGroup
+	for i := range callers {
+		others.Go(func() {
+			began := time.Now()
+			l, err := one.Acquire(ctx, fmt.Sprint("k", i), longTTL)
+			assert.NoError(s.T, err)
+			assert.Less(s.T, time.Since(began), soon)
+			assert.NoError(s.T, l.Release(ctx))
+		})
+	}
+	others.Wait()
+	cancel()
+	all.Wait()
 }
 
 // foreigner polls as another library does, until it has the key, and returns how long that took.
