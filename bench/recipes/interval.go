@@ -18,8 +18,8 @@ func OncePer(ctx context.Context, client *redlock.Client, key string, interval t
 	return err
 }
 
-// Every calls f once per interval, in one of the processes that call Every: when an interval is over, the
-// first of those who wait begins the next. It returns when ctx ends, or with an error of the lock.
+// Every calls f once per interval, in one of the processes that call Every. When an interval is over, the first waiting
+// process begins the next. It returns when ctx ends, or with an error of the lock.
 func Every(ctx context.Context, client *redlock.Client, key string, interval time.Duration, f func(context.Context) error) error {
 	client = client.With(redlock.Options{AtLeast: interval})
 	for {

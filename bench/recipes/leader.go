@@ -9,9 +9,9 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// Lead calls lead in one at a time of the processes that call Lead with the name. The context of lead ends
-// with its leadership. When lead returns, the process steps down: another leads, or itself a second later.
-// Lead returns when ctx ends or the client shuts down.
+// Several processes call Lead with the same name. Lead calls lead in one of them at a time. The context of lead ends
+// with its leadership. When lead returns, the process steps down: another leads, or itself a second later. Lead returns
+// when ctx ends or the client shuts down.
 func Lead(ctx context.Context, client *redlock.Client, name string, lead func(ctx context.Context) error) error {
 	for {
 		err := client.Do(ctx, name, 10*time.Second, lead)

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// UploadLocker is the Locker of tusd: composer.UseLocker(UploadLocker{client}). Who waits for an upload holds
-// the lock "wanted" meanwhile, and the holder of the upload looks for that once a second.
+// UploadLocker is the Locker of tusd: composer.UseLocker(UploadLocker{client}). A waiter for an upload holds the lock
+// "wanted" meanwhile, and the holder of the upload looks for that lock once a second.
 type UploadLocker struct{ Client *redlock.Client }
 
 func (l UploadLocker) NewLock(id string) (handler.Lock, error) {
