@@ -20,7 +20,7 @@ func TestMetrics(t *testing.T) {
 	masters, err := embedded.Start(1)
 	require.NoError(t, err)
 	defer masters.Close()
-	client, err := redlock.New(redlock.Config{Nodes: masters.Nodes()})
+	client, err := redlock.New(redlock.Config{Nodes: masters.Nodes(), DialTimeout: testkit.Patience})
 	require.NoError(t, err)
 	defer client.Close()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -33,8 +33,14 @@ func process(t *testing.T, servers []*fakeredis.Server, job, text string, settin
 	assert.NoError(t, err)
 	cmd := exec.Command(binary, shell(text, settings...)...)
 	cmd.Args[len(cmd.Args)-5] = job
-	cmd.Env = environ("REDLOCK_NODES=" + nodesOf(servers))
+	said := new(testkit.LogSink)
+	cmd.Env, cmd.Stderr = environ("REDLOCK_NODES="+nodesOf(servers)), said
 	assert.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(job, said)
+		}
+	})
 	return cmd
 }
 
@@ -46,28 +52,26 @@ func TestRun(t *testing.T) {
 	require.Empty(t, out)
 
 	c, began := cluster.Connect(t, fakeredis.Addrs(servers)), time.Now()
-	status, out, _ = redlockOn(t, servers, shell(`echo "$REDLOCK_KEY $REDLOCK_FENCE ${#REDLOCK_TOKEN} $REDLOCK_UNTIL"; exit 3`, flags(5)...)...)
+	status, out, _ = redlockOn(t, servers, shell(`echo "$REDLOCK_KEY $REDLOCK_FENCE ${#REDLOCK_TOKEN} $REDLOCK_UNTIL"; exit 3`, flags(30)...)...)
 	require.Equal(t, 3, status)
 	words := strings.Fields(out)
 	require.Equal(t, []string{"job", "0"}, words[:2])
 	require.Greater(t, words[2], "22", "a token and host:pid")
 	until, err := strconv.ParseInt(words[3], 10, 64)
 	require.NoError(t, err)
-	require.WithinRange(t, time.UnixMilli(until), began, time.Now().Add(5*time.Second))
-	require.Zero(t, holders(servers, "job"))
+	require.WithinRange(t, time.UnixMilli(until), began, time.Now().Add(30*time.Second))
+	awaitFree(t, servers, "job")
 
 	lock := cluster.MustAcquire(t, c, "job", cluster.TTL)
-	status, _, errs := redlockOn(t, servers, shell("echo not run", flags(5)...)...)
+	status, _, errs := redlockOn(t, servers, shell("echo not run", flags(30)...)...)
 	require.Equal(t, exitTaken, status)
 	require.Contains(t, errs, "taken")
-	status, _, _ = redlockOn(t, servers, shell("echo not run", flags(5, "-wait", "300ms")...)...)
-	require.Equal(t, exitTaken, status)
 	require.NoError(t, lock.Release(t.Context()))
-	status, _, _ = redlockOn(t, servers, append([]string{"run"}, append(flags(5), "job", "--", "/none/such")...)...)
+	status, _, _ = redlockOn(t, servers, append([]string{"run"}, append(flags(30), "job", "--", "/none/such")...)...)
 	require.Equal(t, 127, status)
-	status, _, _ = redlockOn(t, servers, append([]string{"run"}, append(flags(5), "job", "--", "/etc/passwd")...)...)
+	status, _, _ = redlockOn(t, servers, append([]string{"run"}, append(flags(30), "job", "--", "/etc/passwd")...)...)
 	require.Equal(t, 126, status, "it is there, and no program")
-	status, _, _ = redlockOn(t, servers, shell("kill -KILL $$", flags(5)...)...)
+	status, _, _ = redlockOn(t, servers, shell("kill -KILL $$", flags(30)...)...)
 	require.Equal(t, 128+9, status)
 }
 
@@ -82,29 +86,37 @@ func TestRunTaken(t *testing.T) {
 		status   int
 		says     string
 	}{
-		{"b", exitTaken, "taken"}, {"-q b", exitTaken, ""}, {"-E 3 b", 3, "taken"}, {"-q -E 0 -wait 1s b", 0, ""},
+		{"b", exitTaken, "taken"}, {"-q b", exitTaken, ""}, {"-E 3 b", 3, "taken"}, {"-q -E 0 -wait 5s b", 0, ""},
 		{"-wait 1us b", exitNoQuorum, "no answer yet"}, {"a b", exitTaken, "taken"}, {"-q -E 1 a b", 1, ""},
 	} {
-		args := append([]string{"run"}, flags(5, strings.Fields(c.settings)...)...)
+		args := append([]string{"run"}, flags(30, strings.Fields(c.settings)...)...)
 		status, out, errs := redlockOn(t, servers, append(args, "--", "echo", "not run")...)
 		require.Equal(t, c.status, status, c.settings)
 		require.Contains(t, errs, c.says)
 		require.True(t, c.says != "" || out+errs == "", out+errs)
-		testkit.Await(t, "the first is not kept", func() bool { return holders(servers, "a") == 0 })
+		awaitFree(t, servers, "a")
 	}
 	require.NoError(t, lock.Release(t.Context()))
 	ready, gate := filepath.Join(t.TempDir(), "ready"), filepath.Join(t.TempDir(), "gate")
 	status := make(chan int, 1)
 	go func() {
-		args := append([]string{"run"}, flags(5, "a", "b", "--", "sh", "-c", waits, ready, gate)...)
+		args := append([]string{"run"}, flags(30, "a", "b", "--", "sh", "-c", waits, ready, gate)...)
 		n, _, _ := redlockOn(t, servers, args...)
 		status <- n
 	}()
 	testkit.Await(t, "the program runs", func() bool { return isThere(ready) })
-	require.Equal(t, []int{3, 3}, []int{holders(servers, "a"), holders(servers, "b")})
+	require.GreaterOrEqual(t, min(holders(servers, "a"), holders(servers, "b")), 2)
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	require.Zero(t, testkit.Get(t, status))
-	testkit.Await(t, "both are released", func() bool { return holders(servers, "a")+holders(servers, "b") == 0 })
+	awaitFree(t, servers, "a", "b")
+}
+
+// awaitFree waits until no node has any of some keys: a run ends when a quorum has released its lock.
+func awaitFree(t *testing.T, servers []*fakeredis.Server, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		testkit.Await(t, key+" is free", func() bool { return holders(servers, key) == 0 })
+	}
 }
 
 // waits is a program of the shell that makes a file and waits for another.
@@ -120,14 +132,14 @@ func TestRunPermits(t *testing.T) {
 	file := func(kind string, i int) string { return filepath.Join(dir, kind+strconv.Itoa(i)) }
 	start := func(i int, settings ...string) *exec.Cmd {
 		text := strings.NewReplacer("$0", file("ready", i), "$1", file("gate", i)).Replace(waits)
-		return process(t, servers, "job", text, flags(5, append(settings, "-n", "5")...)...)
+		return process(t, servers, "job", text, flags(30, append(settings, "-n", "5")...)...)
 	}
 	var all []*exec.Cmd
 	for i := range 5 {
 		all = append(all, start(i))
 		testkit.Await(t, "it runs", func() bool { return isThere(file("ready", i)) })
 	}
-	status, out, _ := redlockOn(t, servers, shell("echo run", flags(5, "-n", "5")...)...)
+	status, out, _ := redlockOn(t, servers, shell("echo run", flags(30, "-n", "5")...)...)
 	require.Equal(t, exitTaken, status)
 	require.Empty(t, out)
 	all = append(all, start(5, "-wait", "forever"))
@@ -138,10 +150,9 @@ func TestRunPermits(t *testing.T) {
 	require.FileExists(t, file("ready", 5))
 }
 
-// flags is the settings of a lock with a TTL in seconds, for a machine that may be busy.
+// flags is the settings of a lock with a TTL in seconds. A busy machine renews a lock of 30 seconds in time.
 func flags(ttl int, more ...string) []string {
-	seconds := strconv.Itoa(ttl) + "s"
-	return append([]string{"-ttl", seconds, "-node-timeout", "10s"}, more...)
+	return append([]string{"-ttl", strconv.Itoa(ttl) + "s"}, more...)
 }
 
 // TestRunLoses: where the lock cannot be kept the program ends before it does, also one that
@@ -153,7 +164,7 @@ func TestRunLoses(t *testing.T) {
 	status := make(chan int, 1)
 	began := time.Now()
 	go func() {
-		n, _, _ := redlockOn(t, servers, shell(`trap "" TERM; (sleep 60) & echo $! >`+file+`; while :; do sleep 0.05; done`, flags(2, "-kill-after", "500ms")...)...)
+		n, _, _ := redlockOn(t, servers, shell(`trap "" TERM; (sleep 60) & echo $! >`+file+`; while :; do sleep 0.05; done`, flags(8, "-kill-after", "2s")...)...)
 		status <- n
 	}()
 	testkit.Await(t, "the program runs", func() bool { b, _ := os.ReadFile(file); return len(b) > 0 })
@@ -189,14 +200,14 @@ func TestRunInterrupted(t *testing.T) {
 	testkit.Await(t, "all nodes have it", func() bool { return holders(servers, "job") == 3 })
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		asked := servers[0].Count("SET")
-		cmd := process(t, servers, "job", "echo not run", flags(5, "-wait", "forever")...)
+		cmd := process(t, servers, "job", "echo not run", flags(30, "-wait", "forever")...)
 		testkit.Await(t, "it asks for the lock", func() bool { return servers[0].Count("SET") > asked })
 		require.NoError(t, cmd.Process.Signal(s))
 		_ = cmd.Wait()
 		require.Equal(t, 128+int(s), statusOfShell(cmd))
 	}
 	require.NoError(t, lock.Release(t.Context()))
-	testkit.Await(t, "it is free", func() bool { return holders(servers, "job") == 0 })
+	awaitFree(t, servers, "job")
 }
 
 // TestRunIsBroken: an operator who breaks the lock ends the program.
@@ -205,7 +216,7 @@ func TestRunIsBroken(t *testing.T) {
 	servers, ready := cluster.Start(t, 3), filepath.Join(t.TempDir(), "ready")
 	status := make(chan int, 1)
 	go func() {
-		n, out, _ := redlockOn(t, servers, shell(`trap "echo cleaned up; exit 0" TERM; : >`+ready+`; while :; do sleep 0.02; done`, flags(5)...)...)
+		n, out, _ := redlockOn(t, servers, shell(`trap "echo cleaned up; exit 0" TERM; : >`+ready+`; while :; do sleep 0.02; done`, flags(30)...)...)
 		if !strings.Contains(out, "cleaned up") {
 			n = -1
 		}
@@ -235,14 +246,14 @@ func TestRunKilled(t *testing.T) {
 			defer func() { <-room }()
 			name := "killed" + strconv.Itoa(i)
 			file := filepath.Join(dir, name)
-			cmd := process(t, servers, name, `trap "" TERM; (trap "" TERM HUP; while :; do sleep 0.05; done) & echo $! >`+file+`; wait`, flags(8, "-wait", "30s")...)
+			cmd := process(t, servers, name, `trap "" TERM; (trap "" TERM HUP; while :; do sleep 0.05; done) & echo $! >`+file+`; wait`, flags(16)...)
 			testkit.Await(t, "the program runs", func() bool { b, _ := os.ReadFile(file); return len(b) > 1 })
 			time.Sleep(rand.N(500 * time.Millisecond))
 			assert.NoError(t, cmd.Process.Kill())
 			_ = cmd.Wait()
 			text, _ := os.ReadFile(file)
 			pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-			testkit.Await(t, "the lock ends", func() bool { return holders(servers, name) == 0 })
+			awaitFree(t, servers, name)
 			assert.False(t, isAlive(pid), "it works beside the next holder")
 		})
 	}
@@ -257,13 +268,13 @@ func TestRunChildren(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "done")
 	gate := filepath.Join(t.TempDir(), "gate")
 	text := `(while [ ! -e ` + gate + ` ]; do sleep 0.05; done; env >` + file + `) >/dev/null 2>&1 & exit 5`
-	status, _, _ := redlockOn(t, servers, shell(text, flags(5)...)...)
+	status, _, _ := redlockOn(t, servers, shell(text, flags(30)...)...)
 	require.Equal(t, 5, status)
-	require.Zero(t, holders(servers, "job"))
+	awaitFree(t, servers, "job")
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	time.Sleep(200 * time.Millisecond) // it would have written by now
 	require.NoFileExists(t, file)
-	status, _, _ = redlockOn(t, servers, shell(text, flags(5, "-wait-children")...)...)
+	status, _, _ = redlockOn(t, servers, shell(text, flags(30, "-wait-children")...)...)
 	require.Equal(t, 5, status)
 	vars, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -279,11 +290,11 @@ func TestRunForwards(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM} {
 		number := strconv.Itoa(int(s))
 		ready := filepath.Join(dir, number)
-		cmd := process(t, servers, "job"+number, `trap "exit 4`+number[len(number)-1:]+`" `+number+`; : >`+ready+`; while :; do sleep 0.02; done`, flags(5)...)
+		cmd := process(t, servers, "job"+number, `trap "exit 4`+number[len(number)-1:]+`" `+number+`; : >`+ready+`; while :; do sleep 0.02; done`, flags(30)...)
 		testkit.Await(t, "the program runs", func() bool { _, err := os.Stat(ready); return err == nil })
 		require.NoError(t, cmd.Process.Signal(s))
 		_ = cmd.Wait()
 		require.Equal(t, "4"+number[len(number)-1:], strconv.Itoa(cmd.ProcessState.ExitCode()), s)
 	}
-	require.Zero(t, holders(servers, "job1"))
+	awaitFree(t, servers, "job1")
 }

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/test/realredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
@@ -21,7 +21,7 @@ func TestHeldPattern(t *testing.T) {
 	for _, s := range servers {
 		nodes = append(nodes, "redis://:hunter2@"+s.Addr()+"?persistent=yes")
 	}
-	client, err := redlock.New(redlock.Config{Nodes: nodes, Name: "worker-7", NodeTimeout: 10 * time.Second})
+	client, err := redlock.New(redlock.Config{Nodes: nodes, Name: "worker-7", NodeTimeout: testkit.Patience, StallTimeout: testkit.Patience})
 	require.NoError(t, err)
 	defer client.Close()
 	cluster.AwaitNodesUp(t, client, 3)
@@ -31,8 +31,8 @@ func TestHeldPattern(t *testing.T) {
 	cluster.MustAcquire(t, client, "other", cluster.TTL)
 	cluster.Settle(t, client)
 	ask := func(pattern string) (int, string, string) {
-		c := command{vars: map[string]string{"REDLOCK_NODES": strings.Join(nodes, ",")}}
-		status := c.run(t.Context(), "held", "-node-timeout", "10s", pattern)
+		c := command{vars: map[string]string{patient: "10s", "REDLOCK_NODES": strings.Join(nodes, ",")}}
+		status := c.run(t.Context(), "held", pattern)
 		return status, c.out.String(), c.err.String()
 	}
 	require.NoError(t, servers[0].Kill())

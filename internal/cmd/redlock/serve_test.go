@@ -152,7 +152,7 @@ func TestReload(t *testing.T) {
 	const connections, reloads = 500, 20
 	servers := cluster.Start(t, 3)
 	users := write(t, filepath.Join(t.TempDir(), "users"), "one pw0 app:\n")
-	d := daemonOf(t, "REDLOCK_NODES="+nodesOf(servers), "-listen", "127.0.0.1:0", "-users", users, "-node-timeout", "10s")
+	d := daemonOf(t, "REDLOCK_NODES="+nodesOf(servers), "-listen", "127.0.0.1:0", "-users", users)
 	peers := make([]*peer, connections)
 	for i := range peers {
 		peers[i] = d.dial()
@@ -203,7 +203,7 @@ func TestReload(t *testing.T) {
 	require.Equal(t, reloads/3, strings.Count(d.err.String(), "reload: nothing has changed"), d.err.String())
 	d.signal(syscall.SIGQUIT)
 	require.Equal(t, exitOK, d.status())
-	require.Zero(t, kept(), "locks of connections are released at the end")
+	testkit.Await(t, "locks of connections are released at the end", func() bool { return kept() == 0 })
 }
 
 // TestReloadNodes: the passwords of the nodes change with the file; other nodes in it, and other settings, need a restart.

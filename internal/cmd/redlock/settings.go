@@ -156,7 +156,8 @@ func (s *settings) logger() *slog.Logger {
 
 // connect returns a client of the nodes.
 func (s *settings) connect(logger *slog.Logger) (*redlock.Client, error) {
-	cfg := redlock.Config{NodeTimeout: s.nodeTimeout, Name: s.name, Logger: logger, Hooks: s.hooks}
+	patience := max(time.Second, s.nodeTimeout) // a node that may be late to answer may be late to connect
+	cfg := redlock.Config{NodeTimeout: s.nodeTimeout, DialTimeout: patience, StallTimeout: patience, Name: s.name, Logger: logger, Hooks: s.hooks}
 	if err := s.configure(&cfg, logger); err != nil {
 		return nil, err
 	}

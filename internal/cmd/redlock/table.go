@@ -47,9 +47,9 @@ var table = []setting{
 	{name: "next-max-ttl", of: forClients, help: "while -max-ttl of -fenced clients changes: the `duration` after the change; 0 is no change", at: func(s *settings) any { return &s.nextMaxTTL }},
 	{name: "fenced", of: forClients, help: "locks have fencing tokens; the nodes need redlock fence init once", at: func(s *settings) any { return &s.fenced }},
 	{name: "node-timeout", of: "serve", byDefault: "500ms", at: func(s *settings) any { return &s.nodeTimeout },
-		help: "the `duration` that the nodes have to answer: on a busy machine they are late, and a client of one Redis waits for it"},
+		help: "the `duration` that the nodes have to answer, and above 1s to connect: on a busy machine they are late, and a client of one Redis waits for it"},
 	{name: "node-timeout", of: "run " + forTools, at: func(s *settings) any { return &s.nodeTimeout },
-		help: "the `duration` that the nodes have to answer; 0 is a twentieth of the TTL, at most 50ms"},
+		help: "the `duration` that the nodes have to answer, and above 1s to connect; 0 is a twentieth of the TTL, at most 50ms"},
 	{name: "name", of: forClients, help: "a `word` shown beside the locks of this process, such as its host", at: func(s *settings) any { return &s.name }},
 
 	{name: "listen", of: "serve", byDefault: "127.0.0.1:6380", help: "the `address` to serve on, or the path of a socket", at: func(s *settings) any { return &s.serve.listen }},

@@ -76,7 +76,7 @@ func resumed(commands ...string) func(p *pty.Terminal) string {
 var situations = []situation{
 	{name: "background", want: "alive\n", do: after(shown("W sleep 0.1 & wait"), "echo alive")},
 	{name: "background, late", want: "hi\ngot:hi\n",
-		do: answered(`W sh -c 'sleep 0.1; echo begun; sleep 0.2' & read a; echo got:$a`, "hi\n")},
+		do: answered(`W sh -c 'sleep 0.1; echo begun; sleep 10' & read a; echo got:$a`, "hi\n")},
 	{name: "background, reads", want: "hi\ngot:hi\n", do: func(p *pty.Terminal) string {
 		p.Type(asks + " &\n")
 		p.Await("begun\n")
@@ -152,7 +152,7 @@ func TestTerminal(t *testing.T) {
 	t.Parallel()
 	wrappers := map[string]string{
 		"flock":   `exec flock "$HOME/lock$$" "$@"`,
-		"redlock": "exec " + self(t) + ` run -q -ttl 20s -node-timeout 10s job$$ -- "$@"`,
+		"redlock": "exec " + self(t) + ` run -q -ttl 20s job$$ -- "$@"`,
 	}
 	servers := cluster.Start(t, 3)
 	for name, text := range wrappers {
@@ -177,7 +177,7 @@ func TestTerminal(t *testing.T) {
 func TestTerminalStopped(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
-	p := wrapped(t, servers, "exec "+self(t)+` run -ttl 20s -node-timeout 10s -kill-after 5s "$@"`)
+	p := wrapped(t, servers, "exec "+self(t)+` run -ttl 20s -kill-after 5s "$@"`)
 	p.Type("W job -- sh -c 'kill -STOP $$; echo on'\n")
 	p.Await("redlock: job: the program is stopped, and keeps the lock\n")
 	p.Await("Stopped")
@@ -187,7 +187,7 @@ func TestTerminalStopped(t *testing.T) {
 	p.Type("fg\n")
 	p.Await("\non\n")
 	p.Prompt()
-	testkit.Await(t, "it is released", func() bool { return holders(servers, "job") == 0 })
+	awaitFree(t, servers, "job")
 
 	p.Type("W -stopped 200ms job -- sh -c 'kill -STOP $$; echo on'\n")
 	p.Await("redlock: job: the program is stopped, and keeps the lock for 200ms\n")
@@ -201,7 +201,7 @@ func TestTerminalOnce(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
 	file := filepath.Join(t.TempDir(), "pid")
-	p := wrapped(t, servers, "echo $$ >"+file+"; exec "+self(t)+` run -q -ttl 20s -node-timeout 10s job -- "$@"`)
+	p := wrapped(t, servers, "echo $$ >"+file+"; exec "+self(t)+` run -q -ttl 20s job -- "$@"`)
 	p.Type(`W bash -c 'trap "echo int" INT; trap "echo term; exit 5" TERM; sleep 0.1; echo begun; while :; do sleep 0.01; done'` + "\n")
 	p.Await("\nbegun\n")
 	p.Type(pty.Interrupt)
@@ -223,7 +223,7 @@ func TestStoppedEnds(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	var errs testkit.LogSink
 	cmd := exec.Command("bash", "-c", `set -m; "$0" "$@" & echo $! >`+file+`; wait $!`, self(t))
-	cmd.Args = append(cmd.Args, shell("kill -STOP $$; echo on", flags(5)...)...)
+	cmd.Args = append(cmd.Args, shell("kill -STOP $$; echo on", flags(30)...)...)
 	cmd.Env, cmd.Stderr = environ("REDLOCK_NODES="+nodesOf(servers)), &errs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	require.NoError(t, cmd.Start())

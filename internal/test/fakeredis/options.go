@@ -9,7 +9,7 @@ import (
 // Options are the kind of server to start. The zero value is a Redis 7.0 master without a password
 // on a free loopback port.
 type Options struct {
-	// Addr is host:port. Empty means a free port of 127.0.0.1.
+	// Addr is host:port. Empty means a free port of 127.0.0.1, kept until Close.
 	Addr string
 	// TLS, if set, is used for connections.
 	TLS *tls.Config
@@ -38,7 +38,7 @@ type Options struct {
 const defaultUser = "default"
 
 func (o Options) withDefaults() Options {
-	if o.Addr == "" {
+	if o.Listen != nil && o.Addr == "" {
 		o.Addr = "127.0.0.1:0"
 	}
 	if o.Mode == "" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/errno"
+	"github.com/redlock-go/redlock/internal/test/port"
 )
 
 // databases is the number of databases for SELECT.
@@ -19,7 +20,8 @@ const databases = 16
 type Server struct {
 	opts    Options
 	dialect *dialect
-	addr    string // as it was resolved: Heal listens here again
+	addr    string    // as it was resolved: Heal listens here again
+	port    port.Port // where none was asked for
 	running sync.WaitGroup
 
 	mu       sync.Mutex
@@ -59,7 +61,7 @@ func Start(opts Options) (*Server, error) {
 		s.dbs[i] = newTable(s)
 	}
 	s.Deny(opts.Deny...)
-	ln, err := s.opts.Listen("tcp", s.addr)
+	ln, err := s.listenFirst()
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +70,18 @@ func Start(opts Options) (*Server, error) {
 	defer s.mu.Unlock()
 	s.serve(ln)
 	return s, nil
+}
+
+// listenFirst listens at the address that was asked for, or at a port that is kept until Close.
+func (s *Server) listenFirst() (ln net.Listener, err error) {
+	if s.addr != "" {
+		return s.opts.Listen("tcp", s.addr)
+	}
+	s.port, err = port.New(func(addr string) (err error) {
+		ln, err = s.opts.Listen("tcp", addr)
+		return err
+	})
+	return ln, err
 }
 
 // Addr is the address for clients: host:port, or the path of the socket.
@@ -82,9 +96,10 @@ func (s *Server) Close() error {
 	}
 	s.stopListening()
 	s.hangUp(endClose)
+	err := s.port.Close()
 	s.mu.Unlock()
 	s.running.Wait()
-	return nil
+	return err
 }
 
 // Restart acts as the restart of a process: every connection ends, the run id is a new one, loaded
@@ -130,8 +145,8 @@ func (s *Server) stopListening() {
 	}
 }
 
-// listenAgain undoes stopListening. An outgoing connection may have got the port in between, hence
-// the patience. The caller holds s.mu.
+// listenAgain undoes stopListening. Where an address was asked for, an outgoing connection may have got the port in between,
+// hence the patience. The caller holds s.mu.
 func (s *Server) listenAgain() error {
 	if s.closed {
 		return net.ErrClosed

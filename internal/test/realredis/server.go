@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+
+	"github.com/redlock-go/redlock/internal/test/port"
 )
 
 // errPortTaken means that another process took the port after it was found free and before the
@@ -20,8 +22,8 @@ type Server struct {
 	opts    Options
 	command []string
 	dir     string // has the log, and the files of the settings
-	port    port
-	tlsPort port // only with Options.TLS
+	port    port.Port
+	tlsPort port.Port // only with Options.TLS
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd
@@ -54,10 +56,10 @@ func launch(opts Options) (*Server, error) {
 }
 
 // Addr is the address for clients.
-func (s *Server) Addr() string { return s.port.addr() }
+func (s *Server) Addr() string { return s.port.Addr() }
 
 // TLSAddr is the address for TLS clients, with Options.TLS.
-func (s *Server) TLSAddr() string { return s.tlsPort.addr() }
+func (s *Server) TLSAddr() string { return s.tlsPort.Addr() }
 
 // Socket is the path of the Unix socket, with Options.Unix.
 func (s *Server) Socket() string { return s.file("socket") }
@@ -134,17 +136,15 @@ func (s *Server) choosePorts() (err error) {
 	if err := s.closePorts(); err != nil {
 		return err
 	}
-	s.port, err = newPort()
+	s.port, err = port.Free()
 	if err == nil && s.opts.TLS != nil {
-		s.tlsPort, err = newPort()
+		s.tlsPort, err = port.Free()
 	}
 	return err
 }
 
 func (s *Server) closePorts() error {
-	err := errors.Join(s.port.close(), s.tlsPort.close())
-	s.port.claim, s.tlsPort.claim = nil, nil
-	return err
+	return errors.Join(s.port.Close(), s.tlsPort.Close())
 }
 
 // run starts the process on its port and waits for a good enough answer.
