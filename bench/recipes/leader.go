@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// Several processes call Lead with the same name. Lead calls lead in one of them at a time. The context of lead ends
+// Lead calls lead in one process at a time, among those that call Lead with the same name. The context of lead ends
 // with its leadership. When lead returns, the process steps down: another leads, or itself a second later. Lead returns
 // when ctx ends or the client shuts down.
 func Lead(ctx context.Context, client *redlock.Client, name string, lead func(ctx context.Context) error) error {
