@@ -112,7 +112,7 @@ func ExampleLostError() {
 	client, stop := connect()
 	defer stop()
 	ctx := context.Background()
-	err := client.Do(ctx, "report", 200*time.Millisecond, func(ctx context.Context) error {
+	err := client.Do(ctx, "report", 3*time.Second, func(ctx context.Context) error {
 		seen, err := client.Inspect(ctx, "report")
 		if err != nil {
 			return err
@@ -247,7 +247,7 @@ func ExampleFenceFrom() {
 		fmt.Println(ok, fence > 0) // UPDATE ... SET fence = $1 WHERE id = 42 AND fence <= $1
 		return nil
 	}
-	fmt.Println(client.Do(ctx, "orders:42", 50*time.Millisecond, update))
+	fmt.Println(client.Do(ctx, "orders:42", time.Second, update))
 	// Output:
 	// true true
 	// <nil>

@@ -98,7 +98,7 @@ func ExampleConfig_tls() {
 
 // fenced is a client of new nodes.
 func fenced(nodes ...string) *redlock.Client {
-	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second, Fenced: true, MaxTTL: 100 * time.Millisecond})
+	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second, Fenced: true, MaxTTL: time.Second})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func ExampleClient_InitFencing() {
 	if err := client.InitFencing(ctx); err != nil { // once, by hand: redlock fence init
 		log.Fatal(err)
 	}
-	lock, err := client.Acquire(ctx, "orders:42", 50*time.Millisecond)
+	lock, err := client.Acquire(ctx, "orders:42", time.Second)
 	fmt.Println(lock.Fence() > 0, err)
 	// Output: true <nil>
 }
@@ -145,7 +145,7 @@ func ExampleClient_RecoverFencing() {
 		largest = fence // in the database, with what is written
 		return nil
 	}
-	if err := client.Do(ctx, "orders:42", 50*time.Millisecond, write); err != nil {
+	if err := client.Do(ctx, "orders:42", time.Second, write); err != nil {
 		log.Fatal(err)
 	}
 	masters[0].Flush()
@@ -154,7 +154,7 @@ func ExampleClient_RecoverFencing() {
 	if err := client.RecoverFencing(ctx, largest); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(client.Do(ctx, "orders:42", 50*time.Millisecond, write))
+	fmt.Println(client.Do(ctx, "orders:42", time.Second, write))
 	// Output:
 	// larger: true
 	// larger: true
@@ -172,7 +172,7 @@ func ExampleClient_ChangeFencing() {
 	}
 	old.Close()
 	both, err := redlock.New(redlock.Config{
-		Nodes: nodes[:3], NextNodes: nodes[1:], NodeTimeout: time.Second, Fenced: true, MaxTTL: 100 * time.Millisecond,
+		Nodes: nodes[:3], NextNodes: nodes[1:], NodeTimeout: time.Second, Fenced: true, MaxTTL: time.Second,
 	})
 	if err != nil {
 		log.Fatal(err)

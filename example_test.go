@@ -216,6 +216,10 @@ func ExampleClient_Stats() {
 		}
 	}
 
+	if err := client.ReadyAll(ctx); err != nil { // New has waited for a quorum
+		log.Fatal(err)
+	}
+
 	// A monitor that reads /debug/vars would see this.
 	var seen struct {
 		Acquire struct{ Won, Denied uint64 }
@@ -323,11 +327,14 @@ func ExampleHooks() {
 	// release orders:42: <nil>
 }
 
-// connect is New with three nodes, for the examples that follow.
+// connect is New with three nodes, for the examples that follow. On a busy machine they may be late.
 func connect() (client *redlock.Client, stop func()) {
 	nodes, stopNodes := startNodes(3)
-	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second, Name: "worker-7"})
+	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Minute, StallTimeout: time.Minute, Name: "worker-7"})
 	if err != nil {
+		log.Fatal(err)
+	}
+	if err := client.ReadyAll(context.Background()); err != nil { // New has waited for a quorum
 		log.Fatal(err)
 	}
 	return client, func() {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/test/port"
 	"github.com/redlock-go/redlock/internal/test/realredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
@@ -99,18 +100,20 @@ type frontEnd struct {
 }
 
 func serve(t *testing.T, program string, nodes []string, more ...string) *frontEnd {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	p, err := port.Free()
 	require.NoError(t, err)
-	f := &frontEnd{t: t, program: program, address: l.Addr().String(), nodes: nodes, more: more}
-	require.NoError(t, l.Close())
+	f := &frontEnd{t: t, program: program, address: p.Addr(), nodes: nodes, more: more}
 	f.start()
-	t.Cleanup(f.kill)
+	t.Cleanup(func() {
+		f.kill()
+		_ = p.Close()
+	})
 	return f
 }
 
 // start starts it with a timeout that suits a machine which does other work beside.
 func (f *frontEnd) start() {
-	f.process = exec.Command(f.program, append([]string{"serve", "-listen", f.address, "-node-timeout", "500ms", "-nodes", strings.Join(f.nodes, ",")}, f.more...)...)
+	f.process = exec.Command(f.program, append([]string{"serve", "-listen", f.address, "-node-timeout", "5s", "-nodes", strings.Join(f.nodes, ",")}, f.more...)...)
 	f.process.Stderr = &bytes.Buffer{}
 	require.NoError(f.t, f.process.Start())
 	testkit.Await(f.t, "the front end listens", func() bool {

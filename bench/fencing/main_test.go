@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 func TestStoppedHolder(t *testing.T) {
 	for _, db := range database.ForTests() {
 		var out strings.Builder
-		err := run(t.Context(), options{loop: 2, db: db, ttl: 300 * time.Millisecond}, &out)
+		err := run(t.Context(), options{loop: 2, db: db, ttl: time.Second}, &out)
 		if errors.Is(err, realredis.ErrNoServer) && os.Getenv(realredis.EnvRequire) != "1" {
 			t.Skipf("skipped: %v", err)
 		}

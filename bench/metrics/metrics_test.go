@@ -21,10 +21,11 @@ import (
 // work makes a client of three masters that has been granted a lock and refused one.
 func work(t *testing.T, cfg redlock.Config) *redlock.Client {
 	cfg.Nodes = conntest.Start(t, 3).Addrs()
-	cfg.NodeTimeout = time.Second
+	cfg.NodeTimeout, cfg.StallTimeout = time.Minute, time.Minute
 	client, err := redlock.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
+	require.NoError(t, client.ReadyAll(t.Context()))
 	lock, err := client.TryAcquire(t.Context(), "k", 10*time.Second)
 	require.NoError(t, err)
 	_, err = client.TryAcquire(t.Context(), "k", 10*time.Second)

@@ -84,10 +84,10 @@ func TestKilled(t *testing.T) {
 	cmd := exec.Command(tools.Client, "-o", dir, "-serve=false", "-mix", "calm", "-seed", "1")
 	require.NoError(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill() }()
-	require.Eventually(t, func() bool { return len(inside(t, dir)) >= 9 }, 30*time.Second, 50*time.Millisecond, "five masters and four clients")
+	require.Eventually(t, func() bool { return len(inside(t, dir)) >= 9 }, testkit.Patience, 50*time.Millisecond, "five masters and four clients")
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	require.Eventually(t, func() bool { return len(inside(t, dir)) == 0 }, 10*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return len(inside(t, dir)) == 0 }, testkit.Patience, 50*time.Millisecond)
 }
 
 // inside are the processes that have a folder among their arguments or as their title.

@@ -17,7 +17,7 @@ import (
 
 // TestSetState: a holder whose lock has gone to another cannot write after that one.
 func TestSetState(t *testing.T) {
-	client := connect(t, redlock.Config{Nodes: conntest.Start(t, 3).Addrs(), Fenced: true, MaxTTL: 200 * time.Millisecond})
+	client := connect(t, redlock.Config{Nodes: conntest.Start(t, 3).Addrs(), Fenced: true, MaxTTL: 2 * time.Second})
 	require.NoError(t, client.InitFencing(t.Context()))
 	for name, open := range map[string]func(t *testing.T) (*sql.DB, error){
 		"sqlite": func(t *testing.T) (*sql.DB, error) { return sql.Open("sqlite", "file:"+t.TempDir()+"/shop") },
@@ -47,9 +47,9 @@ func TestSetState(t *testing.T) {
 					return SetState(ctx, db, 42, state)
 				}
 			}
-			require.NoError(t, client.Do(t.Context(), key, 100*time.Millisecond, write("paid")))
+			require.NoError(t, client.Do(t.Context(), key, 2*time.Second, write("paid")))
 			paused := late
-			require.NoError(t, client.Do(t.Context(), key, 100*time.Millisecond, write("sent")))
+			require.NoError(t, client.Do(t.Context(), key, 2*time.Second, write("sent")))
 			require.ErrorIs(t, SetState(paused, db, 42, "paid"), ErrLate)
 			var state string
 			require.NoError(t, db.QueryRow("SELECT state FROM orders WHERE id = 42").Scan(&state))

@@ -22,7 +22,7 @@ func instances(t *testing.T, n int) ([]*redlock.Client, *conntest.Masters) {
 }
 
 func connect(t *testing.T, cfg redlock.Config) *redlock.Client {
-	cfg.NodeTimeout = time.Second
+	cfg.NodeTimeout, cfg.StallTimeout = time.Minute, time.Minute
 	client, err := redlock.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })

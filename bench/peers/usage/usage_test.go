@@ -213,7 +213,7 @@ func (l library) check(t *testing.T) {
 
 func TestOurs(t *testing.T) {
 	connect := func(cfg redlock.Config) *redlock.Client {
-		cfg.Nodes, cfg.NodeTimeout = conntest.Start(t, 3).Addrs(), time.Second
+		cfg.Nodes, cfg.NodeTimeout, cfg.StallTimeout = conntest.Start(t, 3).Addrs(), time.Minute, time.Minute
 		client, err := redlock.New(cfg)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = client.Close() })

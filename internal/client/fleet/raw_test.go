@@ -85,7 +85,7 @@ func TestDetachRefuses(t *testing.T) {
 	require.NoError(t, nc.Close())
 	_, err = detach(nc)
 	assert.ErrorIs(t, err, net.ErrClosed)
-	p.Stop()
+	p.Close()
 	testkit.Await(t, "for the descriptors", func() bool { return testkit.Descriptors() <= before })
 }
 
@@ -106,7 +106,7 @@ func TestAdoptFails(t *testing.T) {
 	assert.Error(t, err, "a reset")
 	broken.all = all
 	broken.close()
-	p.Stop()
+	p.Close()
 	testkit.Await(t, "for the descriptors", func() bool { return testkit.Descriptors() <= before })
 }
 
@@ -169,8 +169,7 @@ func TestNothingLeaks(t *testing.T) {
 		r.close()
 		r.sent = nil
 		for _, p := range r.peers {
-			p.Stop()
-			p.Running.Wait()
+			p.Close()
 		}
 		testkit.Await(t, "for all descriptors", func() bool { return testkit.Descriptors() <= unrelated })
 		testkit.Await(t, "for all goroutines", func() bool { return runtime.NumGoroutine() <= routines })

@@ -210,7 +210,7 @@ func TestNodesStatus(t *testing.T) {
 	for _, s := range servers {
 		s.Delay(200 * time.Millisecond)
 	}
-	shows := func(args string, want, n int, word string) { // it waits for a second, in which a busy machine may do nothing
+	shows := func(args string, want, n int, word string) { // a node is asked for a second, in which a busy machine may do nothing
 		t.Helper()
 		testkit.Await(t, args, func() bool {
 			status, out, _ := redlockOn(t, servers, strings.Fields(args)...)
@@ -226,8 +226,8 @@ func TestNodesStatus(t *testing.T) {
 	on(exitNoQuorum, "fence status -max-ttl 1s")
 	on(exitUsage, "fence change -max-ttl 1s")
 	on(exitUsage, "fence recover -max-ttl 1s")
-	on(exitNoQuorum, "fence change -max-ttl 1s -next-max-ttl 2s")
-	on(exitUsage, "fence recover -max-ttl 1s -at-least 1") // beside a change
+	shows("fence change -max-ttl 1s -next-max-ttl 2s", exitNoQuorum, 0, "votes")
+	shows("fence recover -max-ttl 1s -at-least 1", exitUsage, 0, "votes") // beside a change
 	servers[2].Down()
 	on(exitFailed, "fence recover -max-ttl 1s -next-max-ttl 2s -at-least 1")
 }

@@ -202,7 +202,7 @@ func TestTerminalOnce(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	file := filepath.Join(t.TempDir(), "pid")
 	p := wrapped(t, servers, "echo $$ >"+file+"; exec "+self(t)+` run -q -ttl 20s job -- "$@"`)
-	p.Type(`W bash -c 'trap "echo int" INT; trap "echo term; exit 5" TERM; sleep 0.1; echo begun; while :; do sleep 0.01; done'` + "\n")
+	p.Type(`W bash -c 'trap "echo int" INT; trap "echo term; exit 5" TERM; sleep 1; echo begun; while :; do sleep 0.01; done'` + "\n")
 	p.Await("\nbegun\n")
 	p.Type(pty.Interrupt)
 	p.Await("int\n")

@@ -79,7 +79,7 @@ func TestLocks(t *testing.T) {
 		set k mine nx px 60000 => nil
 		GET k => $mine
 		EXISTS k => :1
-		TTL k => :60
+		TTL k => ~60
 		DELEX k IFEQ other => :0
 		DELIFEQ k other => :0
 		SET k other XX PX 60000 => nil
@@ -87,20 +87,20 @@ func TestLocks(t *testing.T) {
 	`)
 	a.expect(`
 		SET k mine EX 120 IFEQ mine => +OK
-		TTL k => :120
+		TTL k => ~120
 		SET k mine XX PX 30000 => +OK
-		TTL k => :30
+		TTL k => ~30
 		PEXPIRE k 90000 => :1
-		TTL k => :90
+		TTL k => ~90
 		EXPIRE k 40 GT => :0
 		EXPIRE k -1 GT => :0
-		TTL k => :90
+		TTL k => ~90
 		EXPIRE k 100 GT => :1
-		TTL k => :100
+		TTL k => ~100
 		EXPIRE k 200 LT => :0
 		EXPIRE k 200 NX => :0
 		EXPIRE k 90 LT => :1
-		TTL k => :90
+		TTL k => ~90
 		EXPIRE k 10 IF => -ERR Unsupported option IF
 		DELEX k IFEQ mine => :1
 		GET k => nil
@@ -137,7 +137,7 @@ func TestLocks(t *testing.T) {
 		EXPIRE held 100000000 => -ERR lock "held": TTL is not allowed
 		PEXPIRE held 9223372036854 => -ERR lock "held": TTL is not allowed
 		SET held v XX EX 9223372036 => -ERR lock "held": TTL is not allowed
-		TTL held => :60
+		TTL held => ~60
 	`)
 	require.Contains(t, a.ask("SET k "+strings.Repeat("v", 300)+" NX PX 5000"), "-ERR value has 300 bytes, at most")
 	require.Contains(t, a.ask("SET "+strings.Repeat("k", 5000)+" v NX PX 5000"), "-ERR key has 5000 bytes")
@@ -192,14 +192,14 @@ func TestDatabasesAreApart(t *testing.T) {
 	all[3].expect(`
 		DEL x db1:x db0:x db1:db1:x b:x a:x => :6
 		EXISTS x => :0
-		RL.WAIT x 1000 => :1
+		RL.WAIT x 60000 => :1
 		DEL lock:n => :1
-		BLPOP lock-signal:n 1 => [$lock-signal:n $1]
+		BLPOP lock-signal:n 60 => [$lock-signal:n $1]
 	`)
 	owner := all[3]
 	owner.expect("RL.LOCK only 60000 VALUE mine KEEP => [$token $mine")
 	for _, c := range all[:3] { // neither a value nor a digest is of another's lock
-		c.expect("RL.EXTEND only mine 1000 => nil\nRL.UNLOCK only mine => :0\nRL.WAIT only 1000 => :1\nDEL only => :0")
+		c.expect("RL.EXTEND only mine 1000 => nil\nRL.UNLOCK only mine => :0\nRL.WAIT only 60000 => :1\nDEL only => :0")
 		require.Equal(t, 3, strings.Count(c.ask("RL.INSPECT only"), "$digest $ $ttl-ms :0"))
 	}
 	require.NotContains(t, owner.ask("RL.INSPECT only"), "$digest $ ")
@@ -307,7 +307,7 @@ func TestWithoutExpiry(t *testing.T) {
 		DELEX k IFEQ v => :1
 		SETNX k v => :1
 		EXPIRE k 100 => :1
-		TTL k => :100
+		TTL k => ~100
 	`)
 	require.Equal(t, 0, f.Client.Stats().KeptAlive)
 }
@@ -336,7 +336,7 @@ func TestKeptElsewhere(t *testing.T) {
 	a.expect(`
 		SET k v NX => +OK
 		EXPIRE k 100 => :1
-		TTL k => :100
+		TTL k => ~100
 	`)
 }
 
@@ -406,7 +406,7 @@ func TestTransactions(t *testing.T) {
 		MULTI => +OK
 		PEXPIRE k 90000 => +QUEUED
 		EXEC => [:1]
-		TTL k => :90
+		TTL k => ~90
 		WATCH k => +OK
 		MULTI => +OK
 	`)

@@ -66,9 +66,9 @@ func TestBlockedCommand(t *testing.T) {
 		require.Equal(t, "+OK", a.receive())
 	}
 	b.expect(`
-		RL.WAIT lock:n 1000 => :1
+		RL.WAIT lock:n 60000 => :1
 		RL.WAIT k0 20 => :0
-		BLPOP lock-signal:none 1 => [$lock-signal:none $1]
+		BLPOP lock-signal:none 60 => [$lock-signal:none $1]
 		SET lock:m v NX PX 60000 => +OK
 		BLPOP lock-signal:m 0.02 => nil
 	`)

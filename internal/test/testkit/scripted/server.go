@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/test/port"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -43,6 +44,7 @@ type Server struct {
 	mu       sync.Mutex
 	listener net.Listener
 	conns    []net.Conn
+	port     port.Port
 	Running  sync.WaitGroup
 }
 
@@ -51,15 +53,24 @@ var servers atomic.Int64 // for run_ids
 // New starts a server; set may change it before.
 func New(t *testing.T, set ...func(*Server)) *Server {
 	t.Helper()
-	p := &Server{Network: "tcp", Addr: "127.0.0.1:0", RunID: NewRunID(), Greeted: make(chan *Conn, 4096)}
+	p := &Server{Network: "tcp", RunID: NewRunID(), Greeted: make(chan *Conn, 4096)}
 	for _, f := range set {
 		f(p)
 	}
-	p.Start(t)
-	t.Cleanup(func() {
-		p.Stop()
-		p.Running.Wait()
+	t.Cleanup(p.Close)
+	if p.Addr != "" {
+		p.Start(t)
+		return p
+	}
+	var err error
+	p.port, err = port.New(func(addr string) error {
+		listener, err := net.Listen(p.Network, addr)
+		if err == nil {
+			p.accept(t, listener)
+		}
+		return err
 	})
+	require.NoError(t, err)
 	return p
 }
 
@@ -82,12 +93,14 @@ func (p *Server) Start(t *testing.T) {
 		listener, err = net.Listen(p.Network, p.Addr)
 		return err == nil
 	})
-	p.Addr = listener.Addr().String()
-	p.mu.Lock()
-	p.listener = listener
-	p.mu.Unlock()
-	p.Running.Add(1)
-	go p.accept(t, listener)
+	p.accept(t, listener)
+}
+
+// Close ends the server. Others may have its port then.
+func (p *Server) Close() {
+	p.Stop()
+	p.Running.Wait()
+	_ = p.port.Close()
 }
 
 // Stop is a dying process: dials are refused, connections end.
@@ -115,7 +128,14 @@ func (p *Server) Forget(keep int) {
 }
 
 func (p *Server) accept(t *testing.T, listener net.Listener) {
-	defer p.Running.Done()
+	p.Addr = listener.Addr().String()
+	p.mu.Lock()
+	p.listener = listener
+	p.mu.Unlock()
+	p.Running.Go(func() { p.acceptAll(t, listener) })
+}
+
+func (p *Server) acceptAll(t *testing.T, listener net.Listener) {
 	for {
 		nc, err := listener.Accept()
 		if err != nil {
