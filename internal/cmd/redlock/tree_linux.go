@@ -102,9 +102,11 @@ func stateOf(pid int) byte {
 func isRunning(pid int) bool { s := stateOf(pid); return s != 0 && s != 'Z' && s != 'X' }
 
 // agrees reports whether the program has stopped, or goes on, as an event has said, and the job has not by itself: a shell
-// that has both go on is not answered by an old event.
+// that has both go on is not answered by an old event. The job comes first: after a ^Z it is stopped like the program, and
+// a shell that has both go on between the two looks does not make them differ.
 func (t *tree) agrees(job caller, isStopped bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return (stateOf(t.program) == 'T') == isStopped && (stateOf(int(job)) == 'T') != isStopped
+	differs := (stateOf(int(job)) == 'T') != isStopped
+	return differs && (stateOf(t.program) == 'T') == isStopped
 }
