@@ -127,10 +127,10 @@ type Config struct {
 	Fenced     bool
 	NextMaxTTL time.Duration // of Fenced clients, after a change, in the steps of NextNodes
 	Portable   bool          // uses package net on Linux too, where the default is raw sockets
-	// Logger reports, at Debug: the floor of tokens of a fenced node that votes again; at Info: a node comes up; at Warn:
-	// settings are doubtful, or a node goes down, stays down (and why), may evict keys or has no vote, and the end of
-	// each; at Error: a callback panics. A node that comes and goes has 12 lines a minute at most, the last of them true.
-	// It reports no operations. Nil: warnings and errors go to slog.Default. slog.DiscardHandler silences it.
+	// Logger gets, at Debug, the floor of tokens of a fenced node that votes again; at Info, nodes that came up. It warns
+	// of doubtful settings, of nodes that go down, stay down (and why), may evict keys or have no vote, and of the end of
+	// each. Errors are panics of callbacks. A node that comes and goes has 12 lines a minute at most, the last of them
+	// true. It reports no operations. Nil: warnings and errors go to slog.Default. slog.DiscardHandler silences it.
 	Logger *slog.Logger
 	Hooks  Hooks
 
@@ -220,10 +220,10 @@ func (c *Client) RecoverFencing(ctx context.Context, atLeast uint64, lost ...str
 }
 
 // ChangeFencing has the nodes serve clients of the next list alone, and refuse those of the present list alone. Call it
-// in a client of both (NextNodes, NextGroups or NextMaxTTL), when the last client of the present list alone has ended.
-// It waits until a quorum of each list votes, and only then writes to nodes. These refuse clients of the present list
-// at once. MaxTTL later they serve clients of the next list. It returns once a quorum of the next list does. The Logger
-// names the other nodes: call it again for them. A call may be cut off and repeated at any time.
+// in a client of both lists (NextNodes, NextGroups or NextMaxTTL), when the last client of the present one alone has
+// ended. It waits until a quorum of each list votes, and only then writes to nodes. These refuse clients of the present
+// list at once. MaxTTL later they serve clients of the next list. It returns once a quorum of the next list does. The
+// Logger names the other nodes: call it again for them. A call may be cut off and repeated at any time.
 func (c *Client) ChangeFencing(ctx context.Context) error { return c.client.ChangeFencing(ctx) }
 
 // Shutdown ends the client gracefully. New and waiting calls fail with ErrClosed, and the contexts of [Lock.KeepAlive]
@@ -268,7 +268,7 @@ func (c *Client) With(o Options) *Client { return &Client{c.client.With(client.O
 // The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded down to milliseconds. The
 // end of ctx is noticed within 5 ms, or later if more than 2048 operations wait to be sent. The errors are ErrTaken,
 // ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(), of a Fenced client also ErrForgotten and
-// ErrConfig. While callers of Acquire wait for key in this client, it returns a denial of the last second again.
+// ErrConfig. While callers of Acquire wait for key in this client, ErrTaken may be up to a second old.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	return lockOf(c.client.Acquire(ctx, key, ttl, client.Once))
 }
@@ -312,9 +312,9 @@ func (c *Client) TryAcquireShared(ctx context.Context, key string, ttl time.Dura
 
 // AcquireAll is Acquire for 1 to 64 keys, all or nothing, in one round trip, or one for each of the Groups in turn.
 // They become one lock with one token and one fencing token, extended, kept alive and released as one. An attempt
-// refused by one key leaves nothing. AcquireAll stands in line for all taken keys at once. While it waits for one key
-// it keeps its turns for the others, each for as long as the turn was waited for (10 ms to 1.2 s). It excludes shared
-// holders, and later ones wait behind it. It is never handed over inside the process.
+// refused by one key leaves nothing. AcquireAll stands in line for all taken keys at once, and keeps a turn for one,
+// 10 ms to 1.2 s, while it waits for another. After two seconds it may lock them one by one, unless attempts are limited.
+// It excludes shared holders, and later ones wait behind it. It is never handed over inside the process.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	return lockOf(c.client.AcquireAll(ctx, ttl, keys, 0))
 }
@@ -335,15 +335,15 @@ func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys ...stri
 }
 
 // TryAcquireAny is AcquireAny without waiting, with the errors of [Client.TryAcquire]. ErrTaken means that each key was
-// refused, as a rule in two round trips. While callers of this client wait for a key, a denial of the last second is
-// used again.
+// refused, as a rule in two round trips. While callers of this client wait for a key, its refusal may be up to a second
+// old.
 func (c *Client) TryAcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	return lockOf(c.client.AcquireAny(ctx, ttl, keys, client.Once))
 }
 
 // Permits returns the keys of a semaphore of n permits, 1 to 64, for [Client.AcquireAny] and [Client.AcquireAll]:
-// "{name}:permit:1" and so on. A name with a {tag} gets no more braces. So all keys have one hash tag and belong to one
-// of Config.Groups. All clients must use the same n: one with a larger n has more permits.
+// "{name}:permit:1" and so on. A name that has a {tag} is not put in braces. So all keys have one hash tag and belong
+// to one of Config.Groups. All clients must use the same n: one with a larger n has more permits.
 func Permits(name string, n int) []string { return client.Permits(name, n) }
 
 // Do acquires the lock on key as Acquire does, calls f with a context like that of [Lock.KeepAlive], and releases the
@@ -423,7 +423,7 @@ func (l Lock) Token() string { return l.handle.Token() }
 //   - all fenced clients are configured alike (Config.Fenced);
 //   - a connection ends with its server;
 //   - no node returns with an older state under the same run_id, as a promoted replica or a restored snapshot does;
-//   - clocks run at about the same rate; that of a client restoring the tokens of a node counts suspensions (Linux
+//   - clocks run at about the same rate; where a client restores a node's tokens, its clock counts suspensions (Linux
 //     does);
 //   - [Client.RecoverFencing] is given a right number, if more than a minority of nodes has lost the tokens.
 //
@@ -522,7 +522,7 @@ type AcquireError struct {
 	Key      string // the first of several
 	Attempts int
 	Waited   time.Duration // in all
-	Last     error         // the last result, of its own attempts or those of the first in its line: ErrTaken, a *QuorumError, ErrExpired, ErrBusy; or nil
+	Last     error         // of the last attempt, by this call or the first in its line: ErrTaken, a *QuorumError, ErrExpired, ErrBusy; or nil
 	Ctx      error         // of the context, with its cause; nil if the attempts or Options.Wait were used up
 }
 

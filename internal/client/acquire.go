@@ -31,14 +31,15 @@ type option struct {
 type want struct {
 	*site // of the first option: it counts and reports the call
 	request
-	by      caller
-	ttl     time.Duration
-	one     [1]option // the rule, on the stack
-	several []option
-	last    [1]waiting.Ended
-	lasts   []waiting.Ended
-	isSet   bool // the only option has several keys
-	t       waiting.Tries
+	by       caller
+	ttl      time.Duration
+	one      [1]option // the rule, on the stack
+	several  []option
+	last     [1]waiting.Ended
+	lasts    []waiting.Ended
+	isSet    bool // the only option has several keys
+	collects bool // the only option is a key of a set that takes them one by one
+	t        waiting.Tries
 
 	at    int // the option of c and s
 	c     *engine.Call
@@ -189,7 +190,7 @@ func (w *want) acquisition(at int, ended *engine.Call) (c *engine.Call, s holdin
 // inLines is Acquire after the callers and the processes already waiting for its keys.
 func (w *want) inLines(ctx context.Context) (Handle, error) {
 	t := &w.t
-	if w.ended || slices.ContainsFunc(w.options(), func(o option) bool { return !o.isContended() }) {
+	if w.ended || w.collects || slices.ContainsFunc(w.options(), func(o option) bool { return !o.isContended() }) {
 		t.Attempts++
 		h, err := w.ask(ctx)
 		if err == nil || !t.ShouldRetry(err) {
@@ -197,9 +198,10 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 		}
 	}
 	d := w.stand()
-	defer d.Leave()
-	for {
-		t.Wait(w.isSet && (!d.Stands() || t.IsLimited()))
+	defer func() { d.Leave() }()
+	for patience := w.patience(); ; {
+		t.Wait(w.collects || w.isSet && (!d.Stands() || t.IsLimited()))
+		t.NoLater(patience.until)
 		why, at, handed := d.Await(w.by.limit, t)
 		switch why {
 		case waiting.MayAttempt, waiting.Sent:
@@ -225,6 +227,14 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 		w.report(ctx, h, r)
 		if !goesOn {
 			return h, err
+		}
+		if patience.isOver(w.clock.Now(), d) {
+			d.Leave()
+			d = nil
+			if h, err = w.collect(ctx, &patience); err == nil || !t.ShouldRetry(err) {
+				return h, err
+			}
+			d = w.stand()
 		}
 	}
 }

@@ -14,8 +14,9 @@ type counted struct {
 	By *gate.Gate
 }
 
-// hooked is the locks whose callers have hooks to call before they get them: from the grant on until the call returns. A
-// hook may block, and may call Shutdown or Close. So the end of a client does not wait for it, and gives its lock back.
+// hooked is the locks that their callers do not have yet: of callers with hooks to call, from the grant on until the call
+// returns; and of the keys that a set has collected so far. A hook may block, and may call Shutdown or Close. So the end
+// of a client does not wait for it, and gives its lock back.
 type hooked struct {
 	mu   sync.Mutex // held while locks are given back: no user code runs then
 	held map[Handle]struct{}
@@ -39,7 +40,10 @@ func (h Handle) granted() {
 	if !h.group.HasHooks() {
 		return
 	}
-	k := &h.group.hooked
+	h.group.hooked.add(h)
+}
+
+func (k *hooked) add(h Handle) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.held == nil {

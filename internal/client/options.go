@@ -25,7 +25,7 @@ func (o *option) isContended() (is bool) {
 // have a holder. Else it is any option in demand.
 func (w *want) passesOver(o *option) bool {
 	switch {
-	case w.ended: // it was asked for
+	case w.ended, w.collects: // it was asked for; or a gap is free for it
 		return false
 	case !w.IsOnce():
 		return o.isContended()

@@ -14,6 +14,7 @@ type Call struct {
 	And      *Call            // for the lock's next key, or nil
 	Asked    bool             // it was given to its engine
 	Proposal fencing.Proposal // of a caller of fenced acquires
+	Ahead    func()           // queues the release of a lock that the caller has, ahead of the acquire; or nil
 
 	waits bool          // asked, and not waited for yet
 	done  chan struct{} // holds one

@@ -23,6 +23,7 @@ const (
 	Left                  // the context of its caller has ended
 	Soon                  // with the next operation, or a little later
 	Driven                // as by Drive
+	Ahead                 // with the operation that its caller queues next, and before that
 )
 
 // IsAwaited reports whether the caller learns of the result.
@@ -40,7 +41,7 @@ func (c *Call) Each(f func(*Call)) {
 func (c *Call) Free() {
 	for c != nil {
 		next := c.And
-		c.Key, c.limit, c.And = nil, Limit{}, nil
+		c.Key, c.limit, c.And, c.Ahead = nil, Limit{}, nil, nil
 		c.On.calls.Put(c)
 		c = next
 	}
@@ -74,12 +75,20 @@ func (c *Call) ask(looks bool, f func(*Engine, list) error) (asks bool, err erro
 		return false, nil
 	}
 	var l list
+	ahead := false
 	for p := first; p != nil && p.On == first.On; p = p.And {
 		l.push(&p.Op)
 		p.Asked, p.waits = true, true // its end may come before f returns
+		if p.Ahead != nil {
+			p.Ahead()
+			p.Ahead, ahead = nil, true
+		}
 	}
 	if err = f(first.On, l); err == nil {
 		return true, nil
+	}
+	if ahead {
+		first.On.Drive()
 	}
 	for p := first; p != nil && p.On == first.On; p = p.And {
 		p.Asked, p.waits = false, false
@@ -159,9 +168,10 @@ func (c *Call) Release(how Manner, along *Call) (by *Call, err error) {
 	c.OfSet = false
 	_ = c.askAll(func(e *Engine, l list) error {
 		err = cmp.Or(e.queueReleases(l, frees, along), err)
-		if how == Driven {
+		switch how {
+		case Driven:
 			e.Drive()
-		} else {
+		case Soon:
 			e.DriveSoon()
 		}
 		return nil

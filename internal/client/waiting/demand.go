@@ -54,6 +54,7 @@ type place struct {
 	stood      clock.Instant // since when it waits
 	free       clock.Instant // the end of the last gap that its caller has seen
 	isNew      bool          // its caller has just seen a new turn here
+	had        int           // in how many turns its set was not refused the key
 }
 
 // full is the weight of a caller in one line.
@@ -305,8 +306,11 @@ func (d *Demand) end(resting bool) (turn *place) {
 }
 
 // Leave takes it out of its lines, for another caller to use. A lock passed on to it, and not taken, is released, and
-// so passes on.
+// so passes on. No demand leaves nothing.
 func (d *Demand) Leave() {
+	if d == nil {
+		return
+	}
 	l := d.lines
 	gift := d.end(false)
 	if d.all {

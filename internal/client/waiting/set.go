@@ -79,6 +79,9 @@ func (d *Demand) Missed(denied func(at int) quorum.Set, rests bool) (waits bool)
 			p.desk = nil
 			return
 		}
+		if p.turn && p.isNew && denied(p.at) == 0 {
+			p.had++
+		}
 		k.missed(p, denied(p.at))
 		waits = waits || p.stands && k.keeper != p
 	})
@@ -99,6 +102,18 @@ func (d *Demand) Left(h holding.Hold) {
 		}
 		p.desk = nil
 	})
+}
+
+// MayCollect reports whether a set would take its keys one by one in no more time than it has stood in line: it has had
+// each so often in a turn of its own. None has one holder for long. A line that it has left was its own for a while.
+func (d *Demand) MayCollect() bool {
+	spans := 0.0 // so many times as long
+	for i := range d.places {
+		if p := &d.places[i]; p.desk != nil {
+			spans += 1 / float64(p.had)
+		}
+	}
+	return spans <= 1
 }
 
 // Stands reports whether it stands in some line, or had a turn there until now.

@@ -69,6 +69,13 @@ func (t *Tries) Wait(polls bool) {
 	}
 }
 
+// NoLater has an attempt made at an instant to come, with or without a turn.
+func (t *Tries) NoLater(at clock.Instant) {
+	if at < t.next && at > t.lines.cfg.Clock.Now() {
+		t.next, t.polls = at, true
+	}
+}
+
 // skipped counts an attempt not made, since others stand before this caller, and reports whether another is allowed.
 func (t *Tries) skipped() (more bool) {
 	t.Attempts++

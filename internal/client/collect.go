@@ -1,0 +1,128 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/waiting"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
+)
+
+// A set that others keep from its keys takes them one by one: see Collected in waiting/DESIGN.md.
+const (
+	// leastPatience is how long a set waits before it collects. Of most sets the longest wait is shorter.
+	leastPatience = 2 * time.Second
+
+	// mostSpan bounds how long a set collects.
+	mostSpan = 30 * time.Second
+)
+
+// patience is how long a set waits before it collects its keys. It collects for no longer, so others have its keys half
+// of the time.
+type patience struct {
+	since, until clock.Instant // clock.Never: it does not collect
+	least        time.Duration
+}
+
+func (w *want) patience() patience {
+	if !w.isSet || w.t.IsLimited() {
+		return patience{until: clock.Never}
+	}
+	return patience{since: w.t.Began, until: w.t.Began.Add(leastPatience), least: leastPatience}
+}
+
+// isOver reports whether a set is to collect now.
+func (p *patience) isOver(now clock.Instant, d *waiting.Demand) bool {
+	return now >= p.until && d.MayCollect()
+}
+
+// collect takes the keys one by one, and then the lock on all of them. engine.ErrTaken: it has not.
+func (w *want) collect(ctx context.Context, p *patience) (_ Handle, err error) {
+	now := w.clock.Now()
+	until := now.Add(min(now.Sub(p.since), mostSpan))
+	kept, ends := context.WithTimeout(context.Background(), until.Sub(now)) // a hook may block for longer
+	defer ends()
+	held := make([]Handle, 0, len(w.s.More.Keys))
+	defer func() {
+		p.least = min(2*p.least, mostSpan)
+		p.since = w.clock.Now()
+		p.until = p.since.Add(p.least)
+		w.c.Each(func(c *engine.Call) { c.Ahead = nil })
+		for _, h := range held {
+			h.drop()
+		}
+	}()
+	next := w.c
+	for at, key := range w.s.More.Keys {
+		h, err := w.collectOne(ctx, w.site.at(w.s.More, at), key, until)
+		if err != nil {
+			return Handle{}, err
+		}
+		held = append(held, h)
+		h.hold.ReportLoss() // to no hook: its caller has no lock yet
+		h.KeepAlive(kept)
+		next.Ahead = h.giveWay
+		next = next.And
+	}
+	w.t.Attempts++
+	h, r, err := w.attempt(0, false)
+	h, err = w.unlessEnding(h, err)
+	if err != nil {
+		w.options()[0].each(func(g *site, key string) { g.lines.Freed(key, 0) })
+	}
+	w.report(ctx, h, r)
+	return h, err
+}
+
+// collectOne is the lock of one key, in line: known to the group until the set has all of them, or gives it back.
+func (w *want) collectOne(ctx context.Context, g *site, key string, until clock.Instant) (h Handle, err error) {
+	if !g.HasHooks() { // else it is known from the grant on, and hooks may end the client
+		g.cfg.Underway.Enter()
+		defer g.cfg.Underway.Leave()
+	}
+	one := want{site: g, request: w.request, by: w.by, ttl: w.ttl, collects: true}
+	one.one[0], one.term = option{site: g, Key: key, shared: w.one[0].shared}, nil
+	if at := one.by.limit.At; at == 0 || until < at {
+		one.by.limit.At = until
+	}
+	one.t = g.lines.NewTries(key, 0)
+	if one.c, one.s, err = one.acquisition(0, nil); err != nil {
+		return Handle{}, err
+	}
+	defer func() { one.c.Free() }()
+	h, err = one.inLines(ctx)
+	switch {
+	case err == nil:
+		g.hooked.add(h)
+	case err == context.Canceled && !w.by.limit.IsOver(w.clock.Now()), waiting.IsRetryable(err):
+		return Handle{}, engine.ErrTaken
+	}
+	return h, err
+}
+
+// giveWay has the nodes delete the key of a lock of one key right before the next operation of its caller. No other
+// caller of the process has it before.
+func (h Handle) giveWay() {
+	g := h.group
+	g.cfg.Underway.Enter()
+	defer g.cfg.Underway.Leave()
+	g.hooked.remove(h)
+	s, ok := h.hold.State()
+	if !ok {
+		return
+	}
+	g.keeper.Stop(h.hold)
+	c, err := s.Calls(g.engine, engine.Release, 0, g.cfg.Tail)
+	if err != nil {
+		return
+	}
+	defer c.Free()
+	absent, ok := g.keeper.Releasing(h.hold)
+	if !ok || !h.hold.End() {
+		return
+	}
+	c.About(s.Token, fencing.Block{}, absent)
+	_, _ = c.Release(engine.Ahead, nil)
+}
