@@ -193,7 +193,7 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 	if w.ended || w.collects || slices.ContainsFunc(w.options(), func(o option) bool { return !o.isContended() }) {
 		t.Attempts++
 		h, err := w.ask(ctx)
-		if err == nil || !t.ShouldRetry(err) {
+		if err == nil || !t.ShouldRetry(err) || w.collects && !errors.Is(err, engine.ErrTaken) {
 			return h, err
 		}
 	}
@@ -219,7 +219,7 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 		t.Attempts++
 		h, r, err := w.attempt(at, why == waiting.Sent)
 		h, err = w.unlessEnding(h, err)
-		goesOn := t.ShouldRetry(err)
+		goesOn := t.ShouldRetry(err) && (!w.collects || errors.Is(err, engine.ErrTaken))
 		if err != nil && !goesOn {
 			d.Hear(t)
 		}
@@ -228,7 +228,7 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 		if !goesOn {
 			return h, err
 		}
-		if patience.isOver(w.clock.Now(), d) {
+		if errors.Is(err, engine.ErrTaken) && patience.isOver(w.clock.Now(), d) {
 			d.Leave()
 			d = nil
 			if h, err = w.collect(ctx, &patience); err == nil || !t.ShouldRetry(err) {

@@ -38,7 +38,7 @@ func (p *patience) isOver(now clock.Instant, d *waiting.Demand) bool {
 	return now >= p.until && d.MayCollect()
 }
 
-// collect takes the keys one by one, and then the lock on all of them. engine.ErrTaken: it has not.
+// collect takes the keys one by one, and then the lock on all of them. After some errors its caller goes on waiting.
 func (w *want) collect(ctx context.Context, p *patience) (_ Handle, err error) {
 	now := w.clock.Now()
 	until := now.Add(min(now.Sub(p.since), mostSpan))
@@ -96,7 +96,7 @@ func (w *want) collectOne(ctx context.Context, g *site, key string, until clock.
 	switch {
 	case err == nil:
 		g.hooked.add(h)
-	case err == context.Canceled && !w.by.limit.IsOver(w.clock.Now()), waiting.IsRetryable(err):
+	case err == context.Canceled && !w.by.limit.IsOver(w.clock.Now()):
 		return Handle{}, engine.ErrTaken
 	}
 	return h, err

@@ -107,6 +107,9 @@ func (d *Demand) Left(h holding.Hold) {
 // MayCollect reports whether a set would take its keys one by one in no more time than it has stood in line: it has had
 // each so often in a turn of its own. None has one holder for long. A line that it has left was its own for a while.
 func (d *Demand) MayCollect() bool {
+	if !d.Stands() {
+		return false
+	}
 	spans := 0.0 // so many times as long
 	for i := range d.places {
 		if p := &d.places[i]; p.desk != nil {
