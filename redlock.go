@@ -108,8 +108,8 @@ type Config struct {
 	// operations under way, and at least as long as the operation waited to be sent. 20 times NodeTimeout is the most.
 	// Default: TTL/20, at most 50 ms. Minimum: 1 ms.
 	NodeTimeout time.Duration
-	// DialTimeout bounds connecting and the handshake, for each address of a name: these are tried one after another,
-	// begun 250 ms apart. Default: 1 s.
+	// DialTimeout bounds connecting to one address, and the handshake. If a name has several, the next is tried after 250
+	// ms, or as soon as one has failed. Default: 1 s.
 	DialTimeout time.Duration
 	// StallTimeout is how long a node that owes replies may send none before it is dialed again. Default: 1 s.
 	StallTimeout time.Duration
@@ -129,8 +129,8 @@ type Config struct {
 	Portable   bool          // uses package net on Linux too, where the default is raw sockets
 	// Logger gets, at Debug, the floor of tokens of a fenced node that votes again; at Info, nodes that came up. It warns
 	// of doubtful settings, of nodes that go down, stay down (and why), may evict keys or have no vote, and of the end of
-	// each. Errors are panics of callbacks. A node that comes and goes has 12 lines a minute at most, the last of them
-	// true. It reports no operations. Nil: warnings and errors go to slog.Default. slog.DiscardHandler silences it.
+	// each. Errors are panics of callbacks. A node that comes and goes has 12 lines a minute at most; the last tells its
+	// state. It reports no operations. Nil: warnings and errors go to slog.Default. slog.DiscardHandler silences it.
 	Logger *slog.Logger
 	Hooks  Hooks
 
@@ -164,10 +164,10 @@ type Retry struct {
 type Client struct{ client *client.Client }
 
 // New checks cfg, connects to the nodes and returns a client. It returns as soon as each node has answered or failed
-// once. Slow nodes do not hold it up: once each group has a quorum, the others have as long again and 40 ms. It waits
-// for DialTimeout at most; the times of Credentials and of looking up names are added. A node that is down is no error:
-// Ready, Stats and the Logger report why. Without a quorum New warns, with the reason of each node; for a Fenced client
-// it does so a moment later, when the nodes have been asked.
+// once. Slow nodes do not hold it up: once each group has a quorum, after a time t, New waits for the others until 2t +
+// 40 ms. It waits for DialTimeout at most; the times of Credentials and of looking up names are added. A node that is
+// down is no error: Ready, Stats and the Logger report why. Without a quorum New warns, with the reason of each node;
+// for a Fenced client it does so a moment later, when the nodes have been asked.
 //
 // New returns ErrConfig for two addresses of one server, for a replica, a node of a cluster and a sentinel. It also
 // returns it if every node refuses the client for a lasting reason: a wrong password, a missing permission, no scripts,
@@ -219,11 +219,11 @@ func (c *Client) RecoverFencing(ctx context.Context, atLeast uint64, lost ...str
 	return c.client.RecoverFencing(ctx, atLeast, lost)
 }
 
-// ChangeFencing has the nodes serve clients of the next list alone, and refuse those of the present list alone. Call it
-// in a client of both lists (NextNodes, NextGroups or NextMaxTTL), when the last client of the present one alone has
-// ended. It waits until a quorum of each list votes, and only then writes to nodes. These refuse clients of the present
-// list at once. MaxTTL later they serve clients of the next list. It returns once a quorum of the next list does. The
-// Logger names the other nodes: call it again for them. A call may be cut off and repeated at any time.
+// ChangeFencing has the nodes refuse clients that have only the present list, and serve those that have only the next
+// list. Call it in a client of both lists (NextNodes, NextGroups or NextMaxTTL), when the last client with only the
+// present one has ended. It waits until a quorum of each list votes, and only then writes to nodes. The nodes refuse
+// the former at once, and serve the latter MaxTTL later. It returns once a quorum of the next list does. The Logger
+// names the other nodes: call it again for them. A call may be cut off and repeated at any time.
 func (c *Client) ChangeFencing(ctx context.Context) error { return c.client.ChangeFencing(ctx) }
 
 // Shutdown ends the client gracefully. New and waiting calls fail with ErrClosed, and the contexts of [Lock.KeepAlive]
@@ -283,7 +283,7 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 //
 // A released lock passes to the next caller in line of this client without a round trip. It goes back to the nodes
 // after 63 such passes, after a call of [Lock.Token], with Config.NoHandOver, and if less than 7/8 of that caller's ttl
-// is left. If other processes wait, it goes back once all callers in line at the last grant have had it.
+// is left. If other processes wait, it passes only to callers that were in line when the nodes last granted it.
 //
 // A waiting process also asks a quorum about once a second, so a free lock is granted. If it waits for more than 250
 // keys, it asks one node. A lock in constant demand is left free for 255 ms every 2.9 s, for callers in no queue: other
@@ -312,9 +312,9 @@ func (c *Client) TryAcquireShared(ctx context.Context, key string, ttl time.Dura
 
 // AcquireAll is Acquire for 1 to 64 keys, all or nothing, in one round trip, or one for each of the Groups in turn.
 // They become one lock with one token and one fencing token, extended, kept alive and released as one. An attempt
-// refused by one key leaves nothing. AcquireAll stands in line for all taken keys at once, and keeps a turn for one,
-// 10 ms to 1.2 s, while it waits for another. After two seconds it may lock them one by one, unless attempts are limited.
-// It excludes shared holders, and later ones wait behind it. It is never handed over inside the process.
+// refused by one key leaves nothing. AcquireAll stands in line for all taken keys at once. A turn that comes before the
+// others is kept for 10 ms to 1.2 s. After two seconds it may lock them one by one, unless attempts are limited. It
+// excludes shared holders, and later ones wait behind it. It is never handed over inside the process.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	return lockOf(c.client.AcquireAll(ctx, ttl, keys, 0))
 }
@@ -379,10 +379,10 @@ func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f 
 }
 
 // TryDo is Do with one attempt: for work that one process does while the others skip it. ErrTaken means that f was not
-// called, unless f itself returns ErrTaken. Of callers at once one runs f, however short f is. If another caller is
-// seen before f returns, the lock stays for 50 ms after its grant, or some round trips with far nodes. So the other
-// caller finds it taken. A caller that comes after the release runs f again, and so may a process whose clock is late.
-// A job to run once in a fleet needs Options.AtLeast.
+// called, unless f itself returns ErrTaken. If several call at the same moment, one of them runs f, however short f is.
+// If another caller is seen before f returns, the lock stays for 50 ms after its grant, or some round trips with far
+// nodes. So the other caller finds it taken. A caller that comes after the release runs f again, and so may a process
+// whose clock is late. A job to run once in a fleet needs Options.AtLeast.
 func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.client.Do(ctx, key, ttl, client.Once, f)
 }
@@ -517,12 +517,12 @@ var (
 )
 
 // AcquireError is the error of an Acquire, AcquireAll, AcquireAny or Do that gave up, for errors.As. It wraps Ctx and
-// Last: errors.Is finds both context.DeadlineExceeded and ErrTaken, for example.
+// Last: errors.Is finds both context.DeadlineExceeded and ErrTaken, say. The first caller in line attempts for all.
 type AcquireError struct {
 	Key      string // the first of several
 	Attempts int
 	Waited   time.Duration // in all
-	Last     error         // of the last attempt, by this call or the first in its line: ErrTaken, a *QuorumError, ErrExpired, ErrBusy; or nil
+	Last     error         // of the last attempt: ErrTaken, a *QuorumError, ErrExpired, ErrBusy; or nil
 	Ctx      error         // of the context, with its cause; nil if the attempts or Options.Wait were used up
 }
 
@@ -548,8 +548,8 @@ func (e *LostError) Unwrap() error { return e.Cause }
 
 func newLostError(key string, cause error) error { return &LostError{key, cause} }
 
-// QuorumError is an ErrNoQuorum with the votes up to the verdict, for errors.As. It wraps Cause and each of Failed.
-// errors.Is never takes the failure of a node for the error of a context, or for another of the errors above.
+// QuorumError is an ErrNoQuorum with the votes up to the verdict, for errors.As. It wraps Cause and each of Failed. The
+// failure of a node never makes errors.Is find the error of a context, or another error listed at ErrTaken.
 type QuorumError struct {
 	Kind                   OpKind // 0 for Ready and Attach
 	Cause                  error  // ErrNoQuorum
@@ -699,7 +699,7 @@ type Stats struct {
 	Lost, HandedOver    uint64 // locks lost while kept alive; passed on inside the process
 	Cleanups            uint64 // releases after failed acquires; not counted in Release
 	Batches, Operations uint64 // writes, each to all nodes of a group; their operations, cleanups included
-	Waiting, InFlight   int    // operations not sent, about Config.MaxWaiting and cleanups at most; sent, without a verdict
+	Waiting, InFlight   int    // not yet sent, at most about Config.MaxWaiting plus cleanups; sent, without a verdict
 	Nodes               []Node // in the order of Node.Index
 }
 
@@ -713,7 +713,7 @@ func (s Stats) WriteMetrics(w io.Writer) error {
 
 // Node is the state of a node at one moment.
 type Node struct {
-	Index                int    // its number, from 0: Nodes, then those of NextNodes alone; through all groups
+	Index                int    // its number, from 0, group by group: in each, Nodes, then those only in NextNodes
 	Group                int    // the number of its group, from 0
 	GroupReady           bool   // a quorum of its group is up and may vote, as for Client.Ready
 	Addr                 string // without credentials
