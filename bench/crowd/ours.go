@@ -11,7 +11,8 @@ import (
 
 // Ours is this library.
 func Ours(ctx context.Context, nodes []string) (Library, error) {
-	c, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second}) // on a busy machine it is late
+	const patience = 10 * time.Second // on a busy machine nodes are late
+	c, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: patience, StallTimeout: patience})
 	if err != nil {
 		return nil, err
 	}
