@@ -40,6 +40,7 @@ type desk struct {
 	first, last *place
 	weight      int           // of the places
 	turns       int           // of places whose callers ask the nodes: one, or several that share the lock
+	sharing     bool          // these do share it
 	asked       inquiry       // the question to a node
 	offers      bool          // a turn is due
 	keeper      *place        // of a set, which keeps its turn; the line is its own
@@ -131,6 +132,7 @@ func (d *desk) give() {
 func (d *desk) begin(p *place) {
 	if !p.turn {
 		p.turn = true
+		d.sharing = p.shared
 		d.turns++
 	}
 }

@@ -19,18 +19,19 @@ const (
 
 // gate compares what the contender wants of the nodes with what they were asked last. A gate is put up, and again where
 // the last is older. It is taken down where no caller wants it any more, or where the key is free and its caller, in
-// user code, does not come for its turn. Then others may share the key, and the caller looks before it asks: asking in
-// vain would call its hook, and so on.
+// user code, does not come for its turn: none has it, or callers behind do, who share the lock. Then others may share the
+// key, and the caller looks before it asks: asking in vain would call its hook, and so on.
 func (d *desk) gate() {
 	wants := d.first != nil && d.Gates()
+	away := d.offers || d.turns > 0 && d.sharing && !d.Clears()
 	switch {
-	case d.gated != 0 && (!wants || d.offers):
+	case d.gated != 0 && (!wants || away):
 		d.gated = 0
 		d.sendGate(false)
 		if wants {
 			d.Look()
 		}
-	case wants && !d.offers:
+	case wants && !away:
 		pause := regate
 		if d.Clears() {
 			pause = regateInGap

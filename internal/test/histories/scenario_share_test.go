@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
 // sharers is callers that share a key, and such that want it for themselves.
@@ -216,6 +217,33 @@ var shares = []scenario{
 		require.ErrorIs(s.T, err, redlock.ErrTaken)
 		s.release(next)
 		s.inTurn(promptly, exclusive)
+	}},
+	// So does a reader of its own process, who has its turn meanwhile: the process's own gate would refuse it.
+	{"a reader behind a writer in its hook", 3, func(s *stage) {
+		const hook = 500 * time.Millisecond
+		var refused atomic.Int32
+		c := s.Client(func(c *redlock.Config) {
+			c.Hooks.Attempt = func(a redlock.Attempt) {
+				if errors.Is(a.Err, redlock.ErrTaken) && refused.Add(1) == 2 { // in line
+					time.Sleep(hook)
+				}
+			}
+		})
+		first, err := s.Client().TryAcquireShared(s.ctx, "k", longTTL)
+		require.NoError(s.T, err)
+		exclusive := s.wait(c, "k", longTTL)
+		for refused.Load() < 2 {
+			time.Sleep(time.Millisecond)
+		}
+		shared := testkit.InBackground(func() (redlock.Lock, error) { return c.AcquireShared(s.ctx, "k", longTTL) })
+		time.Sleep(promptly)
+		s.release(first)
+		from := time.Now()
+		got := testkit.Get(s.T, shared)
+		require.NoError(s.T, got.Err)
+		require.Less(s.T, time.Since(from), hook/4)
+		s.release(got.Value)
+		s.inTurn(hook, exclusive)
 	}},
 	{"readers and writers of the same processes", 3, func(s *stage) {
 		w := s.sharers(2 * time.Second)
