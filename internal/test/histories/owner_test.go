@@ -112,12 +112,17 @@ func (o *owners) wrote(node int, key, value string) {
 	o.present[key] = now
 	s := &sight{value: value, of: claimed{key, texts.Digest([]byte(value))}}
 	if !strings.HasPrefix(value, "leftover-") && !strings.HasPrefix(value, "foreign") {
-		var at time.Time
-		s.process, at = o.drawer(value)
-		c := o.claims[s.of]
-		s.late = now.Sub(at) > sent && (c == nil || !c.held) // else it is repaired
+		s.drawn(o, now)
 	}
 	o.sights[place{key: key, node: node}] = s
+}
+
+// drawn finds out whose a value is that a node has had since now at the earliest. The owners are locked.
+func (s *sight) drawn(o *owners, now time.Time) {
+	var at time.Time
+	s.process, at = o.drawer(s.value)
+	c := o.claims[s.of]
+	s.late = now.Sub(at) > sent && (c == nil || !c.held) // else it is repaired
 }
 
 // claim is that of a value at a key. The owners are locked.
@@ -261,7 +266,7 @@ func (o *owners) look(now time.Time, calm bool) {
 	for at := range members {
 		if o.sights[at] == nil {
 			s := &sight{value: at.member, of: claimed{at.key, texts.Digest([]byte(at.member))}}
-			s.process, _ = o.drawer(at.member)
+			s.drawn(o, now.Add(-looks)) // it may have come right after the last look
 			o.sights[at] = s
 		}
 	}
