@@ -67,7 +67,7 @@ func permitsIn(n, groups int) (keys []string) {
 // TestSetBesideChoices: a set of all permits has its lock within two seconds, and a turn for each. Sets that collect do
 // not wait for each other. Callers in step leave a set no key for as long as they are: each run has a world of its own.
 func TestSetBesideChoices(t *testing.T) {
-	runs := 5
+	runs := 2
 	if testkit.Long() {
 		runs = 20
 	}
