@@ -193,7 +193,7 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 	if w.ended || w.collects || slices.ContainsFunc(w.options(), func(o option) bool { return !o.isContended() }) {
 		t.Attempts++
 		h, err := w.ask(ctx)
-		if err == nil || !t.ShouldRetry(err) || w.collects && !errors.Is(err, engine.ErrTaken) {
+		if err == nil || !w.shouldRetry(err) {
 			return h, err
 		}
 	}
@@ -219,7 +219,7 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 		t.Attempts++
 		h, r, err := w.attempt(at, why == waiting.Sent)
 		h, err = w.unlessEnding(h, err)
-		goesOn := t.ShouldRetry(err) && (!w.collects || errors.Is(err, engine.ErrTaken))
+		goesOn := w.shouldRetry(err)
 		if err != nil && !goesOn {
 			d.Hear(t)
 		}

@@ -2,12 +2,12 @@ package client
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/waiting"
-	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
 
 // A set that others keep from its keys takes them one by one: see Collected in waiting/DESIGN.md.
@@ -102,6 +102,12 @@ func (w *want) collectOne(ctx context.Context, g *site, key string, until clock.
 	return h, err
 }
 
+// shouldRetry notes the end of an attempt, and reports whether another is to follow. A key of a set that takes them one by
+// one is waited for while it is taken, and for no other reason.
+func (w *want) shouldRetry(err error) bool {
+	return w.t.ShouldRetry(err) && (!w.collects || errors.Is(err, engine.ErrTaken))
+}
+
 // giveWay has the nodes delete the key of a lock of one key right before the next operation of its caller. No other
 // caller of the process has it before.
 func (h Handle) giveWay() {
@@ -109,20 +115,5 @@ func (h Handle) giveWay() {
 	g.cfg.Underway.Enter()
 	defer g.cfg.Underway.Leave()
 	g.hooked.remove(h)
-	s, ok := h.hold.State()
-	if !ok {
-		return
-	}
-	g.keeper.Stop(h.hold)
-	c, err := s.Calls(g.engine, engine.Release, 0, g.cfg.Tail)
-	if err != nil {
-		return
-	}
-	defer c.Free()
-	absent, ok := g.keeper.Releasing(h.hold)
-	if !ok || !h.hold.End() {
-		return
-	}
-	c.About(s.Token, fencing.Block{}, absent)
-	_, _ = c.Release(engine.Ahead, nil)
+	_ = h.release(context.Background(), engine.Ahead, stay{})
 }

@@ -192,7 +192,7 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error
 		g.keeper.Stop(h.hold)
 	}
 	stays := stay.left > 0 && s.Until > 0
-	passes := !stays || stay.passes
+	passes := how != engine.Ahead && (!stays || stay.passes) // else its caller asks for the key again, in the same batch
 	if passes && g.lines.Pass(h.hold, &s) {
 		return nil
 	}
@@ -224,6 +224,9 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error
 	if along != nil && err == engine.ErrBusy { // there is no room for both
 		along = nil
 		by, err = c.Release(how, nil)
+	}
+	if how == engine.Ahead {
+		return err
 	}
 	if !how.IsAwaited() && s.Waits && !s.Shared {
 		now := c.Began()

@@ -145,8 +145,8 @@ func (s *Server) stopListening() {
 	}
 }
 
-// listenAgain undoes stopListening. Where an address was asked for, an outgoing connection may have got the port in between,
-// hence the patience. The caller holds s.mu.
+// listenAgain undoes stopListening. Where an address was asked for, an outgoing connection may have got the port in
+// between, hence the patience. The caller holds s.mu.
 func (s *Server) listenAgain() error {
 	if s.closed {
 		return net.ErrClosed

@@ -1,5 +1,5 @@
-// Package port finds TCP ports for the servers of tests. A server that is down for a while comes back at its port: meanwhile
-// none of another test may answer there.
+// Package port finds TCP ports for the servers of tests. A server that is down for a while comes back at its port:
+// meanwhile no server of another test may answer there.
 package port
 
 import (
@@ -15,11 +15,11 @@ type Port struct {
 	claim  net.PacketConn
 }
 
-// New finds a port without a listener, and keeps it until Close. use is called with its address; its error has New look for
-// another one. The port is below the kernel's range for outgoing connections: one of these may take any port in the range while
-// its server is down, and then this cannot come back. While the port is kept no other server with this package gets it, however
-// late its own one listens: two servers with one promised port would both seem to answer there. The claim is the UDP port of
-// the same number: it is not needed otherwise, and ends with the process.
+// New finds a port without a listener, and keeps it until Close. use is called with its address; its error has New look
+// for another one. The port is below the kernel's range for outgoing connections: one of these may take any port in the
+// range while its server is down, and then this cannot come back. While the port is kept no other server with this
+// package gets it, however late its own one listens: two servers with one promised port would both seem to answer there.
+// The claim is the UDP port of the same number: it is not needed otherwise, and ends with the process.
 func New(use func(addr string) error) (Port, error) {
 	var errs []error
 	for range 100 {
