@@ -127,19 +127,27 @@ func (p *Terminal) Resumed() {
 	p.await("they go on", func(_, state string) bool { return state != "T" })
 }
 
+// HasStopped reports whether some program of the session is stopped.
+func (p *Terminal) HasStopped() bool {
+	return !p.all(func(_, state string) bool { return state != "T" })
+}
+
 // await waits until all programs of the session, but for the shell, are as wanted.
 func (p *Terminal) await(what string, is func(name, state string) bool) {
+	testkit.Await(p.T, what, func() bool { return p.all(is) })
+}
+
+// all reports whether all programs of the session, but for the shell, are as wanted.
+func (p *Terminal) all(is func(name, state string) bool) bool {
 	leader := strconv.Itoa(p.program.Process.Pid)
-	testkit.Await(p.T, what, func() bool {
-		all, _ := os.ReadDir("/proc")
-		for _, dir := range all {
-			state, session, name := state(dir.Name())
-			if session == leader && dir.Name() != leader && !is(name, state) {
-				return false
-			}
+	all, _ := os.ReadDir("/proc")
+	for _, dir := range all {
+		state, session, name := state(dir.Name())
+		if session == leader && dir.Name() != leader && !is(name, state) {
+			return false
 		}
-		return true
-	})
+	}
+	return true
 }
 
 // Text is all that has been shown.
