@@ -22,7 +22,7 @@ import (
 // up. Package histories has the same, and more, in virtual time.
 func TestRedsyncBesideALine(t *testing.T) {
 	const name, section, longest, every, window = "orders:42", time.Millisecond, 3 * time.Second, 2 * time.Second, time.Minute
-	long := os.Getenv("REDLOCK_LONG") == "1" // else two turns will do
+	long := os.Getenv("REDLOCK_LONG") == "1" // else two turns will do, and a few of ours
 	nodes := servers(t, 5)
 	client, err := redlock.New(redlock.Config{Nodes: nodes})
 	require.NoError(t, err)
@@ -55,7 +55,7 @@ func TestRedsyncBesideALine(t *testing.T) {
 		switch err := mutex.LockContext(ctx); {
 		case err == nil:
 			theirs++
-			if !long && theirs == 2 {
+			if !long && theirs >= 2 && ours.Load() > int64(theirs) { // theirs may be first, before a line is there
 				cancel()
 			}
 			interval = max(interval, time.Since(last))
