@@ -111,7 +111,7 @@ type Config struct {
 	// DialTimeout bounds connecting to one address, and the handshake. If a name has several, the next is tried after 250
 	// ms, or as soon as one has failed. Default: 1 s.
 	DialTimeout time.Duration
-	// StallTimeout is how long a node that owes replies may send none before it is dialed again. Default: 1 s.
+	// StallTimeout ends the connection of a node that owes replies and sends none. Default: 1 s, or NodeTimeout if longer.
 	StallTimeout time.Duration
 	MaxWaiting   int   // bounds the operations waiting to be sent to a group; beyond it all but releases get ErrBusy. Default: 65536
 	Retry        Retry // the pauses between the attempts of Acquire, and their number

@@ -129,7 +129,7 @@ func TestChaos(t *testing.T) {
 			}
 			if rnd.IntN(8) == 0 {
 				r.until("for the queue to shrink", func() bool {
-					r.clock.Advance(defaultStallTimeout / 100)
+					r.clock.Advance(DefaultStallTimeout / 100)
 					r.Check()
 					flying = slices.DeleteFunc(flying, func(l *ledger) bool { return l.doneCalls > 0 })
 					return len(flying) < 10
@@ -143,7 +143,7 @@ func TestChaos(t *testing.T) {
 		}
 		for _, l := range all {
 			r.until("for the rest", func() bool {
-				r.clock.Advance(defaultStallTimeout / 100)
+				r.clock.Advance(DefaultStallTimeout / 100)
 				r.Check()
 				return l.doneCalls > 0
 			})

@@ -19,7 +19,7 @@ import (
 // Defaults of [Config].
 const (
 	defaultDialTimeout  = time.Second
-	defaultStallTimeout = time.Second
+	DefaultStallTimeout = time.Second
 	DefaultMaxInFlight  = 64 << 10 // as many operations as wait by default: no burst from their queue cuts off the slowest node
 
 	// defaultMaxInFlightBytes is as many with keys of 4 KiB: long keys cut off no node before short ones would. So much
@@ -100,7 +100,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.DialTimeout = min(cmp.Or(max(0, c.DialTimeout), defaultDialTimeout), math.MaxInt64-overrun)
-	c.StallTimeout = cmp.Or(max(0, c.StallTimeout), defaultStallTimeout)
+	c.StallTimeout = cmp.Or(max(0, c.StallTimeout), DefaultStallTimeout)
 	c.MaxInFlight = cmp.Or(max(0, c.MaxInFlight), DefaultMaxInFlight)
 	c.Stragglers = cmp.Or(c.Stragglers, defaultStragglers)
 	c.MaxInFlightBytes = cmp.Or(c.MaxInFlightBytes, defaultMaxInFlightBytes)

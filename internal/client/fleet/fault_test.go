@@ -36,7 +36,7 @@ func TestAnswersToHalfARequest(t *testing.T) {
 // owed, and every reply begins it anew, but no part of one: a node that drips is as good as
 // silent.
 func TestSilence(t *testing.T) {
-	const bound = defaultStallTimeout
+	const bound = DefaultStallTimeout
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpFleet(t, portable, 2)
 		idle := r.socket(0)

@@ -106,6 +106,7 @@ func (cfg Config) check() (Config, error) {
 	if d := cfg.Engine.Timeout; d > 0 && d < engine.MinTimeout {
 		return cfg, fmt.Errorf("NodeTimeout is %v, want 0 (the default) or at least %v", d, engine.MinTimeout)
 	}
+	cfg.Conn.StallTimeout = cmp.Or(cfg.Conn.StallTimeout, max(fleet.DefaultStallTimeout, cfg.Engine.Timeout))
 	if cfg.Retry, err = cfg.Retry.Check(); err != nil {
 		return cfg, err
 	}

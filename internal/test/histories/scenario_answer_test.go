@@ -121,6 +121,16 @@ var answers = []scenario{
 			s.comeAndGo(name, fail)
 		}
 	}},
+	// Nodes have all of NodeTimeout to answer, also where that is longer than the default of StallTimeout.
+	{"nodes slower than a second", 3, func(s *stage) {
+		c := s.Client(func(c *redlock.Config) { c.NodeTimeout, c.StallTimeout = 3*time.Second, 0 })
+		require.NoError(s.T, c.Ready(s.ctx))
+		s.Servers.Each(func(n *fakeredis.Server) { n.Delay(1500 * time.Millisecond) })
+		s.release(s.take(c, "k", longTTL))
+		for _, n := range c.Stats().Nodes {
+			require.EqualValues(s.T, 1, n.Connects, n.Addr)
+		}
+	}},
 	// A caller who gives up in its own attempt hears of the one before, by another.
 	{"cut off in an attempt", 3, func(s *stage) {
 		c := s.Client(func(c *redlock.Config) { c.NodeTimeout, c.StallTimeout = time.Second, time.Minute })
