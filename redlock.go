@@ -164,10 +164,10 @@ type Retry struct {
 type Client struct{ client *client.Client }
 
 // New checks cfg, connects to the nodes and returns a client. It returns as soon as each node has answered or failed
-// once. Slow nodes do not hold it up: once each group has a quorum, after a time t, New waits for the others until 2t +
-// 40 ms. It waits for DialTimeout at most; the times of Credentials and of looking up names are added. A node that is
-// down is no error: Ready, Stats and the Logger report why. Without a quorum New warns, with the reason of each node;
-// for a Fenced client it does so a moment later, when the nodes have been asked.
+// once. Slow nodes do not hold it up: if each group has a quorum after a time t, New waits for the others until 2t + 40
+// ms. It waits for DialTimeout at most; the times of Credentials and of looking up names are added. A node that is down
+// is no error: Ready, Stats and the Logger report why. Without a quorum New warns, with the reason of each node; for a
+// Fenced client it does so a moment later, when the nodes have been asked.
 //
 // New returns ErrConfig for two addresses of one server, for a replica, a node of a cluster and a sentinel. It also
 // returns it if every node refuses the client for a lasting reason: a wrong password, a missing permission, no scripts,
@@ -222,8 +222,8 @@ func (c *Client) RecoverFencing(ctx context.Context, atLeast uint64, lost ...str
 // ChangeFencing has the nodes refuse clients that have only the present list, and serve those that have only the next
 // list. Call it in a client of both lists (NextNodes, NextGroups or NextMaxTTL), when the last client with only the
 // present one has ended. It waits until a quorum of each list votes, and only then writes to nodes. The nodes refuse
-// the former at once, and serve the latter MaxTTL later. It returns once a quorum of the next list does. The Logger
-// names the other nodes: call it again for them. A call may be cut off and repeated at any time.
+// the former at once, and serve the latter MaxTTL later. It returns once a quorum of the next list serves them. The
+// Logger names the other nodes: call it again for them. A call may be cut off and repeated at any time.
 func (c *Client) ChangeFencing(ctx context.Context) error { return c.client.ChangeFencing(ctx) }
 
 // Shutdown ends the client gracefully. New and waiting calls fail with ErrClosed, and the contexts of [Lock.KeepAlive]
@@ -245,11 +245,11 @@ type Options struct {
 	Attempts int // in place of Retry.Attempts
 	// AtLeast is how long a lock of Do, DoAll, DoAny and TryDo (not DoShared) stays after its grant, also if its function
 	// returns before. So a job runs once in a fleet whose clocks differ by less. The nodes count this time: the lock stays
-	// even if the function fails, the client is closed (Close does not wait) or the process dies. After a death it stays
-	// for ttl, or for AtLeast and NodeTimeout if that is more. At most Config.MaxTTL.
+	// even if the function fails, the client is closed (Close does not wait) or the process dies. After a death, or
+	// without a quorum, it is held for ttl, or for AtLeast plus NodeTimeout if that is longer. At most Config.MaxTTL.
 	AtLeast time.Duration
-	// Name is shown by Inspect for these locks, in place of Config.Name and within its limits: an order, a request.
-	// Submit an Op on such a lock to a client with the same Name.
+	// Name is shown by Inspect for these locks, in place of Config.Name and within its limits: an order, a request. An Op
+	// on such a lock needs a client with the same Name.
 	Name string
 }
 
@@ -285,9 +285,9 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // after 63 such passes, after a call of [Lock.Token], with Config.NoHandOver, and if less than 7/8 of that caller's ttl
 // is left. If other processes wait, it passes only to callers that were in line when the nodes last granted it.
 //
-// A waiting process also asks a quorum about once a second, so a free lock is granted. If it waits for more than 250
-// keys, it asks one node. A lock in constant demand is left free for 255 ms every 2.9 s, for callers in no queue: other
-// libraries, TryAcquire, other spellings of the nodes. Queues decide who asks, votes who holds the lock.
+// A waiting process also asks a quorum about once a second, so a free lock is granted. Beyond 250 keys it asks less
+// often, and one node twice a second. A lock in constant demand is left free for 255 ms every 2.9 s, for callers in no
+// queue: other libraries, TryAcquire, other spellings of the nodes. Queues decide who asks, votes who holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	return lockOf(c.client.Acquire(ctx, key, ttl, 0))
 }
@@ -312,9 +312,9 @@ func (c *Client) TryAcquireShared(ctx context.Context, key string, ttl time.Dura
 
 // AcquireAll is Acquire for 1 to 64 keys, all or nothing, in one round trip, or one for each of the Groups in turn.
 // They become one lock with one token and one fencing token, extended, kept alive and released as one. An attempt
-// refused by one key leaves nothing. AcquireAll stands in line for all taken keys at once. A turn that comes before the
-// others is kept for 10 ms to 1.2 s. After two seconds it may lock them one by one, unless attempts are limited. It
-// excludes shared holders, and later ones wait behind it. It is never handed over inside the process.
+// refused by one key leaves nothing. AcquireAll stands in line for all taken keys at once. It keeps a turn that comes
+// before the others for 10 ms to 1.2 s. After two seconds it may lock the keys one by one, unless attempts are limited.
+// It excludes shared holders, and later ones wait behind it. It is never handed over inside the process.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	return lockOf(c.client.AcquireAll(ctx, ttl, keys, 0))
 }
@@ -358,7 +358,7 @@ func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(c
 	return c.client.Do(ctx, key, ttl, 0, f)
 }
 
-// DoShared is Do for a shared lock: see AcquireShared. It refuses the context of any lock on key.
+// DoShared is Do for a shared lock: see AcquireShared. It refuses a ctx that comes from any lock on key.
 func (c *Client) DoShared(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.client.Do(ctx, key, ttl, client.Shared, f)
 }
@@ -373,7 +373,7 @@ func (c *Client) DoAll(ctx context.Context, ttl time.Duration, keys []string, f 
 	return c.client.DoAll(ctx, ttl, keys, f)
 }
 
-// DoAny is Do for the lock on one of several keys, as by AcquireAny. It refuses the context of locks on all of them.
+// DoAny is Do for the lock on one of several keys, as by AcquireAny. It refuses a ctx that comes from locks on all.
 func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f func(ctx context.Context) error) error {
 	return c.client.DoAny(ctx, ttl, keys, f)
 }
@@ -454,7 +454,7 @@ func (l Lock) Release(ctx context.Context) error { return l.handle.Release(ctx) 
 
 // ReleaseAsync queues the release and does not wait. For its handles the lock is released at once. The release of a
 // lone caller is sent with its next call, or 5 ms later. It keeps its place among the operations on the key. A node
-// that is down then gets it later. Only Stats counts the result. MaxWaiting does not apply.
+// that is down gets it later. Only Stats counts the result. MaxWaiting does not apply.
 func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
 
 // KeepAlive extends the lock in the background by the TTL given last, at each third of it. A failed extension is
@@ -502,7 +502,7 @@ var (
 	// ErrSplit, seen only in Op.Err and Hooks.Attempt: some nodes granted the lock, and too many others denied it. Callers
 	// may have split the votes of a free lock: try again after a random pause of about a round trip.
 	ErrSplit = client.ErrSplit
-	// ErrNoQuorum: too few nodes answered. After Extend the lock is held for what Remaining returns.
+	// ErrNoQuorum: too few nodes answered. After Extend the lock is held for as long as Remaining says.
 	ErrNoQuorum  = client.ErrNoQuorum
 	ErrExpired   = client.ErrExpired   // no validity was left when the votes came, or when Extend was called
 	ErrNotHeld   = client.ErrNotHeld   // the lock to extend or release was released, has expired on the nodes, or is another's
@@ -610,7 +610,7 @@ type Op struct {
 	TTL   time.Duration // of acquires and extends
 	Token [22]byte      // set by Submit for an acquire, by the caller for the others
 	// Done is called once, by a goroutine of the client. It may use the client, and Submit this Op again. The Dones of a
-	// group of nodes run one at a time. After 20 ms of one, the others run beside it. A panic is recovered and logged.
+	// group of nodes run one at a time. If one takes 20 ms, the others run beside it. A panic is recovered and logged.
 	Done func(*Op)
 
 	op client.Op
@@ -694,7 +694,7 @@ type Stats struct {
 		Counts [len(TimeBounds) + 1]uint64
 		Sum    time.Duration
 	}
-	Held, KeptAlive     int    // locks with validity left, to 0.2 s, without those of an Op; locks kept alive
+	Held, KeptAlive     int    // locks with validity left (0.2 s late at most), none of an Op; locks kept alive
 	InLine              int    // waiting callers
 	Lost, HandedOver    uint64 // locks lost while kept alive; passed on inside the process
 	Cleanups            uint64 // releases after failed acquires; not counted in Release

@@ -29,7 +29,7 @@ func GaveUp(key string, attempts int, waited time.Duration, last, ended error) s
 	if last != nil {
 		why = strings.TrimPrefix(last.Error(), "redlock: ")
 	}
-	end := "its Attempts or Wait are used up"
+	end := "its limit (Attempts or Wait) is reached"
 	if ended != nil {
 		end = ended.Error()
 	}

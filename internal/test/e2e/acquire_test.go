@@ -113,7 +113,7 @@ func TestAttemptsAreUsedUp(t *testing.T) {
 				require.ErrorAs(t, err, &gaveUp)
 				require.Equal(t, redlock.AcquireError{Key: key, Attempts: n, Waited: gaveUp.Waited, Last: redlock.ErrTaken}, *gaveUp)
 				require.ErrorContains(t, err, `gave up on "`+key+`" after 3 attempts in `)
-				require.ErrorContains(t, err, "its Attempts or Wait are used up")
+				require.ErrorContains(t, err, "its limit (Attempts or Wait) is reached")
 				tries := r.Recorders[0].Calls("SET", key)
 				require.Len(t, tries, n)
 				for i := range n - 1 {

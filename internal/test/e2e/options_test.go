@@ -111,7 +111,7 @@ func TestWait(t *testing.T) {
 					return
 				}
 				require.NoError(t, gaveUp.Ctx)
-				require.ErrorContains(t, err, "its Attempts or Wait are used up")
+				require.ErrorContains(t, err, "its limit (Attempts or Wait) is reached")
 				if c.last != nil {
 					requireOnly(t, err, c.last)
 					require.EqualValues(t, 1, r.Stats().Waits.UsedUp)
