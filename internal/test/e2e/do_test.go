@@ -252,18 +252,3 @@ func TestDoSendsItsRelease(t *testing.T) {
 		}))
 	})
 }
-
-// TestDoReleasesWhileBusy: also where no more operations may wait.
-func TestDoReleasesWhileBusy(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 1 })
-		var unclogged func()
-		require.NoError(t, r.Do(t.Context(), "k", ttl, func(context.Context) error {
-			unclogged = r.Clog(t)
-			return nil
-		}))
-		r.Heal(t)
-		unclogged()
-		r.AwaitEmpty(t)
-	})
-}

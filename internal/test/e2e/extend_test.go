@@ -14,50 +14,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestExtendIsTrue: a node with no key, or another's, is no vote. A majority of such nodes ends the
-// lock, and then no key is made or touched.
-func TestExtendIsTrue(t *testing.T) {
-	for name, lose := range map[string]func(*fakeredis.Server){
-		"gone":         func(s *fakeredis.Server) { s.Del("k") },
-		"another's":    func(s *fakeredis.Server) { s.Set("k", "another's", 10*ttl) },
-		"foreign type": func(s *fakeredis.Server) { s.Del("k"); s.Plant("k", "list") },
-	} {
-		cluster.Virtually(t, func(t *testing.T) {
-			for lost := range 6 {
-				r := cluster.New(t, 5)
-				l := cluster.MustAcquire(t, r.Client, "k", ttl)
-				testkit.Await(t, "on all nodes", func() bool { return r.Holders("k") == 5 })
-				r.Servers[:lost].Each(lose)
-				before := make([]time.Duration, lost)
-				for i, s := range r.Servers[:lost] {
-					before[i] = s.TTL("k")
-				}
-				err := l.Extend(t.Context(), 2*ttl)
-				r.AwaitCalls(t, 1, "EVALSHA", "k")
-				if lost <= 2 {
-					require.NoError(t, err, name)
-					require.Greater(t, l.Remaining(), ttl)
-				} else {
-					require.Equal(t, redlock.ErrNotHeld, err, name)
-					require.Zero(t, l.Remaining(), "it is lost")
-					require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl), "and stays so")
-				}
-				for i, s := range r.Servers[:lost] {
-					require.True(t, s.TTL("k") <= before[i] || name == "gone" && lost <= 2)
-				}
-				cluster.Settle(t, r.Client)
-				switch {
-				case name == "gone" && lost <= 2:
-					r.AwaitHolders(t, 5, "k") // it is repaired
-				case name == "gone":
-					require.Equal(t, 5-lost, r.Holders("k"), "no key made")
-				}
-				_ = l.Release(t.Context())
-			}
-		})
-	}
-}
-
 // TestExtendTooLate: once validity is over no node is asked, though the keys may still be there. An
 // extension confirmed after the end of its own TTL changes nothing. One confirmed after the end of the
 // validity that it extends is none, though its own TTL is long: another client may have held the lock.
@@ -85,58 +41,6 @@ func TestExtendTooLate(t *testing.T) {
 			require.NoError(t, lost.Release(t.Context()))
 		}
 	})
-}
-
-// TestExtendNeverShortens the rest, at the client or at a node.
-func TestExtendNeverShortens(t *testing.T) {
-	for _, flavor := range []fakeredis.Flavor{fakeredis.Redis7, fakeredis.Valkey9, fakeredis.Redis84} {
-		cluster.Run(t, flavor.String(), func(t *testing.T) {
-			r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: flavor}))
-			l := cluster.MustAcquire(t, r.Client, "k", ttl)
-			for _, d := range []time.Duration{ttl / 2, 2 * ttl, ttl} {
-				left := l.Remaining()
-				require.NoError(t, l.Extend(t.Context(), d))
-				cluster.Settle(t, r.Client)
-				require.Greater(t, l.Remaining(), max(left, d)-testkit.Patience)
-				r.Servers.Each(func(s *fakeredis.Server) { require.Greater(t, s.TTL("k"), max(left, d)-testkit.Patience) })
-			}
-		})
-	}
-}
-
-// TestUnconfirmedExtension neither lengthens nor shortens the rest.
-func TestUnconfirmedExtension(t *testing.T) {
-	refuse := func(r *cluster.Cluster, t *testing.T, d time.Duration, l redlock.Lock) {
-		r.Servers[:3].Each(func(s *fakeredis.Server) { s.ErrorReply("EVALSHA", "BUSY Redis is busy running a script", 1) })
-		require.ErrorIs(t, l.Extend(t.Context(), d), redlock.ErrNoQuorum)
-	}
-	for name, fail := range map[string]func(*cluster.Cluster, *testing.T, time.Duration, redlock.Lock){
-		"no quorum": refuse,
-		"cancelled": func(r *cluster.Cluster, t *testing.T, d time.Duration, l redlock.Lock) {
-			r.Servers.Hang()
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-			defer cancel()
-			require.Equal(t, context.DeadlineExceeded, l.Extend(ctx, d))
-			r.Heal(t)
-		},
-	} {
-		cluster.Run(t, name, func(t *testing.T) {
-			r := cluster.New(t, 5)
-			l := cluster.MustAcquire(t, r.Client, "k", ttl)
-			left := l.Remaining()
-			fail(r, t, 2*ttl, l)
-			require.Less(t, l.Remaining(), left)
-			require.Greater(t, l.Remaining(), left-testkit.Patience, "still held")
-
-			fail(r, t, ttl/5, l)
-			require.Greater(t, l.Remaining(), left-testkit.Patience, "still held")
-
-			left = l.Remaining()
-			require.NoError(t, l.Extend(t.Context(), ttl), "and can be extended again")
-			require.Greater(t, l.Remaining(), left)
-			require.NoError(t, l.Release(t.Context()))
-		})
-	}
 }
 
 // TestKeptByHand: the holder of a lock kept alive may extend it, and keeps it alive once at a time;

@@ -1,22 +1,16 @@
 package e2e
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
-	"github.com/redlock-go/redlock/internal/test/realredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -90,8 +84,9 @@ func awaitNoLock(t *testing.T, r *cluster.Cluster) {
 // TestOneKeyRefused: releases and extends in one script call with a refused key are carried out all
 // the same, and succeed.
 func TestOneKeyRefused(t *testing.T) {
+	scripted := true
 	run := func(t *testing.T, flavor fakeredis.Flavor, refuse func(*fakeredis.Server)) {
-		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: flavor}), func(c *redlock.Config) { knobs.Of(c).Scripted = true })
+		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: flavor}), func(c *redlock.Config) { knobs.Of(c).Scripted = scripted })
 		locks := acquireAll(t, r, 20)
 		r.Servers.Each(refuse)
 		requireAllWon(t, r, redlock.OpExtend, locks)
@@ -114,88 +109,10 @@ func TestOneKeyRefused(t *testing.T) {
 	cluster.Run(t, "a foreign type", func(t *testing.T) { // is no error
 		run(t, fakeredis.Redis7, func(s *fakeredis.Server) { s.Plant(forbidden, "list") })
 	})
-}
-
-// TestRealOneKeyRefused: on real servers with an access list, under load, no
-// release of another key fails, and no key stays.
-func TestRealOneKeyRefused(t *testing.T) {
-	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
-		servers := realredis.StartN(t, 3, realredis.Options{
-			Kind: kind, Users: []string{cluster.AdminUser, least.user()}})
-		admins := cluster.NewAdmins(t, servers)
-		c := cluster.Connect(t, lockers(servers), func(c *redlock.Config) { knobs.Of(c).Scripted = true })
-		var released atomic.Int64
-		var wg sync.WaitGroup
-		until := time.Now().Add(loadTime())
-		for g := range 12 {
-			turn := func(i int) error {
-				if g%4 == 0 {
-					_, err := c.TryAcquire(context.Background(), forbidden, ttl)
-					if !errors.Is(err, redlock.ErrNoQuorum) {
-						return fmt.Errorf("not refused: %w", err)
-					}
-					return c.Submit(&redlock.Op{Kind: redlock.OpRelease, Key: []byte(forbidden), Done: func(*redlock.Op) {}})
-				}
-				l, err := c.TryAcquire(context.Background(), fmt.Sprint("lock:", g, "/", i), ttl)
-				if err == nil {
-					released.Add(1)
-					err = l.Release(context.Background())
-				}
-				return err
-			}
-			wg.Go(func() {
-				for i := 0; time.Now().Before(until); i++ {
-					if err := turn(i); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			})
-		}
-		testkit.Join(t, &wg)
-		require.Positive(t, released.Load())
-		cluster.AwaitNothing(t, admins)
-	})
-}
-
-// TestScriptsForbidden: a node that will not run them, by their digest or by their text, fails the
-// vote, and its error gives the reason.
-func TestScriptsForbidden(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		r.Servers[:2].Deny("EVALSHA")
-		require.ErrorContains(t, l.Extend(t.Context(), ttl), "NOPERM")
-		r.Servers[0].Allow()
-		require.NoError(t, l.Extend(t.Context(), ttl))
-
-		for _, s := range r.Servers {
-			s.Allow()
-			s.FlushScripts()
-			s.Deny("EVAL")
-		}
-		require.ErrorContains(t, l.Release(t.Context()), "the command eval")
-		r.Servers.Each(func(s *fakeredis.Server) { s.Allow() })
-		require.NoError(t, l.Release(t.Context()))
-	})
-}
-
-// TestForbiddenKey: where the user has only the minimum, native commands on some keys, a lock on
-// another key is refused and does the others no harm.
-func TestForbiddenKey(t *testing.T) {
+	scripted = false
 	for _, flavor := range []fakeredis.Flavor{fakeredis.Valkey9, fakeredis.Redis84} {
-		cluster.Run(t, flavor.String(), func(t *testing.T) {
-			servers := cluster.Start(t, 3, fakeredis.Options{Flavor: flavor})
-			for _, s := range servers {
-				s.Deny("DEL", "SCRIPT")
-				s.AllowKeys("lk:")
-			}
-			c := cluster.Connect(t, fakeredis.Addrs(servers))
-			l := cluster.MustAcquire(t, c, "lk:1", ttl)
-			_, err := c.TryAcquire(t.Context(), "another's", ttl)
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			require.NoError(t, l.Extend(t.Context(), ttl))
-			require.NoError(t, l.Release(t.Context()))
+		cluster.Run(t, "native commands alone, "+flavor.String(), func(t *testing.T) {
+			run(t, flavor, func(s *fakeredis.Server) { s.Deny("DEL", "SCRIPT"); allowLocks(s) })
 		})
 	}
 }

@@ -276,24 +276,6 @@ func TestKeepAliveRefused(t *testing.T) {
 	})
 }
 
-// TestKeptLocksCostNoGoroutine, and the keeper ends with its client.
-func TestKeptLocksCostNoGoroutine(t *testing.T) {
-	r := cluster.New(t, 3)
-	one := cluster.MustAcquire(t, r.Client, "one", ttl)
-	require.NoError(t, cluster.Keep(one, nil))
-	before := runtime.NumGoroutine()
-	user, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	for i := range 1000 {
-		l := cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), ttl)
-		_, _ = l.KeepAlive(user)
-	}
-	require.LessOrEqual(t, runtime.NumGoroutine(), before)
-	require.Equal(t, 1001, cluster.Stats(t, r.Client).KeptAlive)
-	require.NoError(t, r.Close())
-	testkit.Await(t, "no goroutine left", func() bool { return testkit.Goroutines() == "" })
-}
-
 // TestReleasesInAFullQueue are sent, in the place that they have there: of locks kept alive, of several keys, with callers in
 // line, with an ended context, and without a waiting caller.
 func TestReleasesInAFullQueue(t *testing.T) {

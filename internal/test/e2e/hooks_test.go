@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -88,23 +87,6 @@ func TestLockLostIsHeardOnce(t *testing.T) {
 		require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
 		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
 		heard()
-	})
-}
-
-// TestLockReleasedByManyIsNotLost: of two goroutines releasing one lock, the first to begin may
-// come second to the nodes. It learns that the lock is not held, but LockLost is not called: the
-// lock was released.
-func TestLockReleasedByManyIsNotLost(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		var y cluster.HookRecorder
-		r := cluster.New(t, 3, cluster.Portable(portable), cluster.Listening(&y))
-		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		r.AwaitHolders(t, 3, "k")
-		quicker := make(chan error, 1)
-		ctx := userContext{t.Context(), in("Done", sync.OnceFunc(func() { quicker <- l.Release(context.Background()) }))}
-		require.Equal(t, redlock.ErrNotHeld, testkit.Try(t, "Release", func() error { return l.Release(ctx) }))
-		require.NoError(t, testkit.Outcome(t, "the quicker Release", quicker))
-		require.Empty(t, cluster.Take(&y, &y.Lost))
 	})
 }
 

@@ -290,37 +290,3 @@ func TestInspectDuringAChangeOfGroups(t *testing.T) {
 		require.Equal(t, redlock.KeyUnknown, status())
 	})
 }
-
-// TestStepsOfGroups: clients of neighbouring steps exclude each other for each key, in either
-// direction of the change, and where a group changes its nodes too.
-func TestStepsOfGroups(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 11)
-		var few, more [][]string
-		for nodes := range slices.Chunk(fakeredis.Addrs(servers[:9]), 3) {
-			more = append(more, nodes)
-		}
-		few = slices.Clone(more[:2])
-		more[1] = []string{servers[3].Addr(), servers[9].Addr(), servers[10].Addr()}
-		connect := func(now, next [][]string) *redlock.Client {
-			return cluster.Connect(t, nil, func(c *redlock.Config) { c.Groups, c.NextGroups = now, next })
-		}
-		before, after := connect(few, nil), connect(more, nil)
-		during := []*redlock.Client{connect(few, more), connect(more, few)}
-		for i := range 30 {
-			key := fmt.Sprint("key", i)
-			for _, pair := range [][2]*redlock.Client{
-				{before, during[0]}, {during[0], before}, {during[0], after}, {after, during[0]},
-				{during[1], after}, {before, during[1]}, {during[0], during[1]}, {during[1], during[0]},
-			} {
-				l := cluster.MustAcquire(t, pair[0], key, ttl)
-				cluster.Settle(t, pair[0])
-				_, err := pair[1].TryAcquire(t.Context(), key, ttl)
-				require.Equal(t, redlock.ErrTaken, err, key)
-				cluster.Settle(t, pair[1])
-				require.NoError(t, l.Release(t.Context()))
-				cluster.Settle(t, pair[0])
-			}
-		}
-	})
-}

@@ -61,7 +61,7 @@ func TestWait(t *testing.T) {
 			want   time.Duration
 		}{
 			"taken":           {before: taken, last: redlock.ErrTaken, want: wait},
-			"no node answers": {before: func(r *cluster.Cluster) { r.Servers.Hang() }, want: wait},
+			"no node answers": {before: func(r *cluster.Cluster) { r.Servers.Hang() }, want: wait}, // no claim about the lock
 			"split": {before: func(r *cluster.Cluster) {
 				taken(r)
 				r.Servers[0].Del("k", "k2")

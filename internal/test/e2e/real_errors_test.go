@@ -40,7 +40,7 @@ func TestRealErrors(t *testing.T) {
 func (s serverFault) run(t *testing.T, kind realredis.Kind) {
 	servers := s.start(t, kind)
 	var nodes []string
-	var admins []*cluster.Admin
+	var admins cluster.Admins
 	for _, p := range servers {
 		nodes = append(nodes, p.Node+"?persistent=yes") // a restart is not the fault
 		admins = append(admins, p.Admin)
@@ -98,9 +98,7 @@ func (s serverFault) run(t *testing.T, kind realredis.Kind) {
 		}
 	}
 	if !s.keeps {
-		for _, a := range admins {
-			a.Must("SELECT 0")
-		}
+		admins.Must("SELECT 0")
 		cluster.AwaitNothing(t, admins)
 	}
 }
@@ -176,7 +174,7 @@ func liveFor(t testing.TB, c *redlock.Client, key string, ttl time.Duration) {
 }
 
 // awaitAllVote waits until all nodes of a client grant it a key.
-func awaitAllVote(t testing.TB, c *redlock.Client, admins []*cluster.Admin) {
+func awaitAllVote(t testing.TB, c *redlock.Client, admins cluster.Admins) {
 	t.Helper()
 	attempt := 0
 	testkit.Await(t, "all nodes to vote", func() bool {

@@ -24,10 +24,8 @@ import (
 func TestRealFencedPrivileges(t *testing.T) {
 	t.Parallel()
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
-		servers := realredis.StartN(t, 3, realredis.Options{
-			Kind: kind, Users: []string{cluster.AdminUser, documented("fenced").user()}})
-		admins := cluster.NewAdmins(t, servers)
-		nodes := lockers(servers)
+		list := documented("fenced")
+		admins, nodes := list.servers(t, kind)
 		life := func(within time.Duration) error {
 			c, err := redlock.New(knobs.With(redlock.Config{Nodes: nodes, Fenced: true, MaxTTL: fenceTTL, NodeTimeout: time.Second}, func(k *knobs.Knobs) { k.TrustRestarts = true; k.Scripted = true }))
 			if err != nil {
@@ -40,9 +38,7 @@ func TestRealFencedPrivileges(t *testing.T) {
 		}
 		lives := func() {
 			testkit.AwaitFor(t, 3*testkit.Patience, "a life that no TTL ends, also on a busy machine", func() bool {
-				for _, a := range admins {
-					a.Must("FLUSHALL", "SCRIPT FLUSH")
-				}
+				admins.Must("FLUSHALL", "SCRIPT FLUSH")
 				err := life(testkit.Patience)
 				if err != nil {
 					t.Log(err)
@@ -51,10 +47,7 @@ func TestRealFencedPrivileges(t *testing.T) {
 			})
 		}
 		lives()
-		for _, privilege := range documented("fenced").privileges {
-			for _, a := range admins {
-				a.Must("FLUSHALL", "SCRIPT FLUSH", "ACL SETUSER locker -"+privilege[1:])
-			}
+		withoutEach(admins, list.privileges, func(privilege string) {
 			err := life(4 * fenceTTL)
 			require.Error(t, err, privilege)
 			if privilege != "+zrevrange" { // a quorum votes; only no node comes back
@@ -67,17 +60,14 @@ func TestRealFencedPrivileges(t *testing.T) {
 					return known
 				})
 			}
-			for _, a := range admins {
-				a.Must("ACL SETUSER locker " + privilege)
-			}
-		}
+		})
 		lives()
 	})
 }
 
 // fencedLife initializes a fleet, has a lock acquired, refused to another, extended and
 // released, and has a node forget and come back.
-func fencedLife(ctx context.Context, c *redlock.Client, admins []*cluster.Admin) error {
+func fencedLife(ctx context.Context, c *redlock.Client, admins cluster.Admins) error {
 	if err := c.InitFencing(ctx); err != nil {
 		return err
 	}

@@ -133,10 +133,8 @@ func count(sinks []*testkit.LogSink, text string) (n int) {
 func TestRealWokenPrivileges(t *testing.T) {
 	t.Parallel()
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
-		servers := realredis.StartN(t, 3, realredis.Options{
-			Kind: kind, Users: []string{cluster.AdminUser, documented("all").user()}})
-		admins := cluster.NewAdmins(t, servers)
-		clients, sinks := rivals(t, lockers(servers), rarely)
+		admins, nodes := documented("all").servers(t, kind)
+		clients, sinks := rivals(t, nodes, rarely)
 		for _, c := range clients { // a forbidden key shows nothing of others
 			_, err := c.TryAcquire(t.Context(), "another's", ttl)
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
@@ -144,11 +142,9 @@ func TestRealWokenPrivileges(t *testing.T) {
 		requireBrief(t, "in order", alternate(t, clients, 4))
 		require.Zero(t, count(sinks, "WARN"), sinks)
 
-		without := func(privilege, text string, change func(*redlock.Config)) {
-			for _, a := range admins {
-				a.Must("FLUSHALL", "ACL SETUSER locker -"+privilege[1:])
-			}
-			clients, sinks := rivals(t, lockers(servers), change)
+		withoutEach(admins, slices.Concat(wakePrivileges, queuePrivileges), func(privilege string) {
+			text := map[bool]string{true: notWoken, false: notInOrder}[slices.Contains(wakePrivileges, privilege)]
+			clients, sinks := rivals(t, nodes, frequently)
 			idle := alternate(t, clients, 3)
 			requireBrief(t, "without "+privilege, idle)
 			// A process that leaves does not wait for the refusal; the next one waits for its
@@ -156,22 +152,11 @@ func TestRealWokenPrivileges(t *testing.T) {
 			isSlow := privilege == "+zrem" && idle[len(idle)-1] > 250*time.Millisecond
 			require.True(t, count(sinks, text) > 0 || isSlow, "%s is not needed", privilege)
 			require.LessOrEqual(t, count(sinks, text), 3, "%s: once for a node", privilege)
-			for _, s := range sinks {
+			for i, s := range sinks {
 				require.LessOrEqual(t, strings.Count(s.String(), "WARN"), 3, "%s: %v", privilege, s)
+				require.NoError(t, clients[i].Close())
 			}
-			for _, c := range clients {
-				require.NoError(t, c.Close())
-			}
-			for _, a := range admins {
-				a.Must("ACL SETUSER locker " + privilege)
-			}
-		}
-		for _, privilege := range wakePrivileges {
-			without(privilege, notWoken, frequently)
-		}
-		for _, privilege := range queuePrivileges {
-			without(privilege, notInOrder, frequently)
-		}
+		})
 	})
 }
 

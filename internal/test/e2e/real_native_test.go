@@ -27,10 +27,9 @@ func lockers(servers []*realredis.Server) (nodes []string) {
 func TestRealNativePrivileges(t *testing.T) {
 	t.Parallel()
 	list := documented("Valkey 9:")
-	servers := realredis.StartN(t, 3, realredis.Options{Kind: realredis.Valkey9, Users: []string{cluster.AdminUser, list.user()}})
-	admins := cluster.NewAdmins(t, servers)
+	admins, nodes := list.servers(t, realredis.Valkey9)
 	client := func() *redlock.Client {
-		c := cluster.Connect(t, lockers(servers))
+		c := cluster.Connect(t, nodes)
 		for _, n := range c.Stats().Nodes {
 			require.NoError(t, n.Err)
 			require.Equal(t, natively, n.Dialect)
@@ -44,7 +43,7 @@ func TestRealNativePrivileges(t *testing.T) {
 		calls := a.Text("INFO commandstats")
 		require.Regexp(t, `cmdstat_delifeq:calls=[1-9]`, calls)
 	}
-	requireEachIsNeeded(t, list.privileges, lockers(servers), admins)
+	requireEachIsNeeded(t, list.privileges, nodes, admins)
 }
 
 // wholeOf acquires, extends and releases a key.

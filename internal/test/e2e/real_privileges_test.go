@@ -60,6 +60,21 @@ func (l accessList) user() string {
 
 var least = documented("others:")
 
+// servers starts some for clients with the privileges of a list.
+func (l accessList) servers(t *testing.T, kind realredis.Kind) (admins cluster.Admins, nodes []string) {
+	servers := realredis.StartN(t, 3, realredis.Options{Kind: kind, Users: []string{cluster.AdminUser, l.user()}})
+	return cluster.NewAdmins(t, servers), lockers(servers)
+}
+
+// withoutEach takes privileges away, one by one, for a check, on servers without a key or a script.
+func withoutEach(admins cluster.Admins, privileges []string, check func(privilege string)) {
+	for _, privilege := range privileges {
+		admins.Must("FLUSHALL", "SCRIPT FLUSH", "ACL SETUSER locker -"+privilege[1:])
+		check(privilege)
+		admins.Must("ACL SETUSER locker "+privilege, "FLUSHALL")
+	}
+}
+
 // TestRealLeastPrivileges: the minimum is enough for the whole life of a lock, and each part of it
 // is needed; also with waiting allowed.
 func TestRealLeastPrivileges(t *testing.T) {
@@ -70,8 +85,7 @@ func TestRealLeastPrivileges(t *testing.T) {
 	for name, list := range map[string]accessList{"others": least, "all": all} {
 		t.Run(name, func(t *testing.T) {
 			realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
-				servers := realredis.StartN(t, 3, realredis.Options{Kind: kind, Users: []string{cluster.AdminUser, list.user()}})
-				admins, nodes := cluster.NewAdmins(t, servers), lockers(servers)
+				admins, nodes := list.servers(t, kind)
 				_, err := cluster.Connect(t, nodes).TryAcquire(t.Context(), "another's", ttl)
 				require.ErrorIs(t, err, redlock.ErrNoQuorum)
 				requireEachIsNeeded(t, least.privileges, nodes, admins)
@@ -83,7 +97,7 @@ func TestRealLeastPrivileges(t *testing.T) {
 // requireEachIsNeeded takes privileges away, one by one, and requires that the loss shows: by an
 // error of New or of an operation, or by a warning in the log. With all of them nothing shows. A
 // strict quarantine names the missing one.
-func requireEachIsNeeded(t *testing.T, privileges, nodes []string, admins []*cluster.Admin) {
+func requireEachIsNeeded(t *testing.T, privileges, nodes []string, admins cluster.Admins) {
 	t.Helper()
 	life := func(maxTTL time.Duration) (log string, err error) {
 		var sink testkit.LogSink
@@ -104,10 +118,7 @@ func requireEachIsNeeded(t *testing.T, privileges, nodes []string, admins []*clu
 		require.Empty(t, log)
 	}
 	requireWhole()
-	for _, privilege := range privileges {
-		for _, a := range admins {
-			a.Must("ACL SETUSER locker -" + privilege[1:])
-		}
+	withoutEach(admins, privileges, func(privilege string) {
 		switch log, err := life(0); {
 		case privilege == "+info":
 			require.NoError(t, err)
@@ -120,10 +131,7 @@ func requireEachIsNeeded(t *testing.T, privileges, nodes []string, admins []*clu
 			require.ErrorIs(t, err, redlock.ErrConfig, privilege)
 			require.ErrorIs(t, err, conn.ErrForbidden, privilege)
 		}
-		for _, a := range admins {
-			a.Must("ACL SETUSER locker "+privilege, "FLUSHALL")
-		}
-	}
+	})
 	requireWhole()
 }
 
@@ -150,7 +158,7 @@ func TestRedis84Privileges(t *testing.T) {
 
 // wholeLife has a lock acquired, refused to another, extended and released, with the scripts
 // known and forgotten.
-func wholeLife(t *testing.T, ours, theirs *redlock.Client, admins []*cluster.Admin) error {
+func wholeLife(t *testing.T, ours, theirs *redlock.Client, admins cluster.Admins) error {
 	for _, forget := range []bool{false, true, false} {
 		l, err := ours.TryAcquire(t.Context(), "lock:1", ttl/2) // an extension then has something to do
 		if err != nil {
@@ -160,17 +168,13 @@ func wholeLife(t *testing.T, ours, theirs *redlock.Client, admins []*cluster.Adm
 			return errors.Join(errors.New("not refused"), err)
 		}
 		if forget {
-			for _, a := range admins {
-				a.Must("SCRIPT FLUSH")
-			}
+			admins.Must("SCRIPT FLUSH")
 		}
 		if err := l.Extend(t.Context(), ttl); err != nil {
 			return err
 		}
 		if forget {
-			for _, a := range admins {
-				a.Must("SCRIPT FLUSH")
-			}
+			admins.Must("SCRIPT FLUSH")
 		}
 		if err := l.Release(t.Context()); err != nil {
 			return err

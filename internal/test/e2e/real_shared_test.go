@@ -25,8 +25,7 @@ func TestRealSharedPrivileges(t *testing.T) {
 	list := documented("shared:")
 	require.Subset(t, list.privileges, least.privileges)
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
-		servers := realredis.StartN(t, 3, realredis.Options{Kind: kind, Users: []string{cluster.AdminUser, list.user()}})
-		admins, nodes := cluster.NewAdmins(t, servers), lockers(servers)
+		admins, nodes := list.servers(t, kind)
 		life := func() int64 {
 			var forbidden atomic.Int64
 			c := cluster.Connect(t, nodes, func(c *redlock.Config) {
@@ -58,18 +57,10 @@ func TestRealSharedPrivileges(t *testing.T) {
 			return forbidden.Load()
 		}
 		require.Zero(t, life())
-		for _, privilege := range list.privileges {
-			if slices.Contains(least.privileges, privilege) {
-				continue
-			}
-			for _, a := range admins {
-				a.Must("ACL SETUSER locker -" + privilege[1:])
-			}
+		isOther := func(privilege string) bool { return slices.Contains(least.privileges, privilege) }
+		withoutEach(admins, slices.DeleteFunc(slices.Clone(list.privileges), isOther), func(privilege string) {
 			require.NotZero(t, life(), privilege)
-			for _, a := range admins {
-				a.Must("ACL SETUSER locker "+privilege, "FLUSHALL")
-			}
-		}
+		})
 		require.Zero(t, life())
 	})
 }

@@ -16,80 +16,89 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/command"
 )
 
-// restartInTurn restarts all masters, empty, each when the one before it votes again.
-func restartInTurn(t *testing.T, r *cluster.Cluster) {
-	t.Helper()
-	for i, s := range r.Servers {
-		before := r.Stats().Nodes[i].Connects
-		require.NoError(t, s.Restart(true))
-		testkit.Await(t, "its vote", func() bool {
-			n := r.Stats().Nodes[i]
-			return n.Connects > before && n.NoVoteFor == 0
+// TestRollingRestart: locks kept alive outlive the restart of all nodes, empty, each when the one before it votes again:
+// locks of one key and of several, attached ones, and those of a client with a name; fenced ones, whose tokens grow; and
+// shared ones, which a node gets back past a gate. No key is there for longer than the validity.
+func TestRollingRestart(t *testing.T) {
+	const ttl = 5 * brief
+	kinds := map[string]func(t *testing.T, r *cluster.Cluster) []redlock.Lock{
+		"one": func(t *testing.T, r *cluster.Cluster) []redlock.Lock {
+			return []redlock.Lock{cluster.MustAcquire(t, r.Client, "k", ttl)}
+		},
+		"many": func(t *testing.T, r *cluster.Cluster) (locks []redlock.Lock) {
+			for i := range 20 {
+				locks = append(locks, cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), ttl))
+			}
+			several, err := r.AcquireAll(t.Context(), ttl, "a", "b")
+			require.NoError(t, err)
+			theirs := cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(r.Servers)), "theirs", ttl)
+			attached, err := r.Attach(t.Context(), "theirs", theirs.Token(), time.Now().Add(ttl))
+			require.NoError(t, err)
+			return append(locks, several, attached)
+		},
+		"shared": func(t *testing.T, r *cluster.Cluster) (locks []redlock.Lock) {
+			for range 5 {
+				locks = append(locks, mustShare(t, r.Client, "k", ttl))
+			}
+			return locks
+		},
+	}
+	for _, c := range []struct {
+		kind   string
+		fenced bool
+	}{{"many", false}, {"one", true}, {"shared", false}, {"shared", true}} {
+		cluster.Run(t, fmt.Sprint(c.kind, ", fenced ", c.fenced), func(t *testing.T) {
+			r := cluster.New(t, 3, cluster.DefaultTimeouts, cluster.NodeTimeout(brief), func(cfg *redlock.Config) {
+				if cfg.Name = "us"; c.fenced {
+					fenced(0)(cfg)
+					cfg.MaxTTL = ttl
+				}
+			})
+			if c.fenced {
+				require.NoError(t, r.InitFencing(t.Context()))
+			}
+			locks := kinds[c.kind](t, r)
+			var kept []context.Context
+			for _, l := range locks {
+				ctx, stop := l.KeepAlive(t.Context())
+				defer stop()
+				kept = append(kept, ctx)
+			}
+			for i, s := range r.Servers {
+				before := r.Stats().Nodes[i].Connects
+				require.NoError(t, s.Restart(true))
+				if c.kind == "shared" {
+					s.Set("k:redlock:gate", "a writer's", time.Minute)
+				}
+				testkit.Await(t, "its vote", func() bool {
+					n := r.Stats().Nodes[i]
+					return n.Connects > before && n.NoVote == nil
+				})
+				for _, l := range locks {
+					for _, key := range l.Keys() {
+						testkit.Await(t, key+" on it", func() bool {
+							value, _ := s.Get(key)
+							holders, _ := s.Holders(key)
+							return value == l.Token() || holders[l.Token()] > 0
+						})
+						require.LessOrEqual(t, s.TTL(key), ttl)
+					}
+				}
+				s.Del("k:redlock:gate")
+			}
+			for i, l := range locks {
+				require.NoError(t, context.Cause(kept[i]), l.Key())
+				require.NoError(t, l.Release(t.Context()))
+			}
+			require.Zero(t, cluster.Stats(t, r.Client).Lost)
+			for _, l := range locks {
+				r.AwaitHolders(t, 0, l.Key())
+			}
+			if c.kind == "one" {
+				require.Greater(t, cluster.MustAcquire(t, r.Client, "k", ttl).Fence(), locks[0].Fence())
+			}
 		})
 	}
-}
-
-// TestRollingRestart: locks kept alive outlive the restart of all nodes: locks of one key and of
-// several, attached ones, and those of a client with a name.
-func TestRollingRestart(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		const ttl = 5 * brief
-		r := cluster.New(t, 3, cluster.DefaultTimeouts, cluster.NodeTimeout(brief), func(c *redlock.Config) { c.Name = "us" })
-		others := cluster.Connect(t, fakeredis.Addrs(r.Servers))
-		var locks []redlock.Lock
-		for i := range 20 {
-			locks = append(locks, cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), ttl))
-		}
-		several, err := r.AcquireAll(t.Context(), ttl, "a", "b")
-		require.NoError(t, err)
-		theirs := cluster.MustAcquire(t, others, "theirs", ttl)
-		attached, err := r.Attach(t.Context(), "theirs", theirs.Token(), time.Now().Add(ttl))
-		require.NoError(t, err)
-		locks = append(locks, several, attached)
-		var kept []context.Context
-		for _, l := range locks {
-			ctx, stop := l.KeepAlive(t.Context())
-			defer stop()
-			kept = append(kept, ctx)
-		}
-		restartInTurn(t, r)
-		for i, l := range locks {
-			require.NoError(t, context.Cause(kept[i]), l.Key())
-			for _, key := range l.Keys() {
-				r.AwaitHolders(t, 3, key)
-				for _, s := range r.Servers {
-					value, _ := s.Get(key)
-					require.Equal(t, l.Token(), value)
-					require.LessOrEqual(t, s.TTL(key), ttl)
-				}
-			}
-			require.NoError(t, l.Release(t.Context()))
-		}
-		require.Zero(t, cluster.Stats(t, r.Client).Lost)
-		r.AwaitEmpty(t)
-	})
-}
-
-// TestFencedRollingRestart: the same with fencing: a node with its vote again is repaired by the
-// next renewal. Tokens grow.
-func TestFencedRollingRestart(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3, cluster.DefaultTimeouts, cluster.NodeTimeout(brief), fenced(0), func(c *redlock.Config) { c.MaxTTL = 5 * brief })
-		require.NoError(t, r.InitFencing(t.Context()))
-		l := cluster.MustAcquire(t, r.Client, "k", 5*brief)
-		ctx, stop := l.KeepAlive(t.Context())
-		defer stop()
-		for _, s := range r.Servers {
-			require.NoError(t, s.Restart(true))
-			r.AwaitHolders(t, 3, "k")
-			require.NoError(t, r.Ready(t.Context()))
-		}
-		require.NoError(t, context.Cause(ctx))
-		require.NoError(t, l.Release(t.Context()))
-		r.AwaitHolders(t, 0, "k")
-		next := cluster.MustAcquire(t, r.Client, "k", 2*brief)
-		require.Greater(t, next.Fence(), l.Fence())
-	})
 }
 
 // lateAnswer has the last master answer extends when the gate is opened, and has taken the key of a

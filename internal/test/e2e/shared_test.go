@@ -194,38 +194,6 @@ func TestSharedDo(t *testing.T) {
 	})
 }
 
-// TestSharedRollingRestart: shared locks outlive the restart of all nodes, one after another, on fenced fleets too. A
-// node that has lost some of them gets them back past a gate, with no later end than their validity.
-func TestSharedRollingRestart(t *testing.T) {
-	for name, change := range map[string][]func(*redlock.Config){"plain": nil, "fenced": {fenced(0), func(c *redlock.Config) { c.MaxTTL = 5 * brief }}} {
-		cluster.Run(t, name, func(t *testing.T) {
-			r := cluster.New(t, 3, append(change, cluster.DefaultTimeouts, cluster.NodeTimeout(brief))...)
-			if change != nil {
-				require.NoError(t, r.InitFencing(t.Context()))
-			}
-			var kept []context.Context
-			for range 5 {
-				ctx, stop := mustShare(t, r.Client, "k", 5*brief).KeepAlive(t.Context())
-				defer stop()
-				kept = append(kept, ctx)
-			}
-			for i, s := range r.Servers {
-				require.NoError(t, s.Restart(true))
-				s.Set("k:redlock:gate", "a writer's", time.Minute)
-				awaitShared(t, r, "k", 5, 5, 5)
-				require.NoError(t, r.Ready(t.Context()))
-				testkit.Await(t, "its vote", func() bool { return r.Stats().Nodes[i].NoVote == nil })
-				require.LessOrEqual(t, s.TTL("k"), 5*brief)
-				s.Del("k:redlock:gate")
-			}
-			for _, ctx := range kept {
-				require.NoError(t, context.Cause(ctx))
-			}
-			require.Zero(t, cluster.Stats(t, r.Client).Lost)
-		})
-	}
-}
-
 // TestSharedReleaseIsOwed: a node that was away at the release of a shared lock, and comes back with it, is sent the
 // release; the others stay.
 func TestSharedReleaseIsOwed(t *testing.T) {

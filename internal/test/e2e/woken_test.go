@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,41 +31,6 @@ func awaitTracked(t *testing.T, s *fakeredis.Server, n int) {
 // acquiring makes a call of Acquire in the background.
 func acquiring(t *testing.T, c *redlock.Client, key string) <-chan testkit.Result[redlock.Lock] {
 	return testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), key, ttl) })
-}
-
-// TestEveryEndWakes: a waiter learns of the end of a lock also where this process has ended it, in
-// any way: a server does not push a client's own changes.
-func TestEveryEndWakes(t *testing.T) {
-	for name, hold := range map[string]func(t *testing.T, c *redlock.Client) (end func()){
-		"a set": func(t *testing.T, c *redlock.Client) func() {
-			l, err := c.AcquireAll(t.Context(), ttl, "a", "k")
-			require.NoError(t, err)
-			return func() { require.NoError(t, l.Release(t.Context())) }
-		},
-		"a set, not waited for": func(t *testing.T, c *redlock.Client) func() {
-			l, err := c.AcquireAll(t.Context(), ttl, "a", "k")
-			require.NoError(t, err)
-			return l.ReleaseAsync
-		},
-		"an operation": func(t *testing.T, c *redlock.Client) func() {
-			op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl}
-			require.NoError(t, cluster.Submit(t, c, op))
-			return func() {
-				require.NoError(t, submitAs(t, c, op, redlock.OpRelease))
-			}
-		},
-	} {
-		cluster.Run(t, name, func(t *testing.T) {
-			r := cluster.New(t, 1, rarely)
-			end := hold(t, r.Client)
-			next := acquiring(t, r.Client, "k")
-			awaitTracked(t, r.Servers[0], 2)
-			end()
-			woken := time.Now()
-			require.NoError(t, testkit.Get(t, next).Err)
-			require.Less(t, time.Since(woken), 10*time.Millisecond)
-		})
-	}
 }
 
 // TestBusyRelease: a release with an acquire along goes alone if there is no room for it.
@@ -108,54 +72,6 @@ func TestRandInRelease(t *testing.T) {
 		require.NoError(t, held.Release(t.Context()))
 		require.NoError(t, testkit.Get(t, next).Err)
 	})
-}
-
-// TestGivesUpAlong: the contexts of waiters end, or panic, while their acquire is under way along
-// with a release.
-func TestGivesUpAlong(t *testing.T) {
-	r := cluster.New(t, 1, rarely, func(c *redlock.Config) { c.NoHandOver = true })
-	var all sync.WaitGroup
-	var grants, ended, panicked atomic.Int64
-	once := func(i, j int) {
-		var panics atomic.Bool
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+(i*7+j*13)%40)*100*time.Microsecond)
-		defer cancel()
-		if j%8 == 0 {
-			context.AfterFunc(ctx, func() { panics.Store(true) })
-		}
-		defer func() {
-			if recover() != nil {
-				panicked.Add(1)
-			}
-		}()
-		own := userContext{ctx, in("Err", func() {
-			if panics.Load() {
-				panic("err")
-			}
-		})}
-		l, err := r.Acquire(own, "k", ttl)
-		if err != nil {
-			ended.Add(1)
-			return
-		}
-		grants.Add(1)
-		_ = l.Release(t.Context())
-	}
-	for i := range 32 {
-		all.Go(func() {
-			for j := range 150 {
-				once(i, j)
-			}
-		})
-	}
-	testkit.Join(t, &all)
-	require.NotZero(t, grants.Load())
-	require.NotZero(t, ended.Load())
-	require.NotZero(t, panicked.Load())
-	require.Zero(t, r.Stats().InLine)
-	l, err := r.Acquire(t.Context(), "k", ttl)
-	require.NoError(t, err)
-	require.NoError(t, l.Release(t.Context()))
 }
 
 // TestEndedAlong: a waiter whose context ends while its acquire, sent along with a release, is on its way has the lock if

@@ -28,8 +28,11 @@ func NewAdmin(t testing.TB, s *realredis.Server) *Admin {
 	return a
 }
 
-// NewAdmins does so for several.
-func NewAdmins(t testing.TB, servers []*realredis.Server) (admins []*Admin) {
+// Admins is the connections to several servers.
+type Admins []*Admin
+
+// NewAdmins connects to each of some servers.
+func NewAdmins(t testing.TB, servers []*realredis.Server) (admins Admins) {
 	t.Helper()
 	for _, s := range servers {
 		admins = append(admins, NewAdmin(t, s))
@@ -37,11 +40,18 @@ func NewAdmins(t testing.TB, servers []*realredis.Server) (admins []*Admin) {
 	return admins
 }
 
+// Must gives the same orders to all.
+func (l Admins) Must(orders ...string) {
+	for _, a := range l {
+		a.Must(orders...)
+	}
+}
+
 // Cut ends the connections of all others.
 func (a *Admin) Cut() { a.Do("CLIENT KILL TYPE normal SKIPME yes") }
 
 // AwaitNothing waits until no server has any key.
-func AwaitNothing(t testing.TB, admins []*Admin) {
+func AwaitNothing(t testing.TB, admins Admins) {
 	t.Helper()
 	for i, a := range admins {
 		testkit.Await(t, fmt.Sprintf("no key on server %d", i), func() bool { return a.Do("DBSIZE") == ":0" })
