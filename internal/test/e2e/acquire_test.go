@@ -86,15 +86,13 @@ func TestAttemptsAreUsedUp(t *testing.T) {
 	for name, acquire := range acquires {
 		cluster.Run(t, name, func(t *testing.T) {
 			r := cluster.New(t, 1, func(c *redlock.Config) { c.Retry = redlock.Retry{Min: pause, Attempts: n} }).NoPushes()
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			defer cancel()
+			ctx := testkit.Limited(t, time.Hour)
 			var total time.Duration
 			for waits, key := range []string{"k", "other"} { // the first finds out that there are no pushes
 				r.Servers[0].Set(key, "another's", 0)
 				err := acquire(ctx, r.Client, key)
 				requireOnly(t, err, redlock.ErrTaken)
-				var gaveUp *redlock.AcquireError
-				require.ErrorAs(t, err, &gaveUp)
+				gaveUp := testkit.As[*redlock.AcquireError](t, err)
 				require.Equal(t, redlock.AcquireError{Key: key, Attempts: n, Waited: gaveUp.Waited, Last: redlock.ErrTaken}, *gaveUp)
 				require.ErrorContains(t, err, `gave up on "`+key+`" after 3 attempts in `)
 				require.ErrorContains(t, err, "its limit (Attempts or Wait) is reached")
@@ -112,8 +110,7 @@ func TestAttemptsAreUsedUp(t *testing.T) {
 			r.Servers[0].ErrorReply("SET", "OOM command not allowed", n)
 			err := acquire(ctx, r.Client, "k")
 			requireOnly(t, err, redlock.ErrNoQuorum)
-			var details *redlock.QuorumError
-			require.ErrorAs(t, err, &details)
+			testkit.As[*redlock.QuorumError](t, err)
 			require.EqualValues(t, 3, r.Stats().Waits.UsedUp)
 			require.Zero(t, r.Stats().InLine)
 		})
@@ -169,8 +166,7 @@ func TestWaits(t *testing.T) {
 			return c
 		}
 
-		_, err := r.TryAcquire(t.Context(), "other", ttl)
-		require.NoError(t, err)
+		require.NoError(t, errorOf(r.TryAcquire(t.Context(), "other", ttl)))
 		require.Error(t, errorOf(r.Acquire(t.Context(), "", ttl)))
 		require.ErrorIs(t, errorOf(r.Acquire(ended(t), "k", ttl)), context.Canceled)
 		require.Empty(t, heard, "there was no attempt")
@@ -179,8 +175,7 @@ func TestWaits(t *testing.T) {
 		require.Len(t, heard, 1)
 		<-heard
 
-		l, err := r.Acquire(t.Context(), "k", ttl)
-		require.NoError(t, err)
+		l := testkit.Must(r.Acquire(t.Context(), "k", ttl))(t)
 		require.Zero(t, r.Stats().Waits)
 		require.Equal(t, 1, testkit.Get(t, heard).Attempts)
 
@@ -203,11 +198,10 @@ func TestWaits(t *testing.T) {
 		next = wait(ctx, 1)
 		cause := errors.New("a cause of one's own")
 		cancel(cause)
-		err = testkit.Get(t, next).Err
+		err := testkit.Get(t, next).Err
 		requireOnly(t, err, context.Canceled, redlock.ErrTaken)
 		require.ErrorIs(t, err, cause)
-		var gaveUp *redlock.AcquireError
-		require.ErrorAs(t, err, &gaveUp)
+		gaveUp := testkit.As[*redlock.AcquireError](t, err)
 		require.Equal(t, redlock.AcquireError{Key: "k", Waited: gaveUp.Waited, Last: redlock.ErrTaken, Ctx: gaveUp.Ctx}, *gaveUp)
 		want.GaveUp++
 		check(ctx, 0, false, err)

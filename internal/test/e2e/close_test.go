@@ -91,14 +91,12 @@ func TestCloseLeavesNothing(t *testing.T) {
 				NodeTimeout: 20 * time.Millisecond, StallTimeout: 100 * time.Millisecond,
 			}, func(k *knobs.Knobs) { k.CloseTimeout = 10 * time.Millisecond }))
 			require.NoError(t, err)
-			l, err := c.Acquire(t.Context(), "k", ttl)
-			require.NoError(t, err)
+			l := testkit.Must(c.Acquire(t.Context(), "k", ttl))(t)
 			servers[0].Down()
 			servers[1].Hang()
 			servers[2].HangUnread()
 			require.ErrorIs(t, l.Release(t.Context()), redlock.ErrNoQuorum)
-			_, err = c.TryAcquire(t.Context(), "another", ttl)
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			require.ErrorIs(t, errorOf(c.TryAcquire(t.Context(), "another", ttl)), redlock.ErrNoQuorum)
 			require.NoError(t, c.Close())
 			for _, s := range servers {
 				require.NoError(t, s.Heal())
@@ -141,17 +139,14 @@ func TestShutdown(t *testing.T) {
 		awaitDone(t, kept)
 		require.Equal(t, redlock.ErrClosed, context.Cause(kept))
 		for range 2 {
-			_, err := r.TryAcquire(t.Context(), "new", ttl)
-			require.Equal(t, redlock.ErrClosed, err)
+			require.Equal(t, redlock.ErrClosed, errorOf(r.TryAcquire(t.Context(), "new", ttl)))
 			require.Equal(t, redlock.ErrClosed, r.Do(t.Context(), "new", ttl, nothing))
 			require.Equal(t, redlock.ErrClosed, submitRefused(r.Client, "new"))
 		}
 		require.NoError(t, own.Release(t.Context()), "while functions are waited for")
 		require.NoError(t, testkit.Get(t, down))
 		all.Wait()
-		for _, s := range r.Servers {
-			require.Zero(t, s.Len())
-		}
+		r.Servers.Each(func(s *fakeredis.Server) { require.Zero(t, s.Len()) })
 		require.NoError(t, r.Shutdown(t.Context()), "again")
 		require.NoError(t, r.Close())
 	})
@@ -186,8 +181,7 @@ func TestShutdownIsBounded(t *testing.T) {
 			}
 			require.Equal(t, 3, r.Holders("k"))
 			close(leave)
-			var lost *redlock.LostError
-			require.ErrorAs(t, testkit.Get(t, done), &lost)
+			lost := testkit.As[*redlock.LostError](t, testkit.Get(t, done))
 			require.Equal(t, redlock.ErrClosed, lost.Cause)
 		}
 	})

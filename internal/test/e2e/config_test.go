@@ -22,10 +22,8 @@ func TestConfigDefaults(t *testing.T) {
 	servers := fakeredis.StartN(t, 3)
 	nodes := fakeredis.Addrs(servers)
 	for _, cfg := range []redlock.Config{{Nodes: nodes}, {Nodes: nodes, Retry: redlock.Retry{Min: time.Second}}} {
-		c, err := redlock.New(cfg)
-		require.NoError(t, err)
-		l, err := c.Acquire(t.Context(), "k", 10*time.Second)
-		require.NoError(t, err)
+		c := testkit.Must(redlock.New(cfg))(t)
+		l := testkit.Must(c.Acquire(t.Context(), "k", 10*time.Second))(t)
 		require.Greater(t, l.Remaining(), time.Second)
 		require.NoError(t, c.Close())
 		servers.Flush()

@@ -21,8 +21,7 @@ func TestNilContext(t *testing.T) {
 		r := cluster.New(t, 3)
 		var none context.Context
 		for _, acquire := range []func(context.Context, string, time.Duration) (redlock.Lock, error){r.TryAcquire, r.Acquire} {
-			l, err := acquire(none, "k", ttl)
-			require.NoError(t, err)
+			l := testkit.Must(acquire(none, "k", ttl))(t)
 			require.NoError(t, l.Extend(none, ttl))
 			require.NoError(t, l.Release(none))
 			require.NoError(t, r.Do(none, "k", ttl, nothing))

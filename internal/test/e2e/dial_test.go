@@ -52,8 +52,7 @@ func TestCloseOfARefusedConnection(t *testing.T) {
 							return
 						}
 						_ = c.Conn.Close()
-						nc, err := net.Dial("tcp", servers[1].Addr())
-						require.NoError(t, err)
+						nc := testkit.Must(net.Dial("tcp", servers[1].Addr()))(t)
 						c.Conn = nc
 						c.close = func() error {
 							defer nc.Close()

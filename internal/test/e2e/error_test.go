@@ -36,8 +36,7 @@ func TestQuorumError(t *testing.T) {
 		_, err := r.TryAcquire(t.Context(), "k", ttl)
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
 		require.NotErrorIs(t, err, redlock.ErrTaken)
-		var quorum *redlock.QuorumError
-		require.True(t, errors.As(err, &quorum))
+		quorum := testkit.As[*redlock.QuorumError](t, err)
 		require.Equal(t, 7, quorum.Nodes)
 		require.Equal(t, redlock.OpAcquire, quorum.Kind)
 		require.Equal(t, 3, quorum.Granted)
@@ -51,8 +50,7 @@ func TestQuorumError(t *testing.T) {
 			require.Equal(t, 1, strings.Count(err.Error(), failed.Addr), "%v", err)
 		}
 		require.ErrorContains(t, err, "redlock: no quorum (4 of 7 nodes failed: "+servers[1].Addr()+" "+errno.ConnRefused.Error()+", ")
-		var node redlock.NodeError
-		require.True(t, errors.As(err, &node))
+		node := testkit.As[redlock.NodeError](t, err)
 		require.Equal(t, 1, node.Node)
 	})
 }
@@ -68,13 +66,11 @@ func TestContextErrors(t *testing.T) {
 		r := cluster.New(t, 3, cluster.Portable(portable))
 		l := cluster.MustAcquire(t, r.Client, "held", ttl)
 		for ctx, want := range map[context.Context]error{ended: context.Canceled, late: context.DeadlineExceeded} {
-			_, err := r.TryAcquire(ctx, "k", ttl)
-			require.Equal(t, want, err)
+			require.Equal(t, want, errorOf(r.TryAcquire(ctx, "k", ttl)))
 			for _, err := range []error{
 				errorOf(r.Acquire(ctx, "k", ttl)), errorOf(r.AcquireAll(ctx, ttl, "k")), r.Do(ctx, "k", ttl, nothing),
 			} {
-				var gaveUp *redlock.AcquireError
-				require.ErrorAs(t, err, &gaveUp)
+				gaveUp := testkit.As[*redlock.AcquireError](t, err)
 				require.Equal(t, "k", gaveUp.Key)
 				require.Zero(t, gaveUp.Attempts)
 				requireOnly(t, err, want)
@@ -82,7 +78,7 @@ func TestContextErrors(t *testing.T) {
 			require.Equal(t, want, l.Extend(ctx, ttl))
 			require.ErrorIs(t, r.TryDo(ctx, "k", ttl, nothing), want)
 			require.ErrorIs(t, errorOf(r.Attach(ctx, "k", foreign, time.Now().Add(ttl))), want)
-			_, err = r.Inspect(ctx, "k")
+			_, err := r.Inspect(ctx, "k")
 			require.ErrorIs(t, err, want)
 		}
 		require.NoError(t, l.Release(t.Context()))
@@ -163,8 +159,7 @@ func TestRefusedCalls(t *testing.T) {
 		defer cancel()
 		require.ErrorIs(t, r.Do(hurried, "held", ttl, f), context.DeadlineExceeded)
 		for _, least := range []time.Duration{redlock.MinTTL, redlock.MaxTTL} {
-			l, err := r.Acquire(ctx, "k", least)
-			require.NoError(t, err)
+			l := testkit.Must(r.Acquire(ctx, "k", least))(t)
 			require.NoError(t, l.Release(ctx))
 		}
 		busy := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 2 })
@@ -286,8 +281,7 @@ func TestErrorsAreDisjoint(t *testing.T) {
 			for range 2 { // as it goes down, and when it is
 				_, err := r.TryAcquire(t.Context(), "k", ttl)
 				requireOnly(t, err, redlock.ErrNoQuorum)
-				var quorum *redlock.QuorumError
-				require.ErrorAs(t, err, &quorum)
+				quorum := testkit.As[*redlock.QuorumError](t, err)
 				for _, n := range quorum.Failed {
 					requireOnly(t, n)
 				}
@@ -346,8 +340,7 @@ func TestErrorTexts(t *testing.T) {
 		_, err := r.TryAcquire(t.Context(), "k", ttl)
 		require.Equal(t, "redlock: no quorum (2 of 3 nodes failed: "+r.Servers[0].Addr()+" no answer within 50ms (NodeTimeout), "+
 			r.Servers[2].Addr()+" OOM command not allowed)", text(err))
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		defer cancel()
+		ctx := testkit.Limited(t, 200*time.Millisecond)
 		_, err = r.Acquire(ctx, "orders:\n42", ttl)
 		require.Regexp(t, `^redlock: gave up on "orders:\\n42" after \d+ attempts? in \d+ms: no quorum \(2 of 3 nodes failed: .*\); context deadline exceeded$`, text(err))
 		r.Servers[2].Hang()

@@ -52,8 +52,7 @@ func (c *changing) marker(server int) fencing.Marker {
 // grows locks a key: its token is larger than the one before.
 func (c *changing) grows(client *redlock.Client, key string) {
 	c.Helper()
-	l, err := client.Acquire(c.Context(), key, fenceTTL)
-	require.NoError(c, err)
+	l := testkit.Must(client.Acquire(c.Context(), key, fenceTTL))(c)
 	require.Greater(c, l.Fence(), c.last[key])
 	c.last[key] = l.Fence()
 	require.NoError(c, l.Release(c.Context()))
@@ -158,8 +157,7 @@ func TestFencedMarkerIsKnown(t *testing.T) {
 		both := c.client(three, replaced, 0)
 		c.serves(both, "now", "now", "now", "now")
 		c.servers.Deny("zrangebyscore")
-		l, err := both.TryAcquire(c.Context(), "k", fenceTTL)
-		require.NoError(c, err)
+		l := testkit.Must(both.TryAcquire(c.Context(), "k", fenceTTL))(c)
 		require.NoError(c, l.Release(c.Context()))
 		for _, s := range c.servers {
 			s.Allow()
@@ -191,8 +189,7 @@ func TestFencedMaxTTLChanges(t *testing.T) {
 			c.grows(both, "k")
 			c.grows(old, "k")
 			c.refused(next, "all clients must have the same Nodes, or Groups, and MaxTTL")
-			_, err := both.TryAcquire(t.Context(), "k", 2*fenceTTL)
-			require.ErrorIs(t, err, redlock.ErrArgument)
+			require.ErrorIs(t, errorOf(both.TryAcquire(t.Context(), "k", 2*fenceTTL)), redlock.ErrArgument)
 
 			require.NoError(t, old.Close())
 			began := time.Now()
@@ -207,8 +204,7 @@ func TestFencedMaxTTLChanges(t *testing.T) {
 			c.grows(next, "idle")
 			c.grows(next, "k")
 			c.grows(both, "k")
-			l, err := next.TryAcquire(t.Context(), "k", ttls[1])
-			require.NoError(t, err)
+			l := testkit.Must(next.TryAcquire(t.Context(), "k", ttls[1]))(t)
 			c.last["k"] = l.Fence()
 			require.NoError(t, l.Release(t.Context()))
 			c.refused(client(ttls[0], 0, 0), "all clients must have the same Nodes, or Groups, and MaxTTL")
@@ -240,8 +236,7 @@ func TestFencedGroupsChangeTogether(t *testing.T) {
 		c.servers[:2].Down()
 		awaitPassed(t, 5*fenceTTL)
 		for _, key := range []string{movingKey(t, 1, 1), movingKey(t, 1, 2), moves} {
-			_, err := next.TryAcquire(t.Context(), key, fenceTTL)
-			require.ErrorIs(t, err, redlock.ErrConfig, key)
+			require.ErrorIs(t, errorOf(next.TryAcquire(t.Context(), key, fenceTTL)), redlock.ErrConfig, key)
 		}
 		require.NoError(t, c.servers[:2].Heal())
 		var sealed []fencenode.Node // of the new group
@@ -253,8 +248,7 @@ func TestFencedGroupsChangeTogether(t *testing.T) {
 		for i, s := range c.servers[6:] { // as if the call had not come to it
 			s.SetFence(fenceSet, sealed[i])
 		}
-		_, err := next.TryAcquire(t.Context(), moves, fenceTTL)
-		require.ErrorIs(t, err, redlock.ErrConfig)
+		require.ErrorIs(t, errorOf(next.TryAcquire(t.Context(), moves, fenceTTL)), redlock.ErrConfig)
 		require.NoError(t, both.ChangeFencing(t.Context()))
 		c.grows(next, moves)
 
@@ -264,7 +258,7 @@ func TestFencedGroupsChangeTogether(t *testing.T) {
 		n, _ := c.servers[0].Fence(fenceSet)
 		n.Marker.Me.Fleet = "another"
 		c.servers[0].SetFence(fenceSet, n)
-		err = testkit.Outcome(t, "ChangeFencing", call)
+		err := testkit.Outcome(t, "ChangeFencing", call)
 		require.ErrorIs(t, err, redlock.ErrConfig)
 		require.ErrorContains(t, err, "Groups[0]: nodes hold")
 	})

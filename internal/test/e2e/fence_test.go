@@ -61,8 +61,7 @@ func TestFence(t *testing.T) {
 		require.ErrorIs(t, cluster.Submit(t, first, &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL}), redlock.ErrForgotten)
 		require.NoError(t, first.InitFencing(t.Context()))
 		require.NoError(t, first.InitFencing(t.Context()), "again, at once")
-		_, err = first.TryAcquire(t.Context(), "redlock:fence", fenceTTL)
-		require.ErrorIs(t, err, redlock.ErrArgument)
+		require.ErrorIs(t, errorOf(first.TryAcquire(t.Context(), "redlock:fence", fenceTTL)), redlock.ErrArgument)
 
 		var last uint64
 		grows := func(l redlock.Lock) {
@@ -77,16 +76,14 @@ func TestFence(t *testing.T) {
 				l := cluster.MustAcquire(t, c, "k", fenceTTL)
 				grows(l)
 				for _, other := range append(clients, plain) {
-					_, err := other.TryAcquire(t.Context(), "k", fenceTTL)
-					require.ErrorIs(t, err, redlock.ErrTaken)
+					require.ErrorIs(t, errorOf(other.TryAcquire(t.Context(), "k", fenceTTL)), redlock.ErrTaken)
 				}
 				require.NoError(t, l.Extend(t.Context(), fenceTTL))
 				require.Equal(t, last, l.Fence())
 				require.NoError(t, l.Release(t.Context()))
 			}
 		}
-		l, err := first.TryAcquireAll(t.Context(), fenceTTL, "other", "k")
-		require.NoError(t, err)
+		l := testkit.Must(first.TryAcquireAll(t.Context(), fenceTTL, "other", "k"))(t)
 		grows(l)
 		require.NoError(t, l.Release(t.Context()))
 		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL}
@@ -133,15 +130,12 @@ func TestForgetful(t *testing.T) {
 		servers[0].Flush()
 		began := time.Now()
 		servers[1].Hang() // the third and the forgetful one would be a quorum
-		ctx, cancel := context.WithTimeout(t.Context(), fenceTTL/2)
-		defer cancel()
-		_, err := c.Acquire(ctx, "k", 100*time.Millisecond)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		ctx := testkit.Limited(t, fenceTTL/2)
+		require.ErrorIs(t, errorOf(c.Acquire(ctx, "k", 100*time.Millisecond)), context.DeadlineExceeded)
 		require.NoError(t, servers[1].Heal())
 		back := cluster.Connect(t, nodes, fenced(-time.Hour))
 		testkit.Await(t, "a vote of the node that had forgotten", func() bool {
-			l, err := back.Acquire(t.Context(), "k", fenceTTL)
-			require.NoError(t, err)
+			l := testkit.Must(back.Acquire(t.Context(), "k", fenceTTL))(t)
 			require.Greater(t, l.Fence(), last)
 			last = l.Fence()
 			require.NoError(t, l.Release(t.Context()))
@@ -155,8 +149,9 @@ func TestForgetful(t *testing.T) {
 
 		servers[0].Flush()
 		servers[1].Flush()
+		var err error
 		testkit.Await(t, "too many have forgotten", func() bool {
-			_, err = back.Acquire(t.Context(), "k", fenceTTL)
+			err = errorOf(back.Acquire(t.Context(), "k", fenceTTL))
 			return err != nil
 		})
 		require.ErrorIs(t, err, redlock.ErrForgotten)

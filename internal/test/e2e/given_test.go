@@ -153,9 +153,7 @@ func TestShutdownInAHook(t *testing.T) {
 				require.Equal(t, redlock.ErrClosed, err, "%+v", of)
 			}
 			servers.Del(map[bool]string{true: key}[of.waits && !of.won])
-			for _, s := range servers {
-				require.Zero(t, s.Len(), "%+v: %q", of, s.Keys())
-			}
+			servers.Each(func(s *fakeredis.Server) { require.Zero(t, s.Len(), "%+v: %q", of, s.Keys()) })
 		}
 	})
 }

@@ -22,8 +22,7 @@ func keysOf(t *testing.T, c *redlock.Client, groups int) []string {
 	keys := make([]string, groups)
 	for i, left := 0, groups; left > 0; i++ {
 		require.Less(t, i, 1000, "groups without a key: %q", keys)
-		state, err := c.Inspect(t.Context(), fmt.Sprint("key", i))
-		require.NoError(t, err)
+		state := testkit.Must(c.Inspect(t.Context(), fmt.Sprint("key", i)))(t)
 		if at := &keys[state.Nodes[0].Node/3]; *at == "" {
 			*at = state.Key
 			left--
@@ -42,8 +41,7 @@ func TestSetInGroups(t *testing.T) {
 		keys = append(keys, "{"+keys[1]+"}:b")
 		acquire := func(d time.Duration) redlock.Lock {
 			t.Helper()
-			l, err := r.AcquireAll(t.Context(), d, keys...)
-			require.NoError(t, err)
+			l := testkit.Must(r.AcquireAll(t.Context(), d, keys...))(t)
 			require.Equal(t, []string{keys[0], min(keys[1], keys[3]), max(keys[1], keys[3]), keys[2]}, l.Keys())
 			require.Equal(t, 1, r.Stats().Held)
 			return l
@@ -120,8 +118,7 @@ func TestSetInGroupsIsAllOrNothing(t *testing.T) {
 		"known to be down": {func(t *testing.T, r *cluster.Cluster, key string) {
 			r.Servers[3:5].Down()
 			cluster.AwaitNodesUp(t, r.Client, 7)
-			_, err := r.TryAcquire(t.Context(), key, ttl)
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			require.ErrorIs(t, errorOf(r.TryAcquire(t.Context(), key, ttl)), redlock.ErrNoQuorum)
 		}, redlock.ErrNoQuorum},
 		"silent": {func(t *testing.T, r *cluster.Cluster, _ string) {
 			r.Servers[3:5].Mute()
@@ -131,8 +128,7 @@ func TestSetInGroupsIsAllOrNothing(t *testing.T) {
 			r := cluster.New(t, 9, cluster.InGroups(3))
 			keys := keysOf(t, r.Client, 3)
 			c.harm(t, r, keys[1])
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
+			ctx := testkit.Limited(t, time.Second)
 			_, err := r.TryAcquireAll(ctx, ttl, keys...)
 			require.ErrorIs(t, err, c.err)
 			var lacks *redlock.QuorumError
@@ -162,18 +158,15 @@ func TestReadyInGroups(t *testing.T) {
 			r.Servers[i].Down()
 		}
 		cluster.AwaitNodesUp(t, r.Client, 6)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		ctx := testkit.Limited(t, time.Second)
 		err := r.Ready(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
 		require.ErrorContains(t, err, "the keys of 1 of 3 groups cannot be locked: Groups[1]: no quorum (2 of 3 nodes failed: "+r.Servers[3].Addr())
 		require.Equal(t, 1, strings.Count(err.Error(), "redlock: "))
-		var lacks *redlock.QuorumError
-		require.ErrorAs(t, err, &lacks)
+		lacks := testkit.As[*redlock.QuorumError](t, err)
 		require.Equal(t, []int{3, 4}, []int{lacks.Failed[0].Node, lacks.Failed[1].Node})
-		_, err = r.TryAcquire(t.Context(), keys[1], ttl)
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		require.ErrorIs(t, errorOf(r.TryAcquire(t.Context(), keys[1], ttl)), redlock.ErrNoQuorum)
 		for _, key := range []string{keys[0], keys[2]} {
 			require.NoError(t, cluster.MustAcquire(t, r.Client, key, ttl).Release(t.Context()))
 		}
@@ -208,8 +201,7 @@ func TestFencedSetInGroups(t *testing.T) {
 		for _, key := range keys { // the second group refuses, then the first too
 			first := cluster.MustAcquire(t, ahead, key, fenceTTL)
 			require.NoError(t, first.Release(t.Context()))
-			l, err := c.TryAcquireAll(t.Context(), fenceTTL, keys...)
-			require.NoError(t, err)
+			l := testkit.Must(c.TryAcquireAll(t.Context(), fenceTTL, keys...))(t)
 			require.Greater(t, l.Fence(), first.Fence())
 			require.NoError(t, l.Release(t.Context()))
 			for _, key := range keys {

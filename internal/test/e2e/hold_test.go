@@ -173,8 +173,7 @@ func TestKeptContextEnds(t *testing.T) {
 			require.Equal(t, want, ctx.Err())
 			for _, ended := range []context.Context{ctx, child, grandchild} {
 				if c.cause == redlock.ErrNoQuorum {
-					var quorum *redlock.QuorumError
-					require.ErrorAs(t, context.Cause(ended), &quorum)
+					quorum := testkit.As[*redlock.QuorumError](t, context.Cause(ended))
 					require.NotEmpty(t, quorum.Failed)
 				} else {
 					require.Equal(t, c.cause, context.Cause(ended))
@@ -311,8 +310,7 @@ func TestReleasesInAFullQueue(t *testing.T) {
 			if c.keys == nil {
 				c.keys = []string{"k"}
 			}
-			l, err := r.TryAcquireAll(t.Context(), ttl, c.keys...)
-			require.NoError(t, err)
+			l := testkit.Must(r.TryAcquireAll(t.Context(), ttl, c.keys...))(t)
 			if c.before != nil {
 				c.before(t, l)
 			}

@@ -61,8 +61,7 @@ func TestLockLostIsHeardOnce(t *testing.T) {
 		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()), "a dead handle")
 		heard()
 
-		l, err := r.Acquire(t.Context(), "k", 100*time.Millisecond)
-		require.NoError(t, err)
+		l = testkit.Must(r.Acquire(t.Context(), "k", 100*time.Millisecond))(t)
 		testkit.Await(t, "expired", func() bool { return l.Remaining() == 0 })
 		before := r.Stats().Extend
 		require.ErrorIs(t, l.Extend(t.Context(), 0), redlock.ErrArgument, "a wrong argument comes first")

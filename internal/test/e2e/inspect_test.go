@@ -88,8 +88,7 @@ func TestInspect(t *testing.T) {
 			if c.prepare != nil {
 				c.prepare(t, r)
 			}
-			s, err := r.Inspect(t.Context(), "k")
-			require.NoError(t, err)
+			s := testkit.Must(r.Inspect(t.Context(), "k"))(t)
 			require.Equal(t, c.verdict, s.Status)
 			require.Equal(t, c.text, s.Status.String())
 			require.Equal(t, "k", s.Key)
@@ -129,8 +128,7 @@ func TestInspectShowsWho(t *testing.T) {
 	other := cluster.Connect(t, fakeredis.Addrs(r.Servers), holder("worker@host"))
 	l := cluster.MustAcquire(t, r.Client, "k", ttl)
 	r.AwaitHolders(t, 3, "k")
-	s, err := other.Inspect(t.Context(), "k")
-	require.NoError(t, err)
+	s := testkit.Must(other.Inspect(t.Context(), "k"))(t)
 	require.Equal(t, "host-1:42", s.Holder)
 	require.True(t, s.IsHeldBy(l))
 	require.False(t, s.IsHeldBy(redlock.Lock{}))
@@ -138,24 +136,21 @@ func TestInspectShowsWho(t *testing.T) {
 	require.False(t, s.IsHeldBy(theirs))
 	r.AwaitHolders(t, 3, "theirs")
 	var none context.Context // has no end
-	u, err := r.Inspect(none, "theirs")
-	require.NoError(t, err)
+	u := testkit.Must(r.Inspect(none, "theirs"))(t)
 	require.Equal(t, "worker@host", u.Holder)
 	require.NotEqual(t, s.Digest, u.Digest)
 	for _, n := range u.Nodes {
 		require.Equal(t, u.Digest, n.Digest)
 		require.Equal(t, "worker@host", n.Holder)
 	}
-	free, err := r.Inspect(t.Context(), "free")
-	require.NoError(t, err)
+	free := testkit.Must(r.Inspect(t.Context(), "free"))(t)
 	require.False(t, free.IsHeldBy(redlock.Lock{}))
 	require.False(t, free.IsHeldBy(l))
 	require.Equal(t, l.Token(), s.Token())
 	require.Empty(t, free.Token())
 	require.InDelta(t, ttl.Seconds(), u.TTL.Seconds(), 30)
 	stuck := cluster.MustAcquire(t, other, "stuck", ttl)
-	seen, err := r.Inspect(t.Context(), "stuck")
-	require.NoError(t, err)
+	seen := testkit.Must(r.Inspect(t.Context(), "stuck"))(t)
 	broken, err := r.Attach(t.Context(), "stuck", seen.Token(), time.Now().Add(ttl)) // as an operator breaks a lock
 	require.NoError(t, err)
 	require.NoError(t, broken.Release(t.Context()))
@@ -165,8 +160,7 @@ func TestInspectShowsWho(t *testing.T) {
 	states := []any{s, &s, struct{ state redlock.KeyState }{s}, []redlock.KeyState{u}}
 	for key, value := range map[string]string{"foreign": foreign, "huge": huge, "spoof": l.Token()[:22] + "@\x1b[2J", "long": l.Token()[:22] + "@" + strings.Repeat("x", 500)} {
 		r.Servers.Each(func(server *fakeredis.Server) { server.Set(key, value, ttl) })
-		f, err := r.Inspect(t.Context(), key)
-		require.NoError(t, err)
+		f := testkit.Must(r.Inspect(t.Context(), key))(t)
 		require.Equal(t, redlock.KeyHeld, f.Status)
 		if key != "long" {
 			require.Empty(t, f.Holder, "any of it may be a secret, or harm a terminal")
@@ -176,8 +170,7 @@ func TestInspectShowsWho(t *testing.T) {
 	var sink testkit.LogSink
 	sink.Add(states...)
 	for _, state := range states {
-		text, err := json.Marshal(state)
-		require.NoError(t, err)
+		text := testkit.Must(json.Marshal(state))(t)
 		_, _ = sink.Write(text)
 	}
 	sink.RequireNone(t, l.Token(), l.Token()[:22], theirs.Token()[:22], foreign, "\x1b[2J")
@@ -216,8 +209,7 @@ func TestAttach(t *testing.T) {
 			}
 			// Kept alive with its remaining TTL.
 			place(foreign, brief, brief, brief, brief, brief)
-			l, err := r.Attach(t.Context(), "k", foreign, time.Now().Add(time.Hour))
-			require.NoError(t, err)
+			l := testkit.Must(r.Attach(t.Context(), "k", foreign, time.Now().Add(time.Hour)))(t)
 			ctx, stop := l.KeepAlive(t.Context())
 			defer stop()
 			awaitPassed(t, 2*brief)
@@ -227,7 +219,7 @@ func TestAttach(t *testing.T) {
 
 			// The user's bound.
 			place(foreign, ttl, ttl, ttl, ttl, ttl)
-			l, err = r.Attach(t.Context(), "k", foreign, time.Now().Add(brief))
+			l, err := r.Attach(t.Context(), "k", foreign, time.Now().Add(brief))
 			require.NoError(t, err)
 			require.LessOrEqual(t, l.Remaining(), brief)
 			testkit.Await(t, "the end", func() bool { return l.Remaining() == 0 })
@@ -255,15 +247,13 @@ func TestAttach(t *testing.T) {
 				r.Servers.Flush()
 			}
 			place("another's value, not ours", ttl, ttl, ttl)
-			_, err = r.Attach(t.Context(), "k", foreign, time.Now().Add(ttl))
-			require.Equal(t, redlock.ErrNotHeld, err)
+			require.Equal(t, redlock.ErrNotHeld, errorOf(r.Attach(t.Context(), "k", foreign, time.Now().Add(ttl))))
 
 			r.Servers.Each(func(s *fakeredis.Server) { s.Set("k", foreign, ttl) })
 			r.Servers[:3].Down()
 			cluster.AwaitNodesUp(t, r.Client, 2)
 			_, err = r.Attach(t.Context(), "k", foreign, time.Now().Add(ttl))
-			var quorum *redlock.QuorumError
-			require.ErrorAs(t, err, &quorum)
+			quorum := testkit.As[*redlock.QuorumError](t, err)
 			require.Equal(t, 2, quorum.Granted)
 			require.Len(t, quorum.Failed, 3)
 			require.NotContains(t, fmt.Sprint(err), foreign)

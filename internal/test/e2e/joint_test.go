@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
@@ -57,8 +58,7 @@ func TestNextNodesNeedBothQuorums(t *testing.T) {
 			check := func(err error) {
 				t.Helper()
 				requireOnly(t, err, redlock.ErrNoQuorum)
-				var q *redlock.QuorumError
-				require.ErrorAs(t, err, &q)
+				q := testkit.As[*redlock.QuorumError](t, err)
 				require.Equal(t, c.nodes, q.InNodes)
 				require.Equal(t, c.nexts, q.InNextNodes)
 				require.Equal(t, 6, q.Nodes)
@@ -76,8 +76,7 @@ func TestNextNodesNeedBothQuorums(t *testing.T) {
 			}
 			_, err = r.Attach(t.Context(), "held", held.Token(), time.Now().Add(ttl))
 			check(err)
-			s, err := r.Inspect(t.Context(), "held")
-			require.NoError(t, err)
+			s := testkit.Must(r.Inspect(t.Context(), "held"))(t)
 			require.Equal(t, redlock.KeyUnknown, s.Status)
 			check(held.Extend(t.Context(), ttl))
 			check(held.Release(t.Context()))

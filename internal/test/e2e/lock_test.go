@@ -21,8 +21,7 @@ func TestLifeOfALock(t *testing.T) {
 		r := cluster.New(t, 3, cluster.Portable(portable))
 		for i, key := range []string{"orders:42", "with space\r\nand lines", "\x00\xff", "{tag}:$9\r\n", string(make([]byte, redlock.MaxKey))} {
 			acquire := []func(context.Context, string, time.Duration) (redlock.Lock, error){r.TryAcquire, r.Acquire}[i%2]
-			l, err := acquire(t.Context(), key, ttl+567*time.Microsecond)
-			require.NoError(t, err)
+			l := testkit.Must(acquire(t.Context(), key, ttl+567*time.Microsecond))(t)
 			require.Equal(t, key, l.Key())
 			require.Len(t, l.Token(), 22)
 			r.AwaitCalls(t, 1, "SET", key)
@@ -145,8 +144,7 @@ func TestSlowestNodesDelayNoCaller(t *testing.T) {
 				l := cluster.MustAcquire(t, r.Client, "k", ttl)
 				require.NoError(t, l.Extend(t.Context(), ttl))
 				require.NoError(t, l.Release(t.Context()))
-				_, err := r.TryAcquire(t.Context(), "taken", ttl)
-				require.Equal(t, redlock.ErrTaken, err)
+				require.Equal(t, redlock.ErrTaken, errorOf(r.TryAcquire(t.Context(), "taken", ttl)))
 				require.Equal(t, redlock.ErrNotHeld, lost.Extend(t.Context(), ttl))
 				require.Equal(t, redlock.ErrNotHeld, lost.Release(t.Context()))
 			})

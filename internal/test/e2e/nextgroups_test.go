@@ -94,8 +94,7 @@ func TestWhereKeysAre(t *testing.T) {
 					func() (redlock.Lock, error) { return r.Acquire(t.Context(), key, ttl) },
 					func() (redlock.Lock, error) { return r.AcquireAll(t.Context(), ttl, key) },
 				} {
-					l, err := acquire()
-					require.NoError(t, err)
+					l := testkit.Must(acquire())(t)
 					requireOn(key, nodes)
 					require.Equal(t, []string{key}, l.Keys())
 					require.Equal(t, 1, r.Stats().Held)
@@ -104,8 +103,7 @@ func TestWhereKeysAre(t *testing.T) {
 					for _, i := range nodes {
 						require.Greater(t, servers[i].TTL(key), ttl)
 					}
-					state, err := r.Inspect(t.Context(), key)
-					require.NoError(t, err)
+					state := testkit.Must(r.Inspect(t.Context(), key))(t)
 					require.Equal(t, redlock.KeyHeld, state.Status)
 					require.True(t, state.IsHeldBy(l))
 					require.Len(t, state.Nodes, len(nodes))
@@ -113,14 +111,12 @@ func TestWhereKeysAre(t *testing.T) {
 						require.Equal(t, i, state.Nodes[at].Node)
 						require.Equal(t, servers[i].Addr(), state.Nodes[at].Addr)
 					}
-					attached, err := r.Attach(t.Context(), key, l.Token(), time.Now().Add(ttl))
-					require.NoError(t, err)
+					attached := testkit.Must(r.Attach(t.Context(), key, l.Token(), time.Now().Add(ttl)))(t)
 					require.NoError(t, attached.Release(t.Context()))
 					requireOn(key, nil)
 					require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
 				}
-				state, err := r.Inspect(t.Context(), key)
-				require.NoError(t, err)
+				state := testkit.Must(r.Inspect(t.Context(), key))(t)
 				require.Equal(t, redlock.KeyFree, state.Status)
 
 				require.NoError(t, r.Do(t.Context(), key, brief, func(ctx context.Context) error {
@@ -140,8 +136,7 @@ func TestWhereKeysAre(t *testing.T) {
 				require.NoError(t, submitAs(t, r.Client, op, redlock.OpRelease))
 				requireOn(key, nil)
 			}
-			l, err := r.AcquireAll(t.Context(), ttl, stays, moves)
-			require.NoError(t, err)
+			l := testkit.Must(r.AcquireAll(t.Context(), ttl, stays, moves))(t)
 			require.ElementsMatch(t, []string{stays, moves}, l.Keys())
 			requireOn(moves, c.on[moves])
 			l.ReleaseAsync()
@@ -266,8 +261,7 @@ func TestInspectDuringAChangeOfGroups(t *testing.T) {
 		r := cluster.Of(t, servers, groupsFromTo(servers, 2, 3))
 		status := func() redlock.KeyStatus {
 			t.Helper()
-			s, err := r.Inspect(t.Context(), key)
-			require.NoError(t, err)
+			s := testkit.Must(r.Inspect(t.Context(), key))(t)
 			require.Equal(t, s.Status == redlock.KeyHeld || s.Status == redlock.KeyEternal, s.Token() != "")
 			return s.Status
 		}
@@ -276,8 +270,7 @@ func TestInspectDuringAChangeOfGroups(t *testing.T) {
 		l := cluster.MustAcquire(t, old, key, ttl)
 		cluster.Settle(t, old)
 		require.Equal(t, redlock.KeySplit, status(), "a client of the present groups has it")
-		_, err := r.Attach(t.Context(), key, l.Token(), time.Now().Add(ttl))
-		require.Equal(t, redlock.ErrNotHeld, err)
+		require.Equal(t, redlock.ErrNotHeld, errorOf(r.Attach(t.Context(), key, l.Token(), time.Now().Add(ttl))))
 		require.NoError(t, l.Release(t.Context()))
 		cluster.Settle(t, old)
 		l = cluster.MustAcquire(t, r.Client, key, ttl)

@@ -102,8 +102,7 @@ func TestWait(t *testing.T) {
 				err := call(patient, ctx, func(context.Context) error { t.Error("it has the lock"); return nil })
 				require.InDelta(t, c.want, time.Since(began), float64(6*ms))
 				require.NoError(t, r.Servers.Heal())
-				var gaveUp *redlock.AcquireError
-				require.ErrorAs(t, err, &gaveUp)
+				gaveUp := testkit.As[*redlock.AcquireError](t, err)
 				require.Equal(t, c.last, gaveUp.Last)
 				if c.want < wait {
 					require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -128,8 +127,7 @@ func TestWaitIsOfThoseWhoWait(t *testing.T) {
 		r := cluster.New(t, 3)
 		c := r.With(redlock.Options{Wait: time.Millisecond})
 		r.Servers.Delay(5 * time.Millisecond)
-		l, err := c.TryAcquire(t.Context(), "k", ttl)
-		require.NoError(t, err)
+		l := testkit.Must(c.TryAcquire(t.Context(), "k", ttl))(t)
 		patient := c.With(redlock.Options{Wait: time.Second}) // in place of the first
 		next := inLine(t, patient, t.Context(), "k", 1)
 		time.Sleep(time.Second / 2)
@@ -147,8 +145,7 @@ func TestAttemptsOfOptions(t *testing.T) {
 		few := r.With(redlock.Options{Attempts: 4, Wait: time.Hour})
 		for c, want := range map[*redlock.Client]int{r.Client: 2, few: 4, few.With(redlock.Options{Attempts: 1}): 1, few.With(redlock.Options{Name: "n"}): 4} {
 			_, err := c.Acquire(t.Context(), "k", ttl)
-			var gaveUp *redlock.AcquireError
-			require.ErrorAs(t, err, &gaveUp)
+			gaveUp := testkit.As[*redlock.AcquireError](t, err)
 			require.Equal(t, want, gaveUp.Attempts)
 			requireOnly(t, err, redlock.ErrTaken)
 		}
@@ -369,22 +366,19 @@ func TestNameOfOptions(t *testing.T) {
 				r := cluster.New(t, 3, holder(from), func(c *redlock.Config) { c.Hooks = hooks })
 				requireHolder := func(key, want string) {
 					t.Helper()
-					s, err := r.Inspect(t.Context(), key)
-					require.NoError(t, err)
+					s := testkit.Must(r.Inspect(t.Context(), key))(t)
 					require.Equal(t, redlock.KeyHeld, s.Status)
 					require.Equal(t, want, s.Holder)
 				}
 				order := r.With(redlock.Options{Name: "order-7"})
-				l, err := order.Acquire(t.Context(), "k", ttl)
-				require.NoError(t, err)
+				l := testkit.Must(order.Acquire(t.Context(), "k", ttl))(t)
 				requireHolder("k", "order-7")
 				require.True(t, strings.HasSuffix(l.Token(), "@order-7"))
 				require.NoError(t, l.Extend(t.Context(), ttl))
 				require.NoError(t, l.Release(t.Context()))
 				r.AwaitEmpty(t)
 
-				set, err := order.AcquireAll(t.Context(), ttl, "a", "b")
-				require.NoError(t, err)
+				set := testkit.Must(order.AcquireAll(t.Context(), ttl, "a", "b"))(t)
 				requireHolder("b", "order-7")
 				require.NoError(t, set.Release(t.Context()))
 				require.NoError(t, order.Do(t.Context(), "k", 300*time.Millisecond, func(ctx context.Context) error {

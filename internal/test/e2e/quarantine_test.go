@@ -43,8 +43,7 @@ func restartUnder(t *testing.T, server *fakeredis.Server, node int, clients ...*
 // requireQuarantined requires that a client gets the lock of another after its end, and not before.
 func requireQuarantined(t *testing.T, c *redlock.Client, theirs redlock.Lock, ttl time.Duration) {
 	t.Helper()
-	l, err := c.Acquire(t.Context(), theirs.Key(), ttl)
-	require.NoError(t, err)
+	l := testkit.Must(c.Acquire(t.Context(), theirs.Key(), ttl))(t)
 	require.Zero(t, theirs.Remaining(), "two hold it")
 	require.NoError(t, l.Release(t.Context()))
 }
@@ -77,8 +76,7 @@ func TestQuarantine(t *testing.T) {
 		require.True(t, withheld[0].Up)
 		require.Positive(t, withheld[0].NoVoteFor)
 		require.LessOrEqual(t, withheld[0].NoVoteFor, brief+cluster.Drift(brief))
-		_, err := c.TryAcquire(t.Context(), "k", brief)
-		require.Error(t, err)
+		require.Error(t, errorOf(c.TryAcquire(t.Context(), "k", brief)))
 		require.Less(t, c.Stats().Nodes[0].NoVoteFor, withheld[0].NoVoteFor, "it counts down")
 		_, failed := heard()
 		require.NotEmpty(t, failed, "it was asked all the same")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -23,9 +24,7 @@ func TestPings(t *testing.T) {
 			waiting := testkit.Start(func() error { _, err := r.Acquire(ctx, "k", ttl); return err })
 			time.Sleep(10 * time.Second)
 			pings := func() (n int64) {
-				for _, s := range r.Servers {
-					n += s.Count("PING")
-				}
+				r.Servers.Each(func(s *fakeredis.Server) { n += s.Count("PING") })
 				return n
 			}
 			before := pings()

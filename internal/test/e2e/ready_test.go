@@ -44,8 +44,7 @@ func TestReady(t *testing.T) {
 		check := func(err error) {
 			t.Helper()
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			var quorum *redlock.QuorumError
-			require.ErrorAs(t, err, &quorum)
+			quorum := testkit.As[*redlock.QuorumError](t, err)
 			require.Len(t, quorum.Failed, 2)
 			for i, n := range quorum.Failed {
 				require.Equal(t, i+1, n.Node)
@@ -125,8 +124,7 @@ func TestNewRefusesWhatDoesNotMend(t *testing.T) {
 				require.NotContains(t, err.Error(), "sesame")
 			})
 			servers[1].Down()
-			client, err := redlock.New(cfg)
-			require.NoError(t, err)
+			client := testkit.Must(redlock.New(cfg))(t)
 			require.ErrorIs(t, cluster.IsReady(client), c.want)
 			require.NoError(t, client.Close())
 		})
@@ -140,8 +138,7 @@ func TestReadyOfGroupsAtOneMoment(t *testing.T) {
 		require.NoError(t, r.Ready(t.Context()))
 		r.Servers[4:].Down()
 		cluster.AwaitNodesUp(t, r.Client, 4)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
+		ctx := testkit.Limited(t, 20*time.Second)
 		waits := make(chan error, 1)
 		go func() { waits <- r.Ready(ctx) }()
 		time.Sleep(time.Second)
@@ -216,8 +213,7 @@ func TestAnActAfterNew(t *testing.T) {
 		m.Link(servers[2].Addr()).Delay(200*time.Millisecond, 0, 0)
 		cfg := redlock.Config{Nodes: fakeredis.Addrs(servers), Logger: slog.New(slog.DiscardHandler), NodeTimeout: time.Second}
 		fenced(0)(&cfg)
-		c, err := m.Client(cfg)
-		require.NoError(t, err)
+		c := testkit.Must(m.Client(cfg))(t)
 		defer c.Close()
 		require.ErrorIs(t, c.Stats().Nodes[2].Err, conn.ErrDown)
 		require.NoError(t, c.InitFencing(t.Context()))
@@ -286,8 +282,7 @@ func TestARefusedNewWritesNothing(t *testing.T) {
 			if name == "a replica" {
 				return
 			}
-			c, err := m.Client(config())
-			require.NoError(t, err)
+			c := testkit.Must(m.Client(config()))(t)
 			defer c.Close()
 			require.NoError(t, c.InitFencing(t.Context()), "of the right fleet")
 		})

@@ -55,8 +55,7 @@ func (l *changeLoad) connect(step int) *redlock.Client {
 	cfg := redlock.Config{MaxTTL: loadTTL, Retry: redlock.Retry{Max: 20 * time.Millisecond}}
 	l.steps[step](&cfg)
 	knobs.Of(&cfg).FenceSet = l.name
-	c, err := redlock.New(cfg)
-	require.NoError(l, err)
+	c := testkit.Must(redlock.New(cfg))(l)
 	return c
 }
 

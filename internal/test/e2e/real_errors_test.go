@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -77,8 +76,7 @@ func (s serverFault) run(t *testing.T, kind realredis.Kind) {
 	}
 
 	s.heal(t, servers[1])
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
+	ctx := testkit.Limited(t, 10*time.Second)
 	l, err := c.Acquire(ctx, "healed", ttl)
 	require.NoError(t, err, "one of three is still faulty")
 	require.NoError(t, l.Extend(t.Context(), 2*ttl))
@@ -122,8 +120,7 @@ func (s serverFault) start(t *testing.T, kind realredis.Kind) (servers []*faulty
 
 // outsideAddress is an address of this machine other than loopback's.
 func outsideAddress(t *testing.T) string {
-	addresses, err := net.InterfaceAddrs()
-	require.NoError(t, err)
+	addresses := testkit.Must(net.InterfaceAddrs())(t)
 	for _, a := range addresses {
 		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil && ip.IP.IsGlobalUnicast() {
 			return ip.IP.String()
@@ -142,8 +139,7 @@ func (s serverFault) expect(t *testing.T, seen *testkit.LogSink, servers []*faul
 	}
 	require.ErrorIs(t, err, redlock.ErrNoQuorum)
 	seen.Add(err)
-	var quorum *redlock.QuorumError
-	require.True(t, errors.As(err, &quorum))
+	quorum := testkit.As[*redlock.QuorumError](t, err)
 	require.LessOrEqual(t, quorum.Granted, 1, "a faulty node granted it")
 	require.Zero(t, quorum.Denied)
 	require.Len(t, quorum.Failed, 2)
@@ -152,8 +148,7 @@ func (s serverFault) expect(t *testing.T, seen *testkit.LogSink, servers []*faul
 		require.True(t, strings.HasSuffix(servers[i].Node, failed.Addr), failed.Addr)
 		require.Error(t, failed.Err)
 		if s.code != "" {
-			var refused *refusal.ServerError
-			require.True(t, errors.As(failed.Err, &refused), "%v", failed.Err)
+			refused := testkit.As[*refusal.ServerError](t, failed.Err)
 			require.Equal(t, s.code, refused.Code)
 		}
 	}
@@ -377,7 +372,6 @@ func TestRealKillsLoseNoLock(t *testing.T) {
 	})
 	testkit.Await(t, "an extension", func() bool { return l.Extend(t.Context(), ttl) == nil })
 	require.NoError(t, l.Release(t.Context()))
-	again, err := theirs.Acquire(t.Context(), "k", ttl)
-	require.NoError(t, err)
+	again := testkit.Must(theirs.Acquire(t.Context(), "k", ttl))(t)
 	require.NoError(t, again.Release(t.Context()))
 }

@@ -32,8 +32,7 @@ func TestRealFencedPrivileges(t *testing.T) {
 				return err
 			}
 			defer c.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), within)
-			defer cancel()
+			ctx := testkit.Limited(t, within)
 			return fencedLife(ctx, c, admins)
 		}
 		lives := func() {
@@ -117,8 +116,7 @@ func TestNewNamesUnfencedNodes(t *testing.T) {
 		require.NotContains(t, err.Error(), strings.TrimPrefix(nodes[0], "redis://"))
 		require.ErrorContains(t, err, "fencing: "+strings.TrimSuffix(strings.TrimPrefix(nodes[1], "redis://"), "?persistent=yes"))
 		cfg.Fenced = false
-		c, err := redlock.New(cfg)
-		require.NoError(t, err)
+		c := testkit.Must(redlock.New(cfg))(t)
 		require.NoError(t, c.Close())
 	}
 	t.Run("forbidden", func(t *testing.T) {

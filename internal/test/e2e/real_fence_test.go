@@ -158,8 +158,7 @@ func (f *fencedFleet) standStill(servers ...*realredis.Server) {
 // clients report it until an operator has given it to them.
 func TestRealFence(t *testing.T) {
 	if os.Getenv(holdersEnv) != "" {
-		me, err := strconv.Atoi(os.Getenv(holderEnv))
-		require.NoError(t, err)
+		me := testkit.Must(strconv.Atoi(os.Getenv(holderEnv)))(t)
 		var turns atomic.Int64
 		runHolders(t, func(ctx context.Context, c *redlock.Client, _ int) {
 			holdFenced(ctx, c, fmt.Sprintf("%d.%d", me, turns.Add(1)))

@@ -85,8 +85,7 @@ func runHolders(t *testing.T, work func(ctx context.Context, c *redlock.Client, 
 	for _, f := range change {
 		f(&cfg)
 	}
-	c, err := redlock.New(cfg)
-	require.NoError(t, err)
+	c := testkit.Must(redlock.New(cfg))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)

@@ -39,8 +39,7 @@ func TestRealTLS(t *testing.T) {
 	t.Parallel()
 	ours, others := testkit.NewAuthority(t), testkit.NewAuthority(t)
 	certificate, key := ours.Issue()
-	me, err := tls.X509KeyPair(certificate, key)
-	require.NoError(t, err)
+	me := testkit.Must(tls.X509KeyPair(certificate, key))(t)
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
 		for name, clientCA := range map[string][]byte{"server shows": nil, "both show": ours.PEM()} {
 			t.Run(name, func(t *testing.T) {

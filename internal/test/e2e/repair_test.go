@@ -29,11 +29,9 @@ func TestRollingRestart(t *testing.T) {
 			for i := range 20 {
 				locks = append(locks, cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), ttl))
 			}
-			several, err := r.AcquireAll(t.Context(), ttl, "a", "b")
-			require.NoError(t, err)
+			several := testkit.Must(r.AcquireAll(t.Context(), ttl, "a", "b"))(t)
 			theirs := cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(r.Servers)), "theirs", ttl)
-			attached, err := r.Attach(t.Context(), "theirs", theirs.Token(), time.Now().Add(ttl))
-			require.NoError(t, err)
+			attached := testkit.Must(r.Attach(t.Context(), "theirs", theirs.Token(), time.Now().Add(ttl)))(t)
 			return append(locks, several, attached)
 		},
 		"shared": func(t *testing.T, r *cluster.Cluster) (locks []redlock.Lock) {

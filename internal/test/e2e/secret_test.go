@@ -176,8 +176,7 @@ func TestPasswordIsNeverPrinted(t *testing.T) {
 	seen.Add(cfg, &cfg)
 	for _, v := range []any{l, &l, op} {
 		seen.Add(v)
-		text, err := json.Marshal(map[string]any{"v": v})
-		require.NoError(t, err)
+		text := testkit.Must(json.Marshal(map[string]any{"v": v}))(t)
 		seen.Add(string(text))
 	}
 	seen.RequireNone(t, secrets...)

@@ -31,8 +31,7 @@ func TestSet(t *testing.T) {
 			rand.Shuffle(64, func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
 			given := slices.Clone(keys)
 			before := cluster.Settle(t, r.Client)
-			l, err := r.AcquireAll(t.Context(), ttl, keys...)
-			require.NoError(t, err)
+			l := testkit.Must(r.AcquireAll(t.Context(), ttl, keys...))(t)
 			require.Equal(t, given, keys, "the caller's order is the caller's")
 			require.Equal(t, sorted, l.Keys())
 			require.Equal(t, sorted[0], l.Key())
@@ -50,8 +49,7 @@ func TestSet(t *testing.T) {
 					require.Equal(t, l.Token(), value)
 				}
 			}
-			_, err = r.TryAcquire(t.Context(), keys[17], ttl)
-			require.Equal(t, redlock.ErrTaken, err)
+			require.Equal(t, redlock.ErrTaken, errorOf(r.TryAcquire(t.Context(), keys[17], ttl)))
 
 			require.NoError(t, l.Extend(t.Context(), 2*ttl))
 			require.Greater(t, l.Remaining(), ttl)
@@ -192,15 +190,13 @@ func TestSetCountsAsOne(t *testing.T) {
 		r := cluster.New(t, 3, cluster.Listening(&y))
 		keys := []string{"a", "b", "c"}
 		acquire := func() redlock.Lock {
-			l, err := r.AcquireAll(t.Context(), ttl, keys...)
-			require.NoError(t, err)
+			l := testkit.Must(r.AcquireAll(t.Context(), ttl, keys...))(t)
 			require.Equal(t, 1, r.Stats().Held)
 			return l
 		}
 		l := acquire()
 		require.NoError(t, l.Extend(t.Context(), ttl))
-		_, err := r.TryAcquireAll(t.Context(), ttl, "0", "b")
-		require.Equal(t, redlock.ErrTaken, err)
+		require.Equal(t, redlock.ErrTaken, errorOf(r.TryAcquireAll(t.Context(), ttl, "0", "b")))
 		require.NoError(t, l.Release(t.Context()))
 		require.Equal(t, keys, l.Keys(), "they are known after that")
 		require.Zero(t, r.Stats().Held)
@@ -222,8 +218,7 @@ func TestSetCountsAsOne(t *testing.T) {
 		require.Equal(t, cluster.Results{Won: 2, Denied: 1, Cancelled: 1}, s.Release)
 		require.Zero(t, s.Held)
 
-		kept, err := r.AcquireAll(t.Context(), brief, keys...)
-		require.NoError(t, err)
+		kept := testkit.Must(r.AcquireAll(t.Context(), brief, keys...))(t)
 		require.NoError(t, cluster.Keep(kept, nil))
 		testkit.Await(t, "renewals", func() bool { return r.Stats().Extend.Won >= 3 })
 		require.NoError(t, kept.Release(t.Context()))
@@ -251,8 +246,7 @@ func TestTryAcquireAny(t *testing.T) {
 	held := map[string]redlock.Lock{}
 	for i := range n {
 		before := cluster.Settle(t, r.Client)
-		l, err := r.TryAcquireAny(t.Context(), ttl, keys...)
-		require.NoError(t, err)
+		l := testkit.Must(r.TryAcquireAny(t.Context(), ttl, keys...))(t)
 		require.Contains(t, keys, l.Key())
 		require.NotContains(t, held, l.Key())
 		held[l.Key()] = l
@@ -262,20 +256,17 @@ func TestTryAcquireAny(t *testing.T) {
 	}
 	other := cluster.Connect(t, fakeredis.Addrs(r.Servers))
 	before := cluster.Settle(t, other)
-	_, err := other.TryAcquireAny(t.Context(), ttl, keys...)
-	require.Equal(t, redlock.ErrTaken, err)
+	require.Equal(t, redlock.ErrTaken, errorOf(other.TryAcquireAny(t.Context(), ttl, keys...)))
 	after := cluster.Settle(t, other)
 	require.EqualValues(t, 2, after.Batches-before.Batches, "one is asked for, and all others are looked at")
 	require.EqualValues(t, 1, after.Acquire.Denied)
 
 	require.NoError(t, held[keys[3]].Release(t.Context()))
 	before = cluster.Settle(t, other)
-	l, err := other.TryAcquireAny(t.Context(), ttl, keys...)
-	require.NoError(t, err)
+	l := testkit.Must(other.TryAcquireAny(t.Context(), ttl, keys...))(t)
 	require.Equal(t, keys[3], l.Key())
 	require.LessOrEqual(t, cluster.Settle(t, other).Batches-before.Batches, uint64(3))
-	s, err := r.Inspect(t.Context(), keys[3])
-	require.NoError(t, err)
+	s := testkit.Must(r.Inspect(t.Context(), keys[3]))(t)
 	require.True(t, s.IsHeldBy(l))
 	ctx, stop := l.KeepAlive(t.Context())
 	defer stop()
@@ -283,8 +274,7 @@ func TestTryAcquireAny(t *testing.T) {
 
 	first := map[string]bool{}
 	for range n {
-		l, err := cluster.Connect(t, fakeredis.Addrs(r.Servers)).TryAcquireAny(t.Context(), ttl, redlock.Permits("other", n)...)
-		require.NoError(t, err)
+		l := testkit.Must(cluster.Connect(t, fakeredis.Addrs(r.Servers)).TryAcquireAny(t.Context(), ttl, redlock.Permits("other", n)...))(t)
 		require.NoError(t, l.Release(t.Context()))
 		first[l.Key()] = true
 	}
@@ -296,16 +286,13 @@ func TestASplitKeyOfATakenSet(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
 		r.Servers.Take("taken")
-		for _, s := range r.Servers[1:] {
-			s.Set("split", foreign, time.Hour)
-		}
+		r.Servers[1:].Each(func(s *fakeredis.Server) { s.Set("split", foreign, time.Hour) })
 		ctx, cancel := context.WithCancel(t.Context())
 		all := testkit.Start(func() error { _, err := r.AcquireAll(ctx, ttl, "split", "taken"); return err })
 		testkit.Await(t, "a wait", func() bool { return r.Stats().Acquire.Denied > 0 })
 		time.Sleep(10 * time.Millisecond)
 		r.Servers.Del("split")
-		_, err := r.TryAcquire(t.Context(), "split", ttl)
-		require.NoError(t, err)
+		require.NoError(t, errorOf(r.TryAcquire(t.Context(), "split", ttl)))
 		cancel()
 		require.ErrorIs(t, testkit.Get(t, all), context.Canceled)
 	})

@@ -34,8 +34,7 @@ func awaitShared(t *testing.T, r *cluster.Cluster, key string, want ...int) {
 
 func mustShare(t *testing.T, c *redlock.Client, key string, ttl time.Duration) redlock.Lock {
 	t.Helper()
-	l, err := c.TryAcquireShared(t.Context(), key, ttl)
-	require.NoError(t, err)
+	l := testkit.Must(c.TryAcquireShared(t.Context(), key, ttl))(t)
 	return l
 }
 
@@ -50,18 +49,15 @@ func TestShared(t *testing.T) {
 		}
 		awaitShared(t, r, "k", 10, 10, 10)
 		for _, c := range []*redlock.Client{r.Client, other} {
-			_, err := c.TryAcquire(t.Context(), "k", ttl)
-			require.Equal(t, redlock.ErrTaken, err)
+			require.Equal(t, redlock.ErrTaken, errorOf(c.TryAcquire(t.Context(), "k", ttl)))
 			require.ErrorIs(t, c.TryDo(t.Context(), "k", ttl, func(context.Context) error { return nil }), redlock.ErrTaken)
-			_, err = c.TryAcquireAll(t.Context(), ttl, "j", "k")
-			require.Equal(t, redlock.ErrTaken, err)
+			require.Equal(t, redlock.ErrTaken, errorOf(c.TryAcquireAll(t.Context(), ttl, "j", "k")))
 		}
 		require.Zero(t, locks[0].Fence())
 		require.Equal(t, []string{"k"}, locks[0].Keys())
 		require.InDelta(t, ttl-cluster.Drift(ttl), locks[0].Remaining(), float64(time.Second))
 
-		state, err := r.Inspect(t.Context(), "k")
-		require.NoError(t, err)
+		state := testkit.Must(r.Inspect(t.Context(), "k"))(t)
 		require.Equal(t, redlock.KeyShared, state.Status)
 		require.Equal(t, "shared", state.Status.String())
 		require.Equal(t, 10, state.Holders)
@@ -75,10 +71,8 @@ func TestShared(t *testing.T) {
 			require.InDelta(t, ttl, n.TTL, float64(time.Second))
 			require.Empty(t, n.Holder+n.Digest)
 		}
-		_, err = r.Attach(t.Context(), "k", locks[0].Token(), time.Now().Add(ttl))
-		require.ErrorIs(t, err, redlock.ErrArgument)
-		_, err = r.Attach(t.Context(), "k", "another", time.Now().Add(ttl))
-		require.ErrorIs(t, err, redlock.ErrNotHeld)
+		require.ErrorIs(t, errorOf(r.Attach(t.Context(), "k", locks[0].Token(), time.Now().Add(ttl))), redlock.ErrArgument)
+		require.ErrorIs(t, errorOf(r.Attach(t.Context(), "k", "another", time.Now().Add(ttl))), redlock.ErrNotHeld)
 
 		// The key ends with the last holder that is left.
 		require.NoError(t, locks[9].Extend(t.Context(), 2*ttl))
@@ -95,8 +89,7 @@ func TestShared(t *testing.T) {
 		r.AwaitEmpty(t)
 
 		cluster.MustAcquire(t, r.Client, "k", ttl)
-		_, err = other.TryAcquireShared(t.Context(), "k", ttl)
-		require.Equal(t, redlock.ErrTaken, err)
+		require.Equal(t, redlock.ErrTaken, errorOf(other.TryAcquireShared(t.Context(), "k", ttl)))
 		r.Servers[0].Set("j", "redsync's", 0)
 		r.Servers[1].Set("j", "redsync's", 0)
 		require.ErrorIs(t, other.TryDoShared(t.Context(), "j", ttl, func(context.Context) error { return nil }), redlock.ErrTaken)
@@ -124,8 +117,7 @@ func TestSharedEnds(t *testing.T) {
 			s.Set("eternal", "x", 0)
 		}
 		for _, key := range []string{"list", "eternal"} {
-			_, err := r.TryAcquireShared(t.Context(), key, ttl)
-			require.Equal(t, redlock.ErrTaken, err, key)
+			require.Equal(t, redlock.ErrTaken, errorOf(r.TryAcquireShared(t.Context(), key, ttl)), key)
 		}
 	})
 }
@@ -181,9 +173,7 @@ func TestSharedDo(t *testing.T) {
 		r.AwaitEmpty(t)
 		var lost atomic.Int32
 		err := r.DoShared(t.Context(), "k", brief, func(ctx context.Context) error {
-			for _, s := range r.Servers {
-				s.Del("k")
-			}
+			r.Servers.Each(func(s *fakeredis.Server) { s.Del("k") })
 			<-ctx.Done()
 			lost.Add(1)
 			return nil
@@ -218,9 +208,7 @@ func TestSharedGate(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
 		l := mustShare(t, r.Client, "k", ttl)
-		for _, s := range r.Servers[:2] {
-			s.Set("k:redlock:gate", "a writer's", time.Minute)
-		}
+		r.Servers[:2].Each(func(s *fakeredis.Server) { s.Set("k:redlock:gate", "a writer's", time.Minute) })
 		before := cluster.Stats(t, r.Client).Acquire.Denied
 		_, err := r.TryAcquireShared(t.Context(), "k", ttl)
 		requireOnly(t, err, redlock.ErrTaken)
@@ -268,8 +256,7 @@ func TestSharedOp(t *testing.T) {
 			require.Equal(t, redlock.ErrNotHeld, submitAs(t, r.Client, ops[0], redlock.OpExtendShared))
 			testkit.Await(t, "the other stays", func() bool { return count() == nodes })
 			require.NoError(t, submitAs(t, r.Client, ops[1], redlock.OpReleaseShared))
-			l, err := r.AcquireShared(t.Context(), key, ttl)
-			require.NoError(t, err)
+			l := testkit.Must(r.AcquireShared(t.Context(), key, ttl))(t)
 			require.NoError(t, l.Extend(t.Context(), 2*ttl))
 			require.NoError(t, l.Release(t.Context()))
 			r.AwaitEmpty(t)
@@ -287,8 +274,7 @@ func TestManyHoldersAreShown(t *testing.T) {
 			mustShare(t, r.Client, "k", ttl)
 		}
 		awaitShared(t, r, "k", 300, 300, 300)
-		s, err := r.Client.Inspect(t.Context(), "k")
-		require.NoError(t, err)
+		s := testkit.Must(r.Client.Inspect(t.Context(), "k"))(t)
 		require.Equal(t, 300, s.Holders)
 		require.Equal(t, []string{"reader"}, s.Names)
 		for _, n := range s.Nodes {
@@ -302,27 +288,21 @@ func TestManyHoldersAreShown(t *testing.T) {
 func TestSharedFenced(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3, fenced(0))
-		_, err := r.TryAcquireShared(t.Context(), "k", brief)
-		require.ErrorIs(t, err, redlock.ErrForgotten, "not initialized")
+		require.ErrorIs(t, errorOf(r.TryAcquireShared(t.Context(), "k", brief)), redlock.ErrForgotten, "not initialized")
 		require.NoError(t, r.InitFencing(t.Context()))
 		l := mustShare(t, r.Client, "k", brief)
 		other := mustShare(t, r.Client, "k", brief)
-		_, err = r.TryAcquire(t.Context(), "k", brief)
-		require.Equal(t, redlock.ErrTaken, err)
+		require.Equal(t, redlock.ErrTaken, errorOf(r.TryAcquire(t.Context(), "k", brief)))
 		require.NoError(t, l.Extend(t.Context(), brief))
 		require.Zero(t, l.Fence())
 		require.NoError(t, l.Release(t.Context()))
 		require.NoError(t, other.Release(t.Context()))
 		w := cluster.MustAcquire(t, r.Client, "k", brief)
 		require.NotZero(t, w.Fence())
-		_, err = r.TryAcquireShared(t.Context(), "k", brief)
-		require.Equal(t, redlock.ErrTaken, err)
+		require.Equal(t, redlock.ErrTaken, errorOf(r.TryAcquireShared(t.Context(), "k", brief)))
 		require.NoError(t, w.Release(t.Context()))
-		for _, s := range r.Servers[:2] {
-			s.Del(fenceSet)
-		}
-		_, err = r.TryAcquireShared(t.Context(), "k", brief)
-		require.ErrorIs(t, err, redlock.ErrForgotten)
+		r.Servers[:2].Each(func(s *fakeredis.Server) { s.Del(fenceSet) })
+		require.ErrorIs(t, errorOf(r.TryAcquireShared(t.Context(), "k", brief)), redlock.ErrForgotten)
 		awaitShared(t, r, "k", 0, 0, 0)
 	})
 }

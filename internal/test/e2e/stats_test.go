@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -103,8 +102,7 @@ func TestEndsAreCounted(t *testing.T) {
 		by = t.Context()
 		s.ErrorReply("SET", "OOM command not allowed", 1)
 		_, err = r.TryAcquire(t.Context(), "k", ttl)
-		var details *redlock.QuorumError
-		require.ErrorAs(t, err, &details)
+		testkit.As[*redlock.QuorumError](t, err)
 		want.Acquire.NoQuorum, node.Failed = 1, 1 // and no cleanup: it was not executed
 		check(1, redlock.Attempt{Kind: acquire, Failed: 1, Err: err, Ctx: by})
 		s.Delay(2 * redlock.MinTTL)
@@ -342,10 +340,8 @@ func TestNodeAsJSON(t *testing.T) {
 		r.Servers[0].Down()
 		testkit.Await(t, "down", func() bool { return !r.Stats().Nodes[0].Up })
 		n := r.Stats().Nodes[0]
-		var why *conn.Error
-		require.True(t, errors.As(n.Err, &why))
-		text, err := json.Marshal(n)
-		require.NoError(t, err)
+		why := testkit.As[*conn.Error](t, n.Err)
+		text := testkit.Must(json.Marshal(n))(t)
 		var got map[string]any
 		require.NoError(t, json.Unmarshal(text, &got))
 		require.Equal(t, why.Error(), got["Err"])

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -130,6 +131,29 @@ func Get[T any](t testing.TB, c <-chan T) (v T) {
 		require.FailNow(t, "no result")
 	}
 	return v
+}
+
+// Must is the value of a call that must not fail: Must(call())(t).
+func Must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+// As is the first error of a type that err wraps. It fails the test if there is none.
+func As[E error](t testing.TB, err error) (as E) {
+	t.Helper()
+	require.ErrorAs(t, err, &as)
+	return as
+}
+
+// Limited is the context of a test for so long.
+func Limited(t testing.TB, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // IsClosed reports whether c is closed, or has something to receive.
