@@ -130,7 +130,7 @@ func testAllocations(t *testing.T, c *redlock.Client, hooked bool) {
 		if hooked {
 			call.most += call.texts
 		}
-		requireBest(t, name, call.most, func() float64 { return testing.AllocsPerRun(500, call.f) })
+		requireBest(t, name, call.most, func() float64 { return testing.AllocsPerRun(100, call.f) })
 	}
 	must(held.Release(ctx))
 }
@@ -138,7 +138,7 @@ func testAllocations(t *testing.T, c *redlock.Client, hooked bool) {
 // TestAllocationsUnderLoad: with 64 goroutines it is less than one for ten pairs, on every
 // goroutine.
 func TestAllocationsUnderLoad(t *testing.T) {
-	const goroutines, pairs = 64, 500
+	const goroutines, pairs = 64, 200
 	onOtherProcesses(t, func(*redlock.Config) {}, func(t *testing.T, c *redlock.Client) {
 		run := func(pairs int) {
 			var wg sync.WaitGroup
@@ -211,7 +211,7 @@ func TestAllocationsFenced(t *testing.T) {
 		pair(fast, "ahead")
 		for _, key := range []string{"k", "ahead"} {
 			requireBest(t, key, 0, func() float64 {
-				return testing.AllocsPerRun(500, func() { pair(c, key) })
+				return testing.AllocsPerRun(100, func() { pair(c, key) })
 			})
 		}
 	})

@@ -206,6 +206,7 @@ var nodeFailures = map[string]struct {
 	change func(c *redlock.Config)
 	before func(s *fakeredis.Server)
 	after  func(s *fakeredis.Server)
+	slow   bool // in virtual time, not on sockets
 }{
 	"refused":            {before: (*fakeredis.Server).Down},
 	"handshake hangs":    {before: (*fakeredis.Server).Hang},
@@ -227,7 +228,7 @@ var nodeFailures = map[string]struct {
 			return nil, errors.Join(sentinels...)
 		}
 	}},
-	"Credentials": {change: func(c *redlock.Config) {
+	"Credentials": {slow: true, change: func(c *redlock.Config) {
 		c.Credentials = func(ctx context.Context, _ string) (string, string, error) {
 			<-ctx.Done()
 			return "", "", fmt.Errorf("vault: %w", context.Cause(ctx))
@@ -260,8 +261,13 @@ func blackHole(ctx context.Context, network, addr string) (net.Conn, error) {
 // failure. Neither do the nodes' own errors wrap the error of a context unknown to all callers.
 func TestErrorsAreDisjoint(t *testing.T) {
 	for name, f := range nodeFailures {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		run := cluster.Run
+		if !f.slow {
+			run = func(t *testing.T, name string, test func(t *testing.T)) {
+				t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
+			}
+		}
+		run(t, name, func(t *testing.T) {
 			servers := cluster.Start(t, 3)
 			do := func(f func(*fakeredis.Server)) {
 				for _, s := range servers {

@@ -160,44 +160,46 @@ func TestFenceClockPanics(t *testing.T) {
 // TestFenceBadInput: an impossible clock refuses its own client by name and value; so does an
 // operator's number without room for tokens. The log shows a number exceeded by nodes.
 func TestFenceBadInput(t *testing.T) {
-	servers := cluster.Start(t, 3)
-	nodes := fakeredis.Addrs(servers)
-	var log testkit.LogSink
-	var year atomic.Int64
-	c := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) {
-		c.Logger = log.Logger(slog.LevelInfo)
-		knobs.Of(c).FenceClock = func() time.Time {
-			if y := year.Load(); y != 0 {
-				return time.Date(int(y), 1, 1, 0, 0, 0, 0, time.UTC)
+	cluster.Virtually(t, func(t *testing.T) {
+		servers := cluster.Start(t, 3)
+		nodes := fakeredis.Addrs(servers)
+		var log testkit.LogSink
+		var year atomic.Int64
+		c := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) {
+			c.Logger = log.Logger(slog.LevelInfo)
+			knobs.Of(c).FenceClock = func() time.Time {
+				if y := year.Load(); y != 0 {
+					return time.Date(int(y), 1, 1, 0, 0, 0, 0, time.UTC)
+				}
+				return virtual.TimeOfDay()
 			}
-			return time.Now()
+		})
+		require.ErrorIs(t, c.RecoverFencing(t.Context(), 1<<53-1), redlock.ErrArgument)
+		require.NoError(t, c.InitFencing(t.Context()))
+		token := cluster.MustAcquire(t, c, "k", fenceTTL).Fence()
+		for _, y := range []int64{1970, 2019, 2256, 1} {
+			year.Store(y)
+			_, err := c.TryAcquire(t.Context(), "other", fenceTTL)
+			require.ErrorIs(t, err, redlock.ErrConfig)
+			require.ErrorContains(t, err, fmt.Sprintf("the clock reads %04d-01-01T00:00:00Z", y))
+			require.ErrorIs(t, errorOf(c.Acquire(t.Context(), "other", fenceTTL)), redlock.ErrConfig)
+			require.ErrorIs(t, errorOf(c.TryAcquireAll(t.Context(), fenceTTL, "a", "b")), redlock.ErrConfig)
+			require.ErrorIs(t, c.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL, Done: func(*redlock.Op) {}}), redlock.ErrConfig)
+			require.ErrorIs(t, c.InitFencing(t.Context()), redlock.ErrConfig)
 		}
-	})
-	require.ErrorIs(t, c.RecoverFencing(t.Context(), 1<<53-1), redlock.ErrArgument)
-	require.NoError(t, c.InitFencing(t.Context()))
-	token := cluster.MustAcquire(t, c, "k", fenceTTL).Fence()
-	for _, y := range []int64{1970, 2019, 2256, 1} {
-		year.Store(y)
-		_, err := c.TryAcquire(t.Context(), "other", fenceTTL)
-		require.ErrorIs(t, err, redlock.ErrConfig)
-		require.ErrorContains(t, err, fmt.Sprintf("the clock reads %04d-01-01T00:00:00Z", y))
-		require.ErrorIs(t, errorOf(c.Acquire(t.Context(), "other", fenceTTL)), redlock.ErrConfig)
-		require.ErrorIs(t, errorOf(c.TryAcquireAll(t.Context(), fenceTTL, "a", "b")), redlock.ErrConfig)
-		require.ErrorIs(t, c.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL, Done: func(*redlock.Op) {}}), redlock.ErrConfig)
-		require.ErrorIs(t, c.InitFencing(t.Context()), redlock.ErrConfig)
-	}
-	year.Store(0)
-	servers[:2].Flush()
-	require.NoError(t, c.RecoverFencing(t.Context(), token-1000))
-	cluster.AwaitHooks(t, c)
-	require.Contains(t, log.String(), fmt.Sprintf("the greater counts\" atLeast=%d shown=", token-1000))
-	require.Contains(t, log.String(), "restart no other node until it has")
-	l := testkit.Must(c.Acquire(t.Context(), "k", fenceTTL))(t)
-	require.Greater(t, l.Fence(), token)
+		year.Store(0)
+		servers[:2].Flush()
+		require.NoError(t, c.RecoverFencing(t.Context(), token-1000))
+		cluster.AwaitHooks(t, c)
+		require.Contains(t, log.String(), fmt.Sprintf("the greater counts\" atLeast=%d shown=", token-1000))
+		require.Contains(t, log.String(), "restart no other node until it has")
+		l := testkit.Must(c.Acquire(t.Context(), "k", fenceTTL))(t)
+		require.Greater(t, l.Fence(), token)
 
-	high := token + uint64(time.Hour/time.Microsecond)
-	require.NoError(t, c.RecoverFencing(t.Context(), high), "all have their vote: they are raised")
-	require.Greater(t, cluster.MustAcquire(t, c, "another", fenceTTL).Fence(), high)
+		high := token + uint64(time.Hour/time.Microsecond)
+		require.NoError(t, c.RecoverFencing(t.Context(), high), "all have their vote: they are raised")
+		require.Greater(t, cluster.MustAcquire(t, c, "another", fenceTTL).Fence(), high)
+	})
 }
 
 // TestFenceFrom: the function of Do, and contexts below that of KeepAlive, have the token.

@@ -45,7 +45,7 @@ func TestFirstGrantAfterAnOutage(t *testing.T) {
 			cluster.Run(t, name+" for "+lasts.String(), func(t *testing.T) {
 				servers := cluster.Start(t, 3)
 				var all []time.Duration
-				for i := range 30 {
+				for i := range 16 {
 					m := cluster.NewMachine(t)
 					c := cluster.ConnectOn(t, m, fakeredis.Addrs(servers), plainly, func(c *redlock.Config) {
 						if i%4 == 0 { // it is woken, however rarely it asks
@@ -102,12 +102,12 @@ func TestCutOffAgainAndAgain(t *testing.T) {
 			defer close(done)
 			for busy.Err() == nil {
 				live(t, r.Client, "k")
-				time.Sleep(time.Millisecond)
+				time.Sleep(5 * time.Millisecond)
 			}
 		}()
 		time.Sleep(11 * time.Second)
 		r.Servers[0].ResetConns()
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 		require.EqualValues(t, 2, connects(), "at once")
 
 		time.Sleep(time.Minute)

@@ -43,112 +43,111 @@ func TestPasswordIsNeverShown(t *testing.T) {
 	t.Parallel()
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		t.Parallel() // it waits for unhurried dialers
-		for _, user := range []string{"", "locker"} {
-			var seen testkit.LogSink
-			servers := fakeredis.StartN(t, 4, fakeredis.Options{User: user, Password: password})
-			r := &cluster.Cluster{Servers: servers}
-			var client *redlock.Client
-			start := func(timeout, dialTimeout time.Duration) {
-				if client != nil {
-					require.NoError(t, client.Close())
-				}
-				var err error
-				client, err = redlock.New(knobs.With(redlock.Config{
-					Nodes: withPassword(servers, user), Portable: portable,
-					NodeTimeout: timeout, DialTimeout: dialTimeout,
-					Logger: seen.Logger(slog.LevelDebug),
-				}, func(k *knobs.Knobs) { k.CloseTimeout = time.Millisecond }))
-				if err != nil { // all nodes refuse us
-					require.ErrorIs(t, err, redlock.ErrConfig)
-					seen.Add(err)
-				}
+		user := map[bool]string{true: "locker"}[portable]
+		var seen testkit.LogSink
+		servers := fakeredis.StartN(t, 4, fakeredis.Options{User: user, Password: password})
+		r := &cluster.Cluster{Servers: servers}
+		var client *redlock.Client
+		start := func(timeout, dialTimeout time.Duration) {
+			if client != nil {
+				require.NoError(t, client.Close())
 			}
-			harm := func(f func(*fakeredis.Server)) {
-				servers.Each(f)
-			}
-			attempts := 0
-			attempt := func() error {
-				attempts++ // where a connection breaks the key may stay
-				l, err := client.TryAcquire(t.Context(), fmt.Sprint("k", attempts), ttl)
-				if err == nil {
-					seen.Add(l.Key(), l.Remaining())
-					err = errors.Join(l.Extend(t.Context(), ttl), l.Release(t.Context()))
-				}
+			var err error
+			client, err = redlock.New(knobs.With(redlock.Config{
+				Nodes: withPassword(servers, user), Portable: portable,
+				NodeTimeout: timeout, DialTimeout: dialTimeout,
+				Logger: seen.Logger(slog.LevelDebug),
+			}, func(k *knobs.Knobs) { k.CloseTimeout = time.Millisecond }))
+			if err != nil { // all nodes refuse us
+				require.ErrorIs(t, err, redlock.ErrConfig)
 				seen.Add(err)
-				return err
 			}
-
-			start(testkit.Patience, testkit.Patience)
-			require.NoError(t, attempt())
-			harm(func(s *fakeredis.Server) { s.Set("k2", "another's", 0) })
-			require.Equal(t, redlock.ErrTaken, attempt())
-			l := cluster.MustAcquire(t, client, "held", ttl)
-			for name, f := range map[string]func(*fakeredis.Server){
-				"SET fails":     func(s *fakeredis.Server) { s.ErrorReply("SET", "NOAUTH Authentication required.", 1) },
-				"SET misfits":   func(s *fakeredis.Server) { s.WrongReply("SET", ":1\r\n", 1) },
-				"SET is cut":    func(s *fakeredis.Server) { s.ResetMidReply("SET", 1) },
-				"nodes are cut": (*fakeredis.Server).ResetConns,
-				"nodes die":     (*fakeredis.Server).Down,
-			} {
-				harm(f)
-				seen.Add(name)
-				for range 3 { // while it goes down, and when it is
-					_ = attempt()
-				}
-				seen.Add(l.Extend(t.Context(), ttl))
-				r.Heal(t)
-				testkit.Await(t, "a quorum", func() bool { return attempt() == nil })
-			}
-
-			start(10*time.Millisecond, testkit.Patience)
-			harm((*fakeredis.Server).Hang)
-			require.ErrorIs(t, attempt(), redlock.ErrNoQuorum)
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-			_, err := client.Acquire(ctx, "k", ttl)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			cancel()
-			seen.Add(err)
-			r.Heal(t)
-
-			// The answers that a handshake may get.
-			for name, f := range map[string]func(*fakeredis.Server){
-				"HELLO is refused":  func(s *fakeredis.Server) { s.ErrorReply("HELLO", "WRONGPASS "+password, 0) },
-				"HELLO is repeated": func(s *fakeredis.Server) { s.WrongReply("HELLO", "+"+password+"\r\n", 0) },
-				"both hang": func(s *fakeredis.Server) {
-					s.Inject(fakeredis.Fault{On: "HELLO", Do: fakeredis.Silence})
-					s.Inject(fakeredis.Fault{On: "AUTH", Do: fakeredis.Silence})
-				},
-				"AUTH is unknown": func(s *fakeredis.Server) {
-					s.ErrorReply("HELLO", "ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' '"+password+"' ", 0)
-					s.ErrorReply("AUTH", "ERR unknown command 'AUTH', with args beginning with: '"+password+"' ", 0)
-				},
-				"AUTH is repeated": func(s *fakeredis.Server) {
-					s.ErrorReply("HELLO", "NOPROTO "+password, 0)
-					s.WrongReply("AUTH", "+"+password+"\r\n$3\r\n", 0)
-				},
-				"AUTH hangs": func(s *fakeredis.Server) {
-					s.ErrorReply("HELLO", "ERR unknown command", 0)
-					s.Inject(fakeredis.Fault{On: "AUTH", Do: fakeredis.Silence})
-				},
-				"INFO is repeated": func(s *fakeredis.Server) { s.ErrorReply("INFO", "LOADING "+password, 0) },
-				"EVAL is repeated": func(s *fakeredis.Server) { s.ErrorReply("EVAL", "ERR "+password, 0) },
-				"no room":          func(s *fakeredis.Server) { s.RejectConns("ERR max number of clients reached") },
-				"down":             (*fakeredis.Server).Down,
-				"hung":             (*fakeredis.Server).Hang,
-			} {
-				harm(f)
-				seen.Add(name)
-				start(10*time.Millisecond, 50*time.Millisecond)
-				if client != nil {
-					require.ErrorIs(t, attempt(), redlock.ErrNoQuorum, name)
-				}
-				r.Heal(t)
-			}
-			start(10*time.Millisecond, testkit.Patience)
-			require.NoError(t, client.Close())
-			require.Equal(t, redlock.ErrClosed, attempt())
-			seen.RequireNone(t, secrets...)
 		}
+		harm := func(f func(*fakeredis.Server)) {
+			servers.Each(f)
+		}
+		attempts := 0
+		attempt := func() error {
+			attempts++ // where a connection breaks the key may stay
+			l, err := client.TryAcquire(t.Context(), fmt.Sprint("k", attempts), ttl)
+			if err == nil {
+				seen.Add(l.Key(), l.Remaining())
+				err = errors.Join(l.Extend(t.Context(), ttl), l.Release(t.Context()))
+			}
+			seen.Add(err)
+			return err
+		}
+
+		start(testkit.Patience, testkit.Patience)
+		require.NoError(t, attempt())
+		harm(func(s *fakeredis.Server) { s.Set("k2", "another's", 0) })
+		require.Equal(t, redlock.ErrTaken, attempt())
+		l := cluster.MustAcquire(t, client, "held", ttl)
+		for name, f := range map[string]func(*fakeredis.Server){
+			"SET fails":     func(s *fakeredis.Server) { s.ErrorReply("SET", "NOAUTH Authentication required.", 1) },
+			"SET misfits":   func(s *fakeredis.Server) { s.WrongReply("SET", ":1\r\n", 1) },
+			"SET is cut":    func(s *fakeredis.Server) { s.ResetMidReply("SET", 1) },
+			"nodes are cut": (*fakeredis.Server).ResetConns,
+			"nodes die":     (*fakeredis.Server).Down,
+		} {
+			harm(f)
+			seen.Add(name)
+			for range 3 { // while it goes down, and when it is
+				_ = attempt()
+			}
+			seen.Add(l.Extend(t.Context(), ttl))
+			r.Heal(t)
+			testkit.Await(t, "a quorum", func() bool { return attempt() == nil })
+		}
+
+		start(10*time.Millisecond, testkit.Patience)
+		harm((*fakeredis.Server).Hang)
+		require.ErrorIs(t, attempt(), redlock.ErrNoQuorum)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		_, err := client.Acquire(ctx, "k", ttl)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		cancel()
+		seen.Add(err)
+		r.Heal(t)
+
+		// The answers that a handshake may get.
+		for name, f := range map[string]func(*fakeredis.Server){
+			"HELLO is refused":  func(s *fakeredis.Server) { s.ErrorReply("HELLO", "WRONGPASS "+password, 0) },
+			"HELLO is repeated": func(s *fakeredis.Server) { s.WrongReply("HELLO", "+"+password+"\r\n", 0) },
+			"both hang": func(s *fakeredis.Server) {
+				s.Inject(fakeredis.Fault{On: "HELLO", Do: fakeredis.Silence})
+				s.Inject(fakeredis.Fault{On: "AUTH", Do: fakeredis.Silence})
+			},
+			"AUTH is unknown": func(s *fakeredis.Server) {
+				s.ErrorReply("HELLO", "ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' '"+password+"' ", 0)
+				s.ErrorReply("AUTH", "ERR unknown command 'AUTH', with args beginning with: '"+password+"' ", 0)
+			},
+			"AUTH is repeated": func(s *fakeredis.Server) {
+				s.ErrorReply("HELLO", "NOPROTO "+password, 0)
+				s.WrongReply("AUTH", "+"+password+"\r\n$3\r\n", 0)
+			},
+			"AUTH hangs": func(s *fakeredis.Server) {
+				s.ErrorReply("HELLO", "ERR unknown command", 0)
+				s.Inject(fakeredis.Fault{On: "AUTH", Do: fakeredis.Silence})
+			},
+			"INFO is repeated": func(s *fakeredis.Server) { s.ErrorReply("INFO", "LOADING "+password, 0) },
+			"EVAL is repeated": func(s *fakeredis.Server) { s.ErrorReply("EVAL", "ERR "+password, 0) },
+			"no room":          func(s *fakeredis.Server) { s.RejectConns("ERR max number of clients reached") },
+			"down":             (*fakeredis.Server).Down,
+			"hung":             (*fakeredis.Server).Hang,
+		} {
+			harm(f)
+			seen.Add(name)
+			start(10*time.Millisecond, 50*time.Millisecond)
+			if client != nil {
+				require.ErrorIs(t, attempt(), redlock.ErrNoQuorum, name)
+			}
+			r.Heal(t)
+		}
+		start(10*time.Millisecond, testkit.Patience)
+		require.NoError(t, client.Close())
+		require.Equal(t, redlock.ErrClosed, attempt())
+		seen.RequireNone(t, secrets...)
 	})
 }
 

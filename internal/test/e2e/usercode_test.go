@@ -215,6 +215,7 @@ func (b *usersClient) keepAndLose(c *redlock.Client, key string, byContext bool)
 // TestUserCodeMayAskAndClose: Stats and Ready, and then Close, return wherever
 // user code is called, and so does a second Close after them.
 func TestUserCodeMayAskAndClose(t *testing.T) {
+	t.Parallel()
 	eachUserCode(t, []bool{false, true}, func(t *testing.T, place string, b *usersClient) {
 		var reached atomic.Bool
 		var client atomic.Pointer[redlock.Client]
@@ -251,6 +252,7 @@ var breaks = map[string]func(){
 // TestUserCodeMayBreakOff: user code that panics, or ends its goroutine, from New on, harms its own
 // call or node and nothing else. A node's error gives the reason.
 func TestUserCodeMayBreakOff(t *testing.T) {
+	t.Parallel()
 	testkit.Apart(t, func(t *testing.T) {
 		for how, breakOff := range breaks {
 			t.Run(how, func(t *testing.T) {
@@ -278,6 +280,7 @@ func TestUserCodeMayBreakOff(t *testing.T) {
 // TestUserCodeMayBlock: the same of user code that does not return. It blocks a few times, since the
 // client needs some milliseconds to go on after each.
 func TestUserCodeMayBlock(t *testing.T) {
+	t.Parallel()
 	eachUserCode(t, []bool{false}, func(t *testing.T, place string, b *usersClient) {
 		var times atomic.Int64
 		unblock := make(chan struct{})
