@@ -19,64 +19,22 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestClosed: nothing begins after Close, which may be called again, and by many.
+// TestClosed: nothing begins after Close, which may be called again. What is held stays held.
 func TestClosed(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := cluster.New(t, 3, cluster.Portable(portable))
-		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		var wg sync.WaitGroup
-		for range 4 {
-			wg.Go(func() {
-				if err := r.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		testkit.Join(t, &wg)
-		require.NoError(t, r.Close())
-		for _, f := range []func() (redlock.Lock, error){
-			func() (redlock.Lock, error) { return r.TryAcquire(t.Context(), "k", ttl) },
-			func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) },
-			func() (redlock.Lock, error) { return r.TryAcquireAll(t.Context(), ttl, "a", "b") },
-			func() (redlock.Lock, error) { _, err := r.Inspect(t.Context(), "k"); return l, err },
-			func() (redlock.Lock, error) { return l, l.Extend(t.Context(), ttl) },
-			func() (redlock.Lock, error) { return l, l.Release(t.Context()) },
-			func() (redlock.Lock, error) {
-				return l, r.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl, Done: func(*redlock.Op) {}})
-			},
-		} {
-			_, err := f()
-			require.Equal(t, redlock.ErrClosed, err)
-		}
-		require.Equal(t, 3, r.Holders("k"), "what is held stays held")
-		require.Positive(t, l.Remaining())
-	})
-}
-
-// TestCloseEndsWhatIsUnderWay: after CloseTimeout, with ErrClosed for all calls without an answer,
-// callers that retry included.
-func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3, func(c *redlock.Config) { knobs.Of(c).CloseTimeout = 20 * time.Millisecond }).NoPushes()
-		r.Servers.Take("taken")
-		retrying := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(context.Background(), "taken", ttl) })
-		r.AwaitCalls(t, 3, "SET", "taken")
-		r.Servers.Mute()
-		flying := testkit.InBackground(func() (redlock.Lock, error) { return r.TryAcquire(context.Background(), "k", ttl) })
-		queued := make(chan error, 100)
-		for i := range cap(queued) {
-			op := &redlock.Op{Kind: redlock.OpAcquire, Key: fmt.Append(nil, i), TTL: ttl}
-			op.Done = func(op *redlock.Op) { queued <- op.Err() }
-			if err := r.Submit(op); err != nil {
-				queued <- err
+		r := cluster.New(t, 3)
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		for range 3 {
+			require.NoError(t, r.Close())
+			for _, err := range []error{
+				errorOf(r.TryAcquire(t.Context(), "k", ttl)), errorOf(r.Acquire(t.Context(), "k", ttl)), errorOf(r.TryAcquireAll(t.Context(), ttl, "a", "b")),
+				l.Extend(t.Context(), ttl), l.Release(t.Context()), submitRefused(r.Client, "k"), func() error { _, err := r.Inspect(t.Context(), "k"); return err }(),
+			} {
+				require.Equal(t, redlock.ErrClosed, err)
 			}
 		}
-		testkit.AtOnce(t, func() { require.NoError(t, r.Close()) })
-		require.Equal(t, redlock.ErrClosed, testkit.Get(t, retrying).Err)
-		require.Equal(t, redlock.ErrClosed, testkit.Get(t, flying).Err)
-		for range cap(queued) {
-			require.Equal(t, redlock.ErrClosed, testkit.Get(t, queued))
-		}
+		require.Equal(t, 3, r.Holders("k"))
+		require.Positive(t, l.Remaining())
 	})
 }
 

@@ -16,28 +16,18 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestConfigDefaults: a Config needs nothing but nodes, and a Retry.Min above
-// the default of its Max is no mistake.
-func TestConfigDefaults(t *testing.T) {
-	servers := fakeredis.StartN(t, 3)
-	nodes := fakeredis.Addrs(servers)
-	for _, cfg := range []redlock.Config{{Nodes: nodes}, {Nodes: nodes, Retry: redlock.Retry{Min: time.Second}}} {
-		c := testkit.Must(redlock.New(cfg))(t)
-		l := testkit.Must(c.Acquire(t.Context(), "k", 10*time.Second))(t)
-		require.Greater(t, l.Remaining(), time.Second)
-		require.NoError(t, c.Close())
-		servers.Flush()
-	}
-}
-
-// TestLongestTimeouts: the longest possible durations mean to wait.
-func TestLongestTimeouts(t *testing.T) {
-	for _, timeout := range []time.Duration{math.MaxInt64, math.MaxInt64 / 2} {
-		cluster.Virtually(t, func(t *testing.T) {
+// TestRightConfigs: a Config needs nothing but nodes, a Retry.Min above the default of its Max is no mistake, and the longest
+// possible durations mean to wait.
+func TestRightConfigs(t *testing.T) {
+	for name, c := range map[string]redlock.Config{
+		"nodes": {}, "a pause": {Retry: redlock.Retry{Min: time.Second}},
+		"for ever":     {NodeTimeout: math.MaxInt64, DialTimeout: math.MaxInt64, StallTimeout: math.MaxInt64},
+		"half as long": {NodeTimeout: math.MaxInt64 / 2, DialTimeout: math.MaxInt64 / 2, StallTimeout: math.MaxInt64 / 2},
+	} {
+		cluster.Run(t, name, func(t *testing.T) {
 			servers := cluster.Start(t, 3)
 			servers.Delay(30 * time.Millisecond)
-			r := cluster.Of(t, servers, func(c *redlock.Config) { c.NodeTimeout, c.DialTimeout, c.StallTimeout = timeout, timeout, timeout })
-			live(t, r.Client, "k")
+			live(t, cluster.Connect(t, nil, func(cfg *redlock.Config) { *cfg, cfg.Nodes = c, fakeredis.Addrs(servers) }), "k")
 		})
 	}
 }

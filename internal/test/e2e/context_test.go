@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -93,6 +92,7 @@ func TestLateGrantToAPanickingContext(t *testing.T) {
 // TestContextsOfUsersHarmNoOther: one that blocks or panics ends no process, stops no renewal of
 // other locks, and ends with its lock.
 func TestContextsOfUsersHarmNoOther(t *testing.T) {
+	t.Parallel()
 	testkit.Apart(t, func(t *testing.T) {
 		forever := make(chan struct{})
 		defer close(forever)
@@ -172,49 +172,4 @@ func TestContextEndsWhileItIsAttached(t *testing.T) {
 		}
 		require.NoError(t, l.Release(t.Context()))
 	})
-}
-
-// TestDerivedContextsSayWhy: a context derived from that of a lock has the error and the cause it
-// would have of the user's own context.
-func TestDerivedContextsSayWhy(t *testing.T) {
-	type name struct{}
-	errWhy := errors.New("why")
-	for end, begin := range map[string]func(context.Context) (context.Context, func()){
-		"cancelled": func(ctx context.Context) (context.Context, func()) { return context.WithCancel(ctx) },
-		"cause": func(ctx context.Context) (context.Context, func()) {
-			ctx, cancel := context.WithCancelCause(ctx)
-			return ctx, func() { cancel(errWhy) }
-		},
-		"deadline": func(ctx context.Context) (context.Context, func()) {
-			ctx, cancel := context.WithTimeout(ctx, brief/10)
-			return ctx, func() { awaitDone(t, ctx); cancel() }
-		},
-		"deadline, cause": func(ctx context.Context) (context.Context, func()) {
-			ctx, cancel := context.WithTimeoutCause(ctx, brief/10, errWhy)
-			return ctx, func() { awaitDone(t, ctx); cancel() }
-		},
-		"user's own": func(ctx context.Context) (context.Context, func()) {
-			ctx, cancel := context.WithCancel(ctx)
-			return userContext{ctx, func(string) {}}, cancel
-		},
-	} {
-		cluster.Run(t, end, func(t *testing.T) {
-			r := cluster.New(t, 3)
-			l := cluster.MustAcquire(t, r.Client, "k", ttl)
-			user, cancel := begin(context.WithValue(t.Context(), name{}, "value"))
-			plain, forget := context.WithCancel(user)
-			defer forget()
-			kept, stop := l.KeepAlive(user)
-			defer stop()
-			derived, forget := context.WithCancel(context.WithValue(kept, name{}, "another"))
-			defer forget()
-			require.Equal(t, user.Value(name{}), kept.Value(name{}))
-			cancel()
-			for _, ctx := range []context.Context{plain, kept, derived} {
-				awaitDone(t, ctx)
-				require.Equal(t, plain.Err(), ctx.Err())
-				require.Equal(t, context.Cause(plain), context.Cause(ctx))
-			}
-		})
-	}
 }

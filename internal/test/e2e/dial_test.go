@@ -38,6 +38,7 @@ func TestCloseOfStubbornConnections(t *testing.T) {
 // TestCloseOfARefusedConnection: a new connection is refused, since it leads to the server of another
 // node, and its Close blocks or panics. The client goes on.
 func TestCloseOfARefusedConnection(t *testing.T) {
+	t.Parallel()
 	testkit.Apart(t, func(t *testing.T) {
 		unblock := make(chan struct{})
 		defer close(unblock)
@@ -82,6 +83,7 @@ func (badError) Error() string { panic("a secret") }
 // TestErrorsOfDialersMayBreakOff: an error of user code has methods, and these are user code too. It
 // comes from a Dialer, or from Read of its connection.
 func TestErrorsOfDialersMayBreakOff(t *testing.T) {
+	t.Parallel()
 	testkit.Apart(t, func(t *testing.T) {
 		for name, bad := range map[string]struct {
 			n   int // bytes, of a Read

@@ -99,48 +99,6 @@ func TestRecoverFencing(t *testing.T) {
 	})
 }
 
-// TestMajorityLostInAChange: in step 1 or after the call, of each kind of change. A client of step
-// 1 mends it, by the same call, and the change stays where it was.
-func TestMajorityLostInAChange(t *testing.T) {
-	for name, to := range map[string][]int{"replaced": replaced, "all others": {3, 4, 5}, "to one": {0}, "to five": {0, 1, 2, 3, 4}} {
-		for _, changed := range []bool{false, true} {
-			cluster.Run(t, fmt.Sprint(name, ", after the call: ", changed), func(t *testing.T) {
-				c := startChanging(t, 6)
-				require.NoError(t, c.client(three, nil, 0).InitFencing(t.Context()))
-				both := c.client(three, to, 0)
-				require.NoError(t, both.ReadyAll(t.Context()))
-				lost := three
-				if changed {
-					require.NoError(t, both.ChangeFencing(t.Context()))
-					lost = to
-				}
-				c.grows(both, "k")
-				for _, i := range lost[:len(lost)/2+1] {
-					c.servers[i].Flush()
-				}
-				testkit.Await(t, "too many have forgotten", func() bool {
-					_, err := both.TryAcquire(t.Context(), "k", fenceTTL)
-					return err != nil
-				})
-				began := time.Now()
-				require.NoError(t, both.RecoverFencing(t.Context(), c.last["k"]))
-				c.grows(both, "k")
-				require.Less(t, time.Since(began), 2*fenceTTL)
-				if changed && len(to) == 1 {
-					require.NoError(t, both.ChangeFencing(t.Context()), "no node shows any more that it was made")
-				}
-				if changed {
-					c.grows(c.client(to, nil, 0), "k")
-				} else {
-					c.grows(c.client(three, nil, 0), "k")
-					require.NoError(t, both.ChangeFencing(t.Context()))
-					c.grows(c.client(to, nil, 0), "k")
-				}
-			})
-		}
-	}
-}
-
 // TestActsBesideASickNode: each act returns, though one node cannot carry it out, and the log names
 // this node. A recovery needs the name of an unreachable node as lost.
 func TestActsBesideASickNode(t *testing.T) {
@@ -199,66 +157,4 @@ func TestActsBesideASickNode(t *testing.T) {
 			c.grows(both, "k")
 		})
 	}
-}
-
-// TestTwoActsAtOnce: the later one begins at any time of the first, or after it. From the first nil
-// on, clients of the next list are not refused.
-func TestTwoActsAtOnce(t *testing.T) {
-	for _, later := range []time.Duration{0, fenceTTL / 4, fenceTTL / 2, fenceTTL * 9 / 10, fenceTTL * 11 / 10, 2 * fenceTTL} {
-		cluster.Run(t, later.String(), func(t *testing.T) {
-			c := startChanging(t, 4)
-			first, second := c.client(three, nil, 0), c.client(three, nil, 0)
-			two := func(one, other func() error, use func()) {
-				t.Helper()
-				a := testkit.Start(one)
-				b := testkit.Start(func() error { time.Sleep(later); return other() })
-				require.NoError(t, testkit.Outcome(t, "the first", a))
-				for end := time.Now().Add(4 * fenceTTL); time.Now().Before(end); {
-					use()
-					time.Sleep(fenceTTL / 50)
-				}
-				require.NoError(t, testkit.Outcome(t, "the later", b))
-			}
-			two(func() error { return first.InitFencing(t.Context()) }, func() error { return second.InitFencing(t.Context()) },
-				func() { c.grows(first, "k") })
-			one, other, next := c.client(three, replaced, 0), c.client(three, replaced, 0), c.client(replaced, nil, 0)
-			require.NoError(t, one.ReadyAll(t.Context()))
-			two(func() error { return one.ChangeFencing(t.Context()) }, func() error { return other.ChangeFencing(t.Context()) },
-				func() { c.grows(next, "k") })
-		})
-	}
-}
-
-// TestFarClockCostsItsClient: one client's clock was a year ahead, and a rolling restart made its
-// token the floor of all keys. Other clients meet the floor once, and need one attempt from then
-// on.
-func TestFarClockCostsItsClient(t *testing.T) {
-	changes(t, func(c *changing) {
-		far := c.client(three, nil, 365*24*time.Hour)
-		c.grows(far, "one")
-		attempts := 0
-		c.client(three, nil, 0) // it stays, and brings nodes back
-		other := cluster.Connect(c.T, nil, fromTo(c.servers, three, nil), fenced(0), func(c *redlock.Config) {
-			c.Hooks.Attempt = func(a redlock.Attempt) {
-				if a.Kind == redlock.OpAcquire {
-					attempts++
-				}
-			}
-		})
-		c.grows(other, "k")
-		for _, i := range three {
-			c.servers[i].Flush()
-			awaitPassed(c.T, 100*time.Millisecond)
-			_, _ = other.TryAcquire(c.Context(), "looks", fenceTTL)
-			c.awaitVote(i, func() {})
-			require.NoError(c, other.ReadyAll(c.Context()))
-		}
-		c.grows(other, "k")
-		attempts = 0
-		for i := range 100 {
-			c.grows(other, fmt.Sprint("key", i%10))
-		}
-		awaitPassed(c.T, fenceTTL)
-		require.Equal(c, 100, attempts)
-	})
 }

@@ -263,38 +263,3 @@ func TestFencedGroupsChangeTogether(t *testing.T) {
 		require.ErrorContains(t, err, "Groups[0]: nodes hold")
 	})
 }
-
-// TestFencedGroupsForgetInAChange: a group loses everything while it waits for another in a change.
-// So does the other, and an operator gives both their vote, as before the change. The call begins
-// again, since clients of step 0 are served again.
-func TestFencedGroupsForgetInAChange(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		c := startChanging(t, 2)
-		client := func(now, next int) *redlock.Client {
-			groups := slices.Collect(slices.Chunk(fakeredis.Addrs(c.servers), 1))
-			return c.connect(func(c *redlock.Config) { c.Nodes, c.Groups, c.NextGroups = nil, groups[:now], groups[:next] }, fenced(0))
-		}
-		old := client(1, 0)
-		require.NoError(t, old.InitFencing(t.Context()))
-		both, next := client(1, 2), client(2, 0)
-		require.NoError(t, both.InitFencing(t.Context()))
-		require.NoError(t, both.ReadyAll(t.Context()))
-		moves := movingKey(t, 1, 1) // in the second of two
-		c.grows(old, moves)
-		sealed := func(server int) {
-			testkit.Await(t, "sealed", func() bool { m := c.marker(server); return m.Nonce != "" && m.Phase == fencing.Voting })
-		}
-		call := testkit.Start(func() error { return both.ChangeFencing(t.Context()) })
-		sealed(0)
-		sealed(1)
-		c.servers[1].Flush()
-		awaitPassed(t, 2*fenceTTL)
-		c.servers[0].Flush()
-		awaitPassed(t, 2*fenceTTL)
-		require.NoError(t, both.RecoverFencing(t.Context(), c.last[moves]))
-		began := time.Now()
-		require.NoError(t, testkit.Outcome(t, "ChangeFencing", call))
-		require.Greater(t, time.Since(began), fenceTTL, "locks of old clients have ended")
-		c.grows(next, moves)
-	})
-}

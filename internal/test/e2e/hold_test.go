@@ -112,6 +112,7 @@ func TestKeptContextEnds(t *testing.T) {
 		lost    bool
 		sudden  bool          // seen by Err at once
 		timeout time.Duration // of the user's context
+		own     bool          // the user's context is of no package
 		remains bool          // validity does, since the lock is not lost
 	}{
 		"stopped":        {end: func(_ *testing.T, w world) { w.stop(); w.stop() }, cause: redlock.ErrStopped, sudden: true, remains: true},
@@ -119,6 +120,7 @@ func TestKeptContextEnds(t *testing.T) {
 		"released async": {end: func(_ *testing.T, w world) { w.lock.ReleaseAsync() }, cause: redlock.ErrStopped, sudden: true},
 		"cancelled":      {end: func(_ *testing.T, w world) { w.cancel(manyErrors{context.Canceled}) }, cause: manyErrors{context.Canceled}, sudden: true, remains: true},
 		"user's timeout": {timeout: brief / 2, cause: context.DeadlineExceeded, err: context.DeadlineExceeded, remains: true},
+		"of its own":     {own: true, end: func(_ *testing.T, w world) { w.cancel(context.Canceled) }, cause: context.Canceled, sudden: true, remains: true},
 		"closed":         {end: func(_ *testing.T, w world) { _ = w.Close() }, cause: redlock.ErrClosed, sudden: true, remains: true},
 		"deleted":        {end: quorumOf(func(s *fakeredis.Server) { s.Del("k") }), cause: redlock.ErrNotHeld, lost: true},
 		"another's":      {end: quorumOf(func(s *fakeredis.Server) { s.Set("k", "another's", ttl) }), cause: redlock.ErrNotHeld, lost: true},
@@ -141,6 +143,9 @@ func TestKeptContextEnds(t *testing.T) {
 				var stop context.CancelFunc
 				user, stop = context.WithTimeout(user, c.timeout)
 				defer stop()
+			}
+			if c.own {
+				user = userContext{user, func(string) {}}
 			}
 			d := brief
 			if c.cause == redlock.ErrNoQuorum || c.end == nil {

@@ -53,6 +53,12 @@ func TestWait(t *testing.T) {
 		}
 	}
 	taken := func(r *cluster.Cluster) { r.Servers.Take("k"); r.Servers.Take("k2") }
+	split := func(r *cluster.Cluster) {
+		taken(r)
+		r.Servers[0].Del("k", "k2")
+		r.Servers[1].Set("k", foreign, 0)
+		r.Servers[1].Set("k2", foreign, 0)
+	}
 	for of, call := range waits {
 		for name, c := range map[string]struct {
 			before func(r *cluster.Cluster)
@@ -60,14 +66,10 @@ func TestWait(t *testing.T) {
 			last   error // nil: none
 			want   time.Duration
 		}{
-			"taken":           {before: taken, last: redlock.ErrTaken, want: wait},
-			"no node answers": {before: func(r *cluster.Cluster) { r.Servers.Hang() }, want: wait}, // no claim about the lock
-			"split": {before: func(r *cluster.Cluster) {
-				taken(r)
-				r.Servers[0].Del("k", "k2")
-				r.Servers[1].Set("k", foreign, 0)
-				r.Servers[1].Set("k2", foreign, 0)
-			}, last: redlock.ErrTaken, want: wait},
+			"taken":                      {before: taken, last: redlock.ErrTaken, want: wait},
+			"no node answers":            {before: func(r *cluster.Cluster) { r.Servers.Hang() }, want: wait}, // no claim about the lock
+			"split":                      {before: split, last: redlock.ErrTaken, want: wait},
+			"split, the context is over": {before: split, ctx: wait / 2, last: redlock.ErrTaken, want: wait / 2},
 			"a look of a split caller": {before: func(r *cluster.Cluster) {
 				r.Servers.Delay(wait / 2)
 				for _, key := range []string{"k", "k2"} {

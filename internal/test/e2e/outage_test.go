@@ -65,7 +65,7 @@ func TestFirstGrantAfterAnOutage(t *testing.T) {
 						go func() {
 							l, err := c.TryAcquire(t.Context(), "k", time.Minute)
 							for ; err != nil; l, err = c.TryAcquire(t.Context(), "k", time.Minute) {
-								time.Sleep(5 * time.Millisecond)
+								time.Sleep(10 * time.Millisecond)
 							}
 							granted <- time.Now()
 							_ = l.Release(t.Context())

@@ -112,29 +112,6 @@ func TestSetIsAllOrNothing(t *testing.T) {
 			require.Zero(t, stats.Acquire.Won)
 		})
 	}
-	cluster.Run(t, "cancelled at any moment", func(t *testing.T) {
-		r := cluster.New(t, 5)
-		r.Servers.Delay(time.Millisecond)
-		won, lost := 0, 0
-		for i := range 200 {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%20)*500*time.Microsecond)
-			l, err := r.TryAcquireAll(ctx, ttl, keys...)
-			cancel()
-			if err == nil {
-				won++
-				require.NoError(t, l.Release(t.Context()))
-			} else {
-				lost++
-				require.True(t, testkit.IsAny(err, context.DeadlineExceeded, redlock.ErrTaken), "%v", err)
-			}
-			if i%10 == 9 {
-				requireOnlyAnothers(t, r)
-			}
-		}
-		require.Positive(t, won)
-		require.Positive(t, lost)
-		require.Zero(t, cluster.Settle(t, r.Client).Held)
-	})
 	cluster.Run(t, "a hook panics", func(t *testing.T) {
 		r := cluster.New(t, 3, func(cfg *redlock.Config) {
 			cfg.Hooks.Attempt = func(a redlock.Attempt) {

@@ -184,24 +184,6 @@ func TestSharedDo(t *testing.T) {
 	})
 }
 
-// TestSharedReleaseIsOwed: a node that was away at the release of a shared lock, and comes back with it, is sent the
-// release; the others stay.
-func TestSharedReleaseIsOwed(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		l, stays := mustShare(t, r.Client, "k", ttl), mustShare(t, r.Client, "k", ttl)
-		awaitShared(t, r, "k", 2, 2, 2)
-		r.Servers[2].Hang()
-		require.NoError(t, l.Release(t.Context()))
-		awaitShared(t, r, "k", 1, 1, 2)
-		r.Servers[2].ResetConns()
-		r.Heal(t)
-		awaitShared(t, r, "k", 1, 1, 1)
-		require.NoError(t, stays.Release(t.Context()))
-		r.AwaitEmpty(t)
-	})
-}
-
 // TestSharedGate: a gate refuses new holders, and says that the lock is taken at once: the votes are not split. Those
 // who hold it extend it.
 func TestSharedGate(t *testing.T) {

@@ -343,6 +343,7 @@ func panickingDone(*redlock.Op) { panic("a Done that panics") }
 
 // TestDoneMayPanic: a Done that panics is logged with its stack, by either logger.
 func TestDoneMayPanic(t *testing.T) {
+	t.Parallel()
 	testkit.Apart(t, func(t *testing.T) {
 		for name, set := range map[string]func(*redlock.Config, *slog.Logger){
 			"Config.Logger": func(c *redlock.Config, l *slog.Logger) { c.Logger = l },
@@ -367,6 +368,7 @@ func TestDoneMayPanic(t *testing.T) {
 // TestReportMayEndItsGoroutine: a Logger ends its goroutine, as t.Fatal does, while it reports a
 // panic. The client goes on, and can be closed.
 func TestReportMayEndItsGoroutine(t *testing.T) {
+	t.Parallel()
 	testkit.Apart(t, func(t *testing.T) {
 		var ended atomic.Int64
 		r := cluster.New(t, 3, func(c *redlock.Config) {

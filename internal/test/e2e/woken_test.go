@@ -94,35 +94,6 @@ func TestEndedAlong(t *testing.T) {
 	})
 }
 
-// TestLateComer: a refusal, old when its caller comes to stand in line, does not undo the first's
-// work since: it watches the key.
-func TestLateComer(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		asked, goOn := make(chan struct{}), make(chan struct{})
-		var blocks atomic.Bool
-		r := cluster.New(t, 1, rarely, func(c *redlock.Config) {
-			c.Hooks.Attempt = func(redlock.Attempt) {
-				if blocks.CompareAndSwap(true, false) {
-					close(asked)
-					<-goOn
-				}
-			}
-		})
-		held := cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(r.Servers)), "k", ttl)
-		blocks.Store(true)
-		late := acquiring(t, r.Client, "k")
-		testkit.Get(t, asked)
-		first := acquiring(t, r.Client, "k")
-		awaitTracked(t, r.Servers[0], 2)
-		close(goOn)
-		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 2 })
-		require.NoError(t, held.Release(t.Context()))
-		l := locked(t, first)
-		require.NoError(t, l.Release(t.Context()))
-		require.NoError(t, testkit.Get(t, late).Err)
-	})
-}
-
 // TestManyLines: the questions of many lines do not cut off a node with a small bound of owed
 // replies.
 func TestManyLines(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 type HookRecorder struct {
 	Mu          sync.Mutex
 	Kinds       [4]Results
-	Maybe       uint64
 	Votes       [16][3]uint64
 	Attempts    []redlock.Attempt
 	Failed      []redlock.Vote
