@@ -21,22 +21,6 @@ func (e *Engine) call(kind Kind, key string, ttl time.Duration) *Call {
 	return c
 }
 
-// TestAloneReadsItsOwnReplies: a caller that is alone needs no reader.
-func TestAloneReadsItsOwnReplies(t *testing.T) {
-	p := newScripted(t, 3)
-	p.onSweep = func() {
-		for node := range 3 {
-			p.reply(p.last(), node, ok)
-		}
-	}
-	c := p.engine.call(Acquire, "key", time.Second)
-	require.NoError(t, p.engine.do(context.Background(), c))
-	require.NoError(t, c.Err)
-	require.Zero(t, p.armed)
-	c.Free()
-	p.idle()
-}
-
 // TestAloneLeavesNothingWaiting: what is submitted while a caller reads alone is
 // sent when it is done, and the reader is armed for it.
 func TestAloneLeavesNothingWaiting(t *testing.T) {
@@ -156,15 +140,16 @@ func TestAloneLetsOthersRun(t *testing.T) {
 	}
 	for range 3 {
 		sweeps = 0
-		for range 9 {
+		for i := range 9 {
 			call()
+			require.Equal(t, i == 8, p.armed > 0, "a caller that is alone needs no reader")
 		}
 		require.Equal(t, 8, sweeps, "the ninth parks")
 		p.armed = 0
 	}
 
 	sweeps = 0
-	go func() { require.NoError(t, p.engine.enqueue(&p.op(Release, "other").Op)) }()
+	go func() { p.queue(Release, "other") }()
 	call()
 	require.Zero(t, sweeps, "another operation waits")
 	require.NotZero(t, p.armed)

@@ -12,8 +12,7 @@ import (
 // looking is sent, not left to run into the bound.
 func TestTheLastLookOfCloseLeavesNothing(t *testing.T) {
 	p := newScripted(t, 1)
-	op := p.op(Release, "key")
-	require.NoError(t, p.engine.enqueue(&op.Op)) // its submitter did not get the role
+	p.queue(Release, "key") // its submitter did not get the role
 	require.False(t, p.engine.isQuiet())
 	require.Len(t, p.sent, 1)
 	require.Zero(t, p.engine.queue.size.Load())

@@ -132,25 +132,6 @@ func TestCallersComeIntoStep(t *testing.T) {
 
 const ones = ":1\r\n:1\r\n:1\r\n:1\r\n"
 
-// TestADeferredOperationMayGo: it waits in the queue as others do, and can be taken
-// back.
-func TestADeferredOperationMayGo(t *testing.T) {
-	p := newMixed(t, scripts)
-	p.submit(Acquire, "blocker")
-	released, acquired, later := p.submit(Release, "a"), p.submit(Acquire, "b"), p.submit(Acquire, "c")
-	require.True(t, p.engine.Cancel(&later.Op))
-	p.turn(func() { p.reply(p.sent[0], 0, ok) })
-	require.Len(t, p.sent, 2)
-	require.Equal(t, 1, p.sent[1].batch.Replies)
-	require.Contains(t, p.sent[1].bytes, "EVALSHA")
-	require.EqualValues(t, 1, p.engine.queue.size.Load())
-	require.True(t, p.engine.Cancel(&acquired.Op))
-	p.turn(func() { p.reply(p.sent[1], 0, one) })
-	require.NoError(t, released.Err)
-	require.Len(t, p.sent, 2, "nothing of it was sent, so nothing is cleaned up")
-	p.idle()
-}
-
 // TestCancelWhileItIsDeferred: the driver has taken it, and puts it back.
 func TestCancelWhileItIsDeferred(t *testing.T) {
 	p := newScripted(t, 1)

@@ -17,7 +17,7 @@ func TestNoOperationIsLeftBehind(t *testing.T) {
 	for name, drive := range map[string]func(p *scriptedFleet){
 		"submitter": func(p *scriptedFleet) { p.submit(Release, "first") },
 		"turn": func(p *scriptedFleet) {
-			require.NoError(t, p.engine.enqueue(&p.op(Release, "first").Op))
+			p.queue(Release, "first")
 			p.turn(func() {})
 		},
 		"dialer": func(p *scriptedFleet) {
@@ -100,7 +100,7 @@ func TestATurnIsBounded(t *testing.T) {
 		p := newScripted(t, 3)
 		p.down, p.engine.queue.limit = 0b111, 3*scanWaiting
 		for range p.engine.queue.limit {
-			require.NoError(t, p.engine.enqueue(&p.op(kind, "one of many").Op))
+			p.queue(kind, "one of many")
 		}
 		p.engine.flush()
 		require.EqualValues(t, 2*scanWaiting, p.engine.queue.size.Load())
@@ -114,7 +114,7 @@ func TestAcquireBehindABurst(t *testing.T) {
 	p := newScripted(t, 3)
 	p.down, p.engine.queue.limit = 0b011, 4*scanWaiting
 	for range 3 * scanWaiting {
-		require.NoError(t, p.engine.enqueue(&p.op(Release, "one of many").Op))
+		p.queue(Release, "one of many")
 	}
 	p.turn(func() {})
 	require.False(t, p.engine.rounds.window.isOpen.Load())

@@ -291,6 +291,13 @@ func (p *scriptedFleet) op(kind Kind, key string) *countedOp {
 	return o
 }
 
+// queue is op, queued without the drive after it.
+func (p *scriptedFleet) queue(kind Kind, key string) *countedOp {
+	o := p.op(kind, key)
+	require.NoError(p.t, p.engine.enqueue(&o.Op))
+	return o
+}
+
 // submit is op with Submit.
 func (p *scriptedFleet) submit(kind Kind, key string) *countedOp {
 	o := p.op(kind, key)

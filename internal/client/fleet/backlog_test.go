@@ -47,8 +47,7 @@ func (r *testFleet) waiting(node int) (n int) {
 // A server that stops reading delays neither the caller nor the
 // other nodes. When it reads again it finds everything, in order.
 func TestAServerThatStopsReading(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 3)
+	onBothPaths(t, 3, func(t *testing.T, r *testFleet) {
 		for range 2 {
 			sent := r.clog(1, 1<<20)
 			r.wires[1].Hold(1 << 20)
@@ -81,8 +80,7 @@ func TestTheEndOfAClog(t *testing.T) {
 		"closed":  {func(r *testFleet) { r.do(r.Close) }, conn.ErrClosed, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-				r := newUpFleet(t, portable, 3)
+			onBothPaths(t, 3, func(t *testing.T, r *testFleet) {
 				sent := r.clog(1, 1<<20)
 				var written int
 				r.do(func() {

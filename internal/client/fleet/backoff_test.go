@@ -77,8 +77,7 @@ func TestNoDialStorm(t *testing.T) {
 // TestYoungDeaths: a connection that has lived is replaced at once. One that dies young counts as a failed dial, though
 // it has worked, and so do all such in a row.
 func TestYoungDeaths(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 1)
+	onBothPaths(t, 1, func(t *testing.T, r *testFleet) {
 		next := func() int {
 			r.wires[0].Cut()
 			r.lose(0)

@@ -14,8 +14,7 @@ import (
 
 // A reply to a command that the kernel has not taken yet in whole.
 func TestAnswersToHalfARequest(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 2)
+	onBothPaths(t, 2, func(t *testing.T, r *testFleet) {
 		l := r.sendLarge(16<<20, "large")
 		r.do(func() { require.Positive(t, r.waiting(0)) })
 		behind := r.send("behind")
@@ -37,8 +36,7 @@ func TestAnswersToHalfARequest(t *testing.T) {
 // silent.
 func TestSilence(t *testing.T) {
 	const bound = DefaultStallTimeout
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 2)
+	onBothPaths(t, 2, func(t *testing.T, r *testFleet) {
 		idle := r.socket(0)
 		r.clock.Advance(10 * bound)
 		r.do(r.Check)

@@ -85,6 +85,11 @@ func newUpFleet(t *testing.T, portable bool, n int, set ...func(*Config)) *testF
 	return r
 }
 
+// onBothPaths runs a test of a fleet with n peers, all of which are connected.
+func onBothPaths(t *testing.T, n int, test func(t *testing.T, r *testFleet)) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) { test(t, newUpFleet(t, portable, n)) })
+}
+
 // close ends the fleet and checks what Close promises.
 func (r *testFleet) close() {
 	r.do(r.Close)

@@ -66,8 +66,20 @@ var badHandshakes = map[string]struct {
 	"crowded before it hears anything": {greet: func(string) scripted.Steps {
 		return scripted.Steps{"-ERR max number of clients reached\r\n", scripted.HangUp}
 	}, want: refusal.ErrCrowded},
-	"closed at once": {greet: func(string) scripted.Steps { return scripted.Steps{scripted.HangUp} }},
-	"reset at once":  {greet: func(string) scripted.Steps { return scripted.Steps{scripted.CutOff} }},
+	// A server that must not be a node, at each place where it shows.
+	"replica by HELLO":    {set: answers("HELLO", scripted.WelcomeOf("standalone", "replica")), want: conn.ErrNotMaster},
+	"cluster by HELLO":    {set: answers("HELLO", scripted.WelcomeOf("cluster", "master")), want: conn.ErrCluster},
+	"its replicas":        {set: answers("HELLO", scripted.WelcomeOf("cluster", "replica")), want: conn.ErrCluster},
+	"sentinel by HELLO":   {set: answers("HELLO", scripted.WelcomeOf("sentinel", "")), want: conn.ErrSentinel},
+	"replica by INFO":     {set: olden("INFO replication", scripted.InfoOf("role:slave\r\n")), want: conn.ErrNotMaster},
+	"cluster by INFO":     {set: olden("INFO server", scripted.InfoOf("redis_mode:cluster\r\n")), want: conn.ErrCluster},
+	"cluster of Valkey":   {set: olden("INFO server", scripted.InfoOf("server_mode:cluster\r\n")), want: conn.ErrCluster},
+	"sentinel by INFO":    {set: olden("INFO server", scripted.InfoOf("redis_mode:sentinel\r\n")), want: conn.ErrSentinel},
+	"stale replica":       {set: olden("INFO", "-MASTERDOWN Link with MASTER is down\r\n"), want: conn.ErrNotMaster},
+	"replica by its word": {set: answers("DELEX", "-READONLY You can't write against a read only replica.\r\n"), want: conn.ErrNotMaster},
+	"cluster by its word": {set: answers("DELIFEQ", "-MOVED 1 127.0.0.1:1\r\n"), want: conn.ErrCluster},
+	"closed at once":      {greet: func(string) scripted.Steps { return scripted.Steps{scripted.HangUp} }},
+	"reset at once":       {greet: func(string) scripted.Steps { return scripted.Steps{scripted.CutOff} }},
 }
 
 func answers(name, answer string) func(*scripted.Server) {

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/errno"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
@@ -67,44 +66,6 @@ func TestRESP2IsRememberedForAWhile(t *testing.T) {
 		r.until("for the server", func() bool { return r.Up(0) })
 		assert.EqualValues(t, 4, server.Count("HELLO"))
 	})
-}
-
-// A server that must not be a node is refused, at each place where it shows.
-func TestRolesAreRefused(t *testing.T) {
-	for name, test := range map[string]struct {
-		set  func(*scripted.Server)
-		want error
-	}{
-		"replica by HELLO":    {answers("HELLO", scripted.WelcomeOf("standalone", "replica")), conn.ErrNotMaster},
-		"cluster by HELLO":    {answers("HELLO", scripted.WelcomeOf("cluster", "master")), conn.ErrCluster},
-		"its replicas":        {answers("HELLO", scripted.WelcomeOf("cluster", "replica")), conn.ErrCluster},
-		"sentinel by HELLO":   {answers("HELLO", scripted.WelcomeOf("sentinel", "")), conn.ErrSentinel},
-		"replica by INFO":     {olden("INFO replication", scripted.InfoOf("role:slave\r\n")), conn.ErrNotMaster},
-		"cluster by INFO":     {olden("INFO server", scripted.InfoOf("redis_mode:cluster\r\n")), conn.ErrCluster},
-		"cluster of Valkey":   {olden("INFO server", scripted.InfoOf("server_mode:cluster\r\n")), conn.ErrCluster},
-		"sentinel by INFO":    {olden("INFO server", scripted.InfoOf("redis_mode:sentinel\r\n")), conn.ErrSentinel},
-		"stale replica":       {olden("INFO", "-MASTERDOWN Link with MASTER is down\r\n"), conn.ErrNotMaster},
-		"replica by its word": {answers("DELEX", "-READONLY You can't write against a read only replica.\r\n"), conn.ErrNotMaster},
-		"cluster by its word": {answers("DELIFEQ", "-MOVED 1 127.0.0.1:1\r\n"), conn.ErrCluster},
-	} {
-		t.Run(name, func(t *testing.T) {
-			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-				for _, password := range []string{"", marked} {
-					ps := []*scripted.Server{scripted.New(t), scripted.New(t, test.set)}
-					r := newTestFleet(t, portable, ps, func(cfg *Config) { setLogin(&cfg.Addresses[1], "me", password) })
-					r.AwaitFirst(nil, nil)
-					r.do(func() {
-						assert.NoError(t, r.Fault(0))
-						err := r.Fault(1)
-						require.ErrorIs(t, err, test.want)
-						assert.ErrorIs(t, err, conn.ErrNotSent)
-						assert.True(t, misconfigured(err))
-						assert.Contains(t, err.Error(), ps[1].Addr)
-					})
-				}
-			})
-		})
-	}
 }
 
 // A proxy that takes AUTH before any other command is given that, and one that hangs up at HELLO is greeted without it.

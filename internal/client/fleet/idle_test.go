@@ -90,8 +90,7 @@ func TestIdleConnectionIsNotReplaced(t *testing.T) {
 
 // TestWhatAnIdleConnectionHasTaken may have reached the server: it fails, and only what was not written is kept.
 func TestWhatAnIdleConnectionHasTaken(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 1)
+	onBothPaths(t, 1, func(t *testing.T, r *testFleet) {
 		r.clock.Advance(time.Second)
 		l := r.send("a")
 		r.wires[0].Expect(string(l.Buf))

@@ -81,8 +81,7 @@ func TestSendToFromWithinReplyToADeadNode(t *testing.T) {
 // An Owner that answers each failure with another batch, to the same node and
 // to others, ends all the same: what is down fails at once.
 func TestSendToFromWithinFail(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 3)
+	onBothPaths(t, 3, func(t *testing.T, r *testFleet) {
 		var more []*ledger
 		sent := make([]*ledger, 4)
 		for i := range sent {
@@ -117,8 +116,7 @@ func TestSendToFromWithinFail(t *testing.T) {
 }
 
 func TestAfterClose(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 2)
+	onBothPaths(t, 2, func(t *testing.T, r *testFleet) {
 		before := r.send("before")
 		r.do(r.Close)
 		assert.Equal(t, 1, before.doneCalls)
@@ -148,20 +146,5 @@ func TestAfterClose(t *testing.T) {
 		}
 		r.Drain()
 		r.AwaitFirst(nil, nil)
-	})
-}
-
-// TestAMisfitEndsTheConnection: after a reply that its Owner refuses there is no other.
-func TestAMisfitEndsTheConnection(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 1)
-		l := newLedger(t, []string{"a", "b"})
-		l.onReply = func(int, int) error { return errMisfit }
-		r.post(l)
-		r.wires[0].Expect(string(l.Buf))
-		r.wires[0].Send(echoes("a", "b"))
-		r.awaitDone(l)
-		require.ErrorIs(t, l.errOf(0), errMisfit)
-		require.Equal(t, 1, l.nodes[0].replies)
 	})
 }

@@ -34,8 +34,7 @@ func (r *testFleet) quarantinedNow() (nodes quorum.Set) {
 // TestQuarantine: a node whose run_id has changed has no vote until the longest
 // TTL that was sent has passed, counted from when it came back.
 func TestQuarantine(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 3)
+	onBothPaths(t, 3, func(t *testing.T, r *testFleet) {
 		require.Zero(t, r.quarantinedNow(), "a first contact is trusted")
 		r.restart(0)
 		require.Zero(t, r.quarantinedNow(), "no TTL was sent")

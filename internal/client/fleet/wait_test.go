@@ -32,8 +32,7 @@ func mustSleep(t *testing.T, woken <-chan bool) {
 func TestWaitEndsWithTheEndOfANode(t *testing.T) {
 	for name, end := range map[string]scripted.Verb{"half-close": scripted.HalfClose, "reset": scripted.CutOff, "close": scripted.HangUp} {
 		t.Run(name, func(t *testing.T) {
-			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-				r := newUpFleet(t, portable, 2)
+			onBothPaths(t, 2, func(t *testing.T, r *testFleet) {
 				r.do(r.Arm)
 				woken := r.waiter()
 				r.wires[1].Play(scripted.Steps{end})

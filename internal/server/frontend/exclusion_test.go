@@ -78,9 +78,7 @@ func TestReplyIsOfOneLook(t *testing.T) {
 func TestTTLOfSeveralKeys(t *testing.T) {
 	f := start(t, 3)
 	c := f.dial(t)
-	for _, s := range f.Servers {
-		s.Delay(100 * time.Millisecond)
-	}
+	f.Servers.Delay(100 * time.Millisecond)
 	began := time.Now()
 	words := []string{"EVAL", "for _, key in ipairs(KEYS) do if redis.call('exists', key) == 1 then return 0 end end " +
 		"for _, key in ipairs(KEYS) do redis.call('set', key, ARGV[1], 'px', 20000) end return #KEYS", "16"}

@@ -69,9 +69,7 @@ func TestRefusedCommandsLeaveRoom(t *testing.T) {
 	for range 14 {
 		c.expect("ECHO " + strings.Repeat("x", 10<<10) + " => -OOM")
 	}
-	for _, s := range f.Servers {
-		s.Delay(200 * time.Millisecond)
-	}
+	f.Servers.Delay(200 * time.Millisecond)
 	began := time.Now()
 	for i := range 100 {
 		c.send(fmt.Sprint("SET k", i, " v NX PX 60000"))
@@ -87,9 +85,7 @@ func TestRefusedCommandsLeaveRoom(t *testing.T) {
 func TestRepliesAreCharged(t *testing.T) {
 	f := start(t, 3, func(c *frontend.Config) { c.Limits = session.Limits{Memory: 400 << 10, Command: 1 << 20} })
 	c := f.dial(t)
-	for _, s := range f.Servers {
-		s.Mute()
-	}
+	f.Servers.Mute()
 	c.send(append([]string{"SET k v NX PX 60000"}, slices.Repeat([]string{"INFO"}, 1000)...)...)
 	f.AwaitHolders(t, 3, "k")
 	other := f.dial(t)

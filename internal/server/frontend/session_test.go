@@ -31,9 +31,7 @@ func TestPipeline(t *testing.T) {
 		require.Equal(t, want[i], c.receive(), lines[i])
 	}
 
-	for _, s := range f.Servers {
-		s.Delay(100 * time.Millisecond)
-	}
+	f.Servers.Delay(100 * time.Millisecond)
 	began := time.Now()
 	lines = nil
 	for i := range 200 {
@@ -85,9 +83,7 @@ func TestGone(t *testing.T) {
 			f := start(t, 3)
 			c := f.dial(t)
 			c.expect("SET received v NX PX 60000 => +OK")
-			for _, s := range f.Servers {
-				s.Mute()
-			}
+			f.Servers.Mute()
 			c.send(commands...)
 			f.AwaitHolders(t, 3, "k")
 			require.NoError(t, c.conn.Close())
@@ -137,9 +133,7 @@ func TestStop(t *testing.T) {
 	f := start(t, 3)
 	a, b := f.dial(t), f.dial(t)
 	a.expect("RL.LOCK kept 60000 KEEP => [$token")
-	for _, s := range f.Servers {
-		s.Mute()
-	}
+	f.Servers.Mute()
 	a.send("SET k v NX PX 60000")
 	f.AwaitHolders(t, 3, "k")
 	b.send("RL.WAIT kept 60000", "PING")

@@ -128,9 +128,7 @@ func TestPadding(t *testing.T) {
 		defer s.Close()
 		defer other.Close()
 		for _, delay := range []time.Duration{0, 20, 45} {
-			for _, server := range w.Servers {
-				server.Delay(delay * time.Millisecond)
-			}
+			w.Servers.Delay(delay * time.Millisecond)
 			for _, ttl := range []time.Duration{2 * time.Second, 10 * time.Second, time.Hour} {
 				g := s.acquire("v", ttl)
 				require.GreaterOrEqual(t, g.Lock.Remaining(), ttl)
@@ -157,9 +155,7 @@ func TestLate(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s := in(w, func(c *redlock.Config) { c.NodeTimeout = time.Second })
 		defer s.Close()
-		for _, server := range w.Servers {
-			server.Delay(400 * time.Millisecond)
-		}
+		w.Servers.Delay(400 * time.Millisecond)
 		g := s.acquire("v", 5*time.Second)
 		require.GreaterOrEqual(t, g.Lock.Remaining(), 5*time.Second)
 		for _, short := range []time.Duration{2 * time.Second, 20 * time.Second} {
@@ -178,9 +174,7 @@ func TestUnknownRelease(t *testing.T) {
 		for _, left := range []time.Duration{2 * time.Second, 5 * time.Millisecond} {
 			s.acquire("v", 2*time.Second)
 			time.Sleep(2*time.Second - left)
-			for _, server := range w.Servers[1:] {
-				server.Mute()
-			}
+			w.Servers[1:].Mute()
 			time.AfterFunc(90*time.Millisecond, func() {
 				for _, server := range w.Servers[1:] {
 					_ = server.Heal()

@@ -91,8 +91,5 @@ func (c *conn) delIfEq(e *entry, key, value []byte) bool {
 
 func (c *conn) cmdFlushAll([][]byte) {
 	c.srv.flush()
-	if c.srv.dialect.flushFirst {
-		c.writePushes()
-	}
 	c.ok()
 }

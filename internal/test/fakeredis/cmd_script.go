@@ -43,14 +43,6 @@ var digests = [scripts]string{
 	fencedSharedAcquire: said.FencedSharedAcquireSHA1, fencedSharedExtend: said.FencedSharedExtendSHA1,
 }
 
-// allScripts is a server with all scripts loaded.
-var allScripts = func() (all [scripts]bool) {
-	for which := range all {
-		all[which] = true
-	}
-	return all
-}()
-
 // acts are the commands by which the scripts of plain locks change a key, for the access list.
 var acts = [scripts][]string{release: {"del"}, extend: {"pttl", "pexpire"}}
 

@@ -10,7 +10,6 @@ const (
 // session is the state set by a connection for itself.
 type session struct {
 	proto  int
-	db     int
 	authed bool
 	quit   bool
 	trackingMode
@@ -37,16 +36,12 @@ func (c *conn) cmdQuit([][]byte) {
 	c.ok()
 }
 
+// cmdSelect knows one database.
 func (c *conn) cmdSelect(args [][]byte) {
-	n, ok := parseInt(args[1])
-	switch {
-	case !ok:
-		c.fail(errNotInteger)
-	case n < 0 || n >= databases:
-		c.fail("ERR DB index is out of range")
-	default:
-		c.db = int(n)
+	if string(args[1]) == "0" {
 		c.ok()
+	} else {
+		c.fail("ERR DB index is out of range")
 	}
 }
 
@@ -106,12 +101,6 @@ func (c *conn) cmdHello(args [][]byte) {
 		default:
 			c.fail("ERR Syntax error in HELLO option '" + string(args[0]) + "'")
 			return
-		}
-		if c.srv.dialect.helloAtOnce {
-			if !c.introduce(login, name) {
-				return
-			}
-			login, name = nil, nil
 		}
 	}
 	if !c.introduce(login, name) {

@@ -222,13 +222,13 @@ func holdersOf(ends map[string]int64) (all []member) {
 	return all
 }
 
-// Holders returns the holders of a shared lock of database 0, each with its time to live, and false
+// Holders returns the holders of a shared lock, each with its time to live, and false
 // where the key is none.
 func (s *Server) Holders(key string) (left map[string]int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	e := s.dbs[0].get([]byte(key), now)
+	e := s.keys.get([]byte(key), now)
 	if e == nil || e.ends == nil {
 		return nil, false
 	}

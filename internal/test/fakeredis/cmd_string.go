@@ -8,8 +8,7 @@ const (
 	errWrongType  = "WRONGTYPE Operation against a key holding the wrong kind of value"
 )
 
-// table is the connection's selected database.
-func (c *conn) table() *table { return &c.srv.dbs[c.db] }
+func (c *conn) table() *table { return &c.srv.keys }
 
 func (c *conn) cmdGet(args [][]byte) {
 	switch e := c.table().get(args[1], c.now); {

@@ -122,8 +122,6 @@ func (c *conn) answer(cmd *command, args [][]byte) ending {
 	s := c.srv
 	barred := !c.authed && (cmd == nil || !cmd.open)
 	switch {
-	case barred && s.dialect.authFirst:
-		c.fail(errNoAuth)
 	case cmd == nil:
 		c.fail(unknownCommand(args))
 	case cmd.arity > 0 && len(args) != cmd.arity, len(args) < -cmd.arity:

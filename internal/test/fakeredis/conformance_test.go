@@ -26,28 +26,37 @@ func TestConformance(t *testing.T) {
 			files, err := filepath.Glob(filepath.Join("testdata", dir, "*.txt"))
 			require.NoError(t, err)
 			require.NotEmpty(t, files)
-			fakes := map[string]target{} // by what they answer to
-			for _, f := range []Flavor{Redis7, Valkey9, Redis84} {
-				s := StartN(t, 1, Options{Flavor: f, Password: password})[0]
-				fakes[f.String()] = target{addr: s.Addr(), password: password, fake: s}
-			}
-			said := map[string]map[string]string{}
-			for name, fake := range fakes {
-				t.Run("fake "+name, func(t *testing.T) { said[name] = playAll(t, files, fake) })
-			}
+			fakes := map[string]*target{} // by what they answer to
+			t.Run("fake", func(t *testing.T) {
+				for _, f := range []Flavor{Redis7, Valkey9, Redis84} {
+					s, err := Start(Options{Flavor: f, Password: password})
+					require.NoError(t, err)
+					fake := &target{addr: s.Addr(), password: password, fake: s}
+					fakes[f.String()] = fake
+					t.Run(f.String(), func(t *testing.T) {
+						t.Parallel()
+						fake.said = playAll(t, files, *fake)
+					})
+				}
+			})
+			defer func() {
+				for _, fake := range fakes {
+					_ = fake.fake.Close()
+				}
+			}()
 			realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
-				s := realredis.Start(t, realredis.Options{Kind: kind, Password: password, Args: []string{"--enable-debug-command", "local"}}) // to stop the search for expired keys
+				s := realredis.Start(t, realredis.Options{Kind: kind, Password: password})
 				server := target{addr: s.Addr(), password: password}
 				replies := playAll(t, files, server)
 				fake, ok := fakes[flavorOf(server.admin(t).Do("HELLO"))]
 				if !ok {
 					t.Skip("skipped: no flavor is like this server")
 				}
-				want := said[fake.fake.opts.Flavor.String()]
+				want := fake.said
 				server.probe(t)
 				if fake.fake.opts.Flavor == Redis84 && !server.has["delex"] { // an 8.0: DELEX is the addition of 8.4
 					fake.lacks = "delex"
-					want = playAll(t, files, fake)
+					want = playAll(t, files, *fake)
 				}
 				require.Equal(t, want, replies)
 				for _, section := range []string{"server", "memory", "replication"} {
@@ -91,6 +100,7 @@ type target struct {
 	fake     *Server // nil if it is a real one
 	has      map[string]bool
 	lacks    string // a feature that it must not use
+	said     map[string]string
 }
 
 // admin is a connection with all permissions.
@@ -118,9 +128,6 @@ func (g *target) probe(t testing.TB) {
 	if g.lacks != "" {
 		g.has[g.lacks] = false
 	}
-	g.has["latehello"] = !g.has["redis7"]
-	g.has["flushlast"] = !strings.Contains(c.Do("HELLO"), `"redis" "version" "8.`)
-	g.has["flushfirst"] = !g.has["flushlast"]
 }
 
 // prepare brings the server to the start of each script.
@@ -162,20 +169,6 @@ func (g target) plant(t testing.TB, key string) {
 	require.Equal(t, ":1", g.admin(t).Do("RPUSH "+key+" x"))
 }
 
-// cleaning switches the search for expired keys on or off.
-func (g target) cleaning(t testing.TB, on bool) {
-	switch {
-	case g.fake == nil && on:
-		require.Equal(t, "+OK", g.admin(t).Do("DEBUG SET-ACTIVE-EXPIRE 1"))
-	case g.fake == nil:
-		require.Equal(t, "+OK", g.admin(t).Do("DEBUG SET-ACTIVE-EXPIRE 0"))
-	case on:
-		g.fake.CleanEvery(cleaningCycle)
-	default:
-		g.fake.CleanEvery(0)
-	}
-}
-
 // playAll plays all scripts, and returns what the server has said in each. Numbers are left out:
 // clocks and counters differ.
 func playAll(t *testing.T, files []string, g target) map[string]string {
@@ -214,7 +207,6 @@ var number = regexp.MustCompile(`(\\n|\b)\d+\b`) // also at the beginning of a l
 //	on b             goes on with connection b, a new one if the name is new; the first
 //	                 is a
 //	push *["k"]      is the next push, about these keys; _ is all
-//	cleaning off     expired keys are removed only when they are touched; or on
 //	plant k          makes k a list
 //	deny SET         forbids a command to the user of the connection
 //	allow            forbids nothing any more
@@ -263,8 +255,6 @@ func play(t *testing.T, g target, text string, hear func(line, reply string)) {
 			c = named[rest]
 		case verb == "push":
 			require.Equal(t, `>["invalidate" `+rest+"]", c.Receive(), "line %d", number+1)
-		case verb == "cleaning":
-			g.cleaning(t, rest == "on")
 		case verb == "plant":
 			g.plant(t, rest)
 		case verb == "deny":

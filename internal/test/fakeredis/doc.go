@@ -18,7 +18,7 @@
 // changes reported as by real servers. Three things are easily overlooked there. An expired key is
 // reported only at its removal, in a cleaning cycle or by a command that touches it. One's own
 // command that touches it removes it silently under NOLOOP. CLIENT TRACKING is no error in RESP2,
-// where nothing is ever reported. FaultPushes, Forge and CleanEvery are the faults.
+// where nothing is ever reported. FaultPushes and Forge are the faults.
 //
 // # Locks
 //

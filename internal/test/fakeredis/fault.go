@@ -20,18 +20,13 @@ type faults struct {
 type rule struct {
 	Fault
 	on   *command // nil: every command
-	skip int
-	left int // negative: without end
+	left int      // negative: without end
 }
 
 // match finds the first rule for a command, and uses it up. cmd is nil for an unknown command.
 func (f *faults) match(cmd *command) *Fault {
 	for i, r := range f.rules {
 		if r.on != nil && r.on != cmd {
-			continue
-		}
-		if r.skip > 0 {
-			r.skip--
 			continue
 		}
 		if r.left > 0 {
@@ -55,8 +50,6 @@ type Fault struct {
 	Raw string
 	// Applied: the command takes effect all the same.
 	Applied bool
-	// Skip is how many such commands pass unharmed before.
-	Skip int
 	// Times is how many are hit. Zero means all of them, until Heal.
 	Times int
 }
@@ -81,7 +74,7 @@ const (
 // Inject adds a fault. When several fit a command, the one injected first acts. It panics on a
 // command unknown to all flavors: a test waiting for one would pass for the wrong reason.
 func (s *Server) Inject(f Fault) {
-	r := &rule{Fault: f, skip: f.Skip, left: f.Times}
+	r := &rule{Fault: f, left: f.Times}
 	if f.Times == 0 {
 		r.left = -1
 	}

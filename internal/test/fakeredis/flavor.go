@@ -26,10 +26,7 @@ type dialect struct {
 	modeField string   // of INFO
 
 	clientInfo   bool // CLIENT knows SETINFO
-	authFirst    bool // NOAUTH comes before any other complaint
-	helloAtOnce  bool // HELLO has applied one option before it reads the next
 	scriptsByIDs bool // an error inside a script names the digest
-	flushFirst   bool // a flush is reported before it is answered
 
 	noScript string
 	noAuth   string // of HELLO
@@ -53,7 +50,6 @@ var dialects = [...]dialect{
 		version:        "7.0.15",
 		redisName:      "7.0.15",
 		modeField:      "redis_mode",
-		helloAtOnce:    true,
 		scriptsByIDs:   true,
 		noScript:       "NOSCRIPT No matching script. Please use EVAL.",
 		noAuth:         oldHelloAuth,
@@ -68,7 +64,6 @@ var dialects = [...]dialect{
 		redisName:      "7.2.4",
 		modeField:      "server_mode",
 		clientInfo:     true,
-		authFirst:      true,
 		noScript:       "NOSCRIPT No matching script.",
 		noAuth:         newHelloAuth,
 		noPermission:   [2]string{"NOPERM User %u has no permissions to run the '", "' command"},
@@ -79,7 +74,6 @@ var dialects = [...]dialect{
 		product:        "redis",
 		version:        "8.4.0",
 		modules:        []module{{name: "vectorset"}},
-		flushFirst:     true,
 		redisName:      "8.4.0",
 		modeField:      "redis_mode",
 		clientInfo:     true,

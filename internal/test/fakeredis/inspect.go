@@ -15,23 +15,23 @@ const (
 	NoKey time.Duration = -2
 )
 
-// Get returns the value of a key in database 0.
+// Get returns the value of a key.
 func (s *Server) Get(key string) (value string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.dbs[0].get([]byte(key), s.now())
+	e := s.keys.get([]byte(key), s.now())
 	if e == nil {
 		return "", false
 	}
 	return string(e.value()), true
 }
 
-// TTL returns how long a key of database 0 has left, NoTTL or NoKey.
+// TTL returns how long a key has left, NoTTL or NoKey.
 func (s *Server) TTL(key string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	switch e := s.dbs[0].get([]byte(key), now); {
+	switch e := s.keys.get([]byte(key), now); {
 	case e == nil:
 		return NoKey
 	case e.expires == never:
@@ -41,12 +41,12 @@ func (s *Server) TTL(key string) time.Duration {
 	}
 }
 
-// Set stores a value under a key of database 0, for ever if the TTL is zero.
+// Set stores a value under a key, for ever if the TTL is zero.
 func (s *Server) Set(key, value string, ttl time.Duration) {
 	s.plant(key, value, stringKind, ttl)
 }
 
-// Plant makes a key of database 0 one of a foreign type, such as "list".
+// Plant makes a key one of a foreign type, such as "list".
 func (s *Server) Plant(key, kind string) { s.plant(key, "", kind, 0) }
 
 func (s *Server) plant(key, value, kind string, ttl time.Duration) {
@@ -56,31 +56,29 @@ func (s *Server) plant(key, value, kind string, ttl time.Duration) {
 	if ttl > 0 {
 		expires = now + max(ttl.Milliseconds(), 1)
 	}
-	t := &s.dbs[0]
+	t := &s.keys
 	t.put(t.get([]byte(key), now), []byte(key), []byte(value), kind, expires, now)
 }
 
-// Del removes keys of database 0.
+// Del removes keys.
 func (s *Server) Del(keys ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range keys {
-		s.dbs[0].del([]byte(key), s.now())
+		s.keys.del([]byte(key), s.now())
 	}
 }
 
-// Keys returns the keys of all databases, in no order.
+// Keys returns the keys, in no order.
 func (s *Server) Keys() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var keys []string
-	for i := range s.dbs {
-		s.dbs[i].each(s.now(), func(e *entry) { keys = append(keys, string(e.key())) })
-	}
+	s.keys.each(s.now(), func(e *entry) { keys = append(keys, string(e.key())) })
 	return keys
 }
 
-// Len is how many keys there are in all databases.
+// Len is how many keys there are.
 func (s *Server) Len() int { return len(s.Keys()) }
 
 // Flush removes every key.
@@ -90,7 +88,7 @@ func (s *Server) Flush() {
 	s.flush()
 }
 
-// FlushOther flushes an empty database, as others may.
+// FlushOther acts as the flush of another database, by others.
 func (s *Server) FlushOther() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,13 +138,6 @@ func (s *Server) Conns() int {
 	return len(s.conns)
 }
 
-// LoadScripts puts all scripts where SCRIPT LOAD would.
-func (s *Server) LoadScripts() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.scripts = allScripts
-}
-
 // FlushScripts forgets the loaded scripts.
 func (s *Server) FlushScripts() {
 	s.mu.Lock()
@@ -186,23 +177,23 @@ func (s *Server) SetClock(ahead time.Duration) {
 	s.ahead = ahead
 }
 
-// Fence returns a copy of a fleet's tokens at a key of database 0.
+// Fence returns a copy of a fleet's tokens at a key.
 func (s *Server) Fence(key string) (n fencenode.Node, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.dbs[0].get([]byte(key), s.now())
+	e := s.keys.get([]byte(key), s.now())
 	if e == nil || e.fence == nil {
 		return fencenode.Node{}, false
 	}
 	return *cloneFence(e.fence), true
 }
 
-// SetFence gives a key of database 0 the tokens of a fleet, such as earlier ones: a server comes
+// SetFence gives a key the tokens of a fleet, such as earlier ones: a server comes
 // back with an older file like that.
 func (s *Server) SetFence(key string, n fencenode.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now, t := s.now(), &s.dbs[0]
+	now, t := s.now(), &s.keys
 	t.put(t.get([]byte(key), now), []byte(key), nil, fenceKind, never, now)
 	t.get([]byte(key), now).fence = cloneFence(&n)
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/port"
 )
 
-// databases is the number of databases for SELECT.
-const databases = 16
-
 // Server is one fake master. All its methods may be called at any time and from any goroutine,
 // hooks included.
 type Server struct {
@@ -31,7 +28,7 @@ type Server struct {
 	lastID   int64
 	runID    string
 	started  time.Time
-	dbs      [databases]table
+	keys     table
 	scripts  [scripts]bool // the loaded ones
 	calls    []int64       // per command, by its index
 	denied   map[string]bool
@@ -56,10 +53,8 @@ func Start(opts Options) (*Server, error) {
 	s.dialect = &dialects[s.opts.Flavor]
 	s.addr = s.opts.Addr
 	s.started = s.opts.Now()
-	s.tracking = newTracking()
-	for i := range s.dbs {
-		s.dbs[i] = newTable(s)
-	}
+	s.tracking.keys, s.tracking.ended = make(map[string][]*conn), make(chan struct{})
+	s.keys = newTable(s)
 	s.Deny(opts.Deny...)
 	ln, err := s.listenFirst()
 	if err != nil {
@@ -177,9 +172,7 @@ func (s *Server) hangUp(how ending) {
 
 // flush removes every key. The caller holds s.mu.
 func (s *Server) flush() {
-	for i := range s.dbs {
-		s.dbs[i].clear()
-	}
+	s.keys.clear()
 	s.flushed()
 }
 

@@ -22,8 +22,11 @@ import (
 func TestSharedScripts(t *testing.T) {
 	t.Parallel()
 	steps := 2000
-	if testkit.Long() {
+	switch {
+	case testkit.Long():
 		steps = 100_000
+	case testkit.Race: // one goroutine asks
+		steps = 500
 	}
 	play := func(t *testing.T, addr string) {
 		seed := rand.Uint64()

@@ -14,19 +14,17 @@ const stringKind = "string"
 // maxKeptBuffer bounds the buffer kept by a free entry for its successor.
 const maxKeptBuffer = 4096
 
-// table is one database. A Go map would copy the key of each insertion to the heap; this one keeps
-// key and value in a buffer of the entry and hands freed entries, buffers included, to the next
-// insertion. So locks that come and go cost no allocation even when every key is new.
+// table is the keys. An entry keeps its key and value in one buffer, and a freed entry, with that buffer, is the next
+// insertion's. So locks that come and go cost no allocation even when every key is new.
 //
 // Expired entries are removed when touched. For those not touched again, each insertion looks at
 // two more entries: a table therefore never holds many more dead keys than live ones, and needs no
 // goroutine.
 type table struct {
 	seed    maphash.Seed
-	buckets []int32 // index of the first entry of a chain, or none
-	entries []entry
-	free    int32 // head of the chain of free entries
-	count   int
+	byHash  map[uint64]*entry // of its key: that two have one is an accident that ends the test
+	entries []*entry          // the free ones too
+	free    []*entry
 	cursor  int // where the next insertion looks for dead entries
 	watcher watcher
 }
@@ -41,8 +39,7 @@ type watcher interface {
 
 type entry struct {
 	hash    uint64
-	next    int32
-	keyLen  int32
+	keyLen  int
 	used    bool
 	kind    string
 	expires int64  // Unix milliseconds, or never
@@ -52,10 +49,7 @@ type entry struct {
 	ends  map[string]int64 // the value of a sharedKind: when each member ends
 }
 
-const (
-	none  int32 = -1
-	never int64 = 0
-)
+const never int64 = 0
 
 func (e *entry) key() []byte   { return e.data[:e.keyLen] }
 func (e *entry) value() []byte { return e.data[e.keyLen:] }
@@ -71,27 +65,27 @@ func newTable(w watcher) table {
 }
 
 func (t *table) clear() {
-	t.buckets = make([]int32, 64)
-	for i := range t.buckets {
-		t.buckets[i] = none
-	}
-	t.entries, t.free, t.count, t.cursor = nil, none, 0, 0
+	t.byHash, t.entries, t.free, t.cursor = map[uint64]*entry{}, nil, nil, 0
 }
 
-// get returns the live entry of a key, or nil. It is valid until the next call of put.
-func (t *table) get(key []byte, now int64) *entry {
+// find returns the entry of a key, expired or not, or nil, and the hash of the key.
+func (t *table) find(key []byte) (*entry, uint64) {
 	hash := maphash.Bytes(t.seed, key)
-	for i := *t.bucket(hash); i != none; i = t.entries[i].next {
-		e := &t.entries[i]
-		if e.hash == hash && bytes.Equal(e.key(), key) {
-			if e.expired(now) {
-				t.remove(i)
-				return nil
-			}
-			return e
-		}
+	e := t.byHash[hash]
+	if e != nil && !bytes.Equal(e.key(), key) {
+		panic("fakeredis: two keys have one hash")
 	}
-	return nil
+	return e, hash
+}
+
+// get returns the live entry of a key, or nil. It is valid until it is removed.
+func (t *table) get(key []byte, now int64) *entry {
+	e, _ := t.find(key)
+	if e != nil && e.expired(now) {
+		t.remove(e)
+		return nil
+	}
+	return e
 }
 
 // put stores a value in e, the result of get for the key, or in a new entry for a nil one.
@@ -107,22 +101,19 @@ func (t *table) put(e *entry, key, value []byte, kind string, expires, now int64
 
 // del removes a key and reports whether it was there.
 func (t *table) del(key []byte, now int64) bool {
-	hash := maphash.Bytes(t.seed, key)
-	for i := *t.bucket(hash); i != none; i = t.entries[i].next {
-		e := &t.entries[i]
-		if e.hash == hash && bytes.Equal(e.key(), key) {
-			live := !e.expired(now)
-			t.remove(i)
-			return live
-		}
+	e, _ := t.find(key)
+	if e == nil {
+		return false
 	}
-	return false
+	live := !e.expired(now)
+	t.remove(e)
+	return live
 }
 
 // each calls f for every live entry.
 func (t *table) each(now int64, f func(*entry)) {
-	for i := range t.entries {
-		if e := &t.entries[i]; e.used && !e.expired(now) {
+	for _, e := range t.entries {
+		if e.used && !e.expired(now) {
 			f(e)
 		}
 	}
@@ -131,68 +122,36 @@ func (t *table) each(now int64, f func(*entry)) {
 // insert makes an entry for a key not in the table.
 func (t *table) insert(key []byte, now int64) *entry {
 	t.sweep(now)
-	if t.free == none {
-		t.entries = append(t.entries, entry{next: none})
-		t.free = int32(len(t.entries) - 1)
+	if len(t.free) == 0 {
+		e := new(entry)
+		t.entries, t.free = append(t.entries, e), append(t.free, e)
 	}
-	if t.count >= len(t.buckets) {
-		t.grow()
-	}
-	i := t.free
-	e := &t.entries[i]
-	t.free = e.next
-	e.hash = maphash.Bytes(t.seed, key)
+	e := t.free[len(t.free)-1]
+	t.free = t.free[:len(t.free)-1]
+	_, e.hash = t.find(key)
 	e.data = append(e.data[:0], key...)
-	e.keyLen, e.used = int32(len(key)), true
-	head := t.bucket(e.hash)
-	e.next, *head = *head, i
-	t.count++
+	e.keyLen, e.used = len(key), true
+	t.byHash[e.hash] = e
 	return e
 }
 
 // sweep looks at the next two entries.
 func (t *table) sweep(now int64) {
 	for range min(2, len(t.entries)) {
-		if t.cursor >= len(t.entries) {
-			t.cursor = 0
+		t.cursor = (t.cursor + 1) % len(t.entries)
+		if e := t.entries[t.cursor]; e.used && e.expired(now) && !t.watcher.watches(e.key()) {
+			t.remove(e)
 		}
-		if e := &t.entries[t.cursor]; e.used && e.expired(now) && !t.watcher.watches(e.key()) {
-			t.remove(int32(t.cursor))
-		}
-		t.cursor++
 	}
 }
 
-// remove takes an entry out of its chain and makes it free.
-func (t *table) remove(i int32) {
-	e := &t.entries[i]
-	link := t.bucket(e.hash)
-	for *link != i {
-		link = &t.entries[*link].next
-	}
-	*link = e.next
-	e.next, t.free = t.free, i
+// remove makes an entry free.
+func (t *table) remove(e *entry) {
+	delete(t.byHash, e.hash)
+	t.free = append(t.free, e)
 	e.used, e.fence, e.ends = false, nil, nil
-	t.count--
 	t.watcher.touched(e.key())
 	if cap(e.data) > maxKeptBuffer {
 		e.data = nil
 	}
-}
-
-func (t *table) grow() {
-	t.buckets = make([]int32, 2*len(t.buckets))
-	for i := range t.buckets {
-		t.buckets[i] = none
-	}
-	for i := range t.entries {
-		if e := &t.entries[i]; e.used {
-			head := t.bucket(e.hash)
-			e.next, *head = *head, int32(i)
-		}
-	}
-}
-
-func (t *table) bucket(hash uint64) *int32 {
-	return &t.buckets[hash&uint64(len(t.buckets)-1)]
 }

@@ -15,33 +15,18 @@ type trackingMode struct {
 }
 
 // tracking is the registrations of a server: the connections to notify of the next change of a key.
-// As in Redis, the database of a key does not matter. Registrations outlive CLIENT TRACKING OFF:
+// Registrations outlive CLIENT TRACKING OFF:
 // their reports are lost, unless it is on again by then.
 type tracking struct {
 	keys    map[string][]*conn
-	current *conn // with a command running; nil: none
-	every   time.Duration
+	current *conn         // with a command running; nil: none
 	cleans  bool          // the cleaner runs
 	ended   chan struct{} // closed with the server
 }
 
 // cleaningCycle is the interval of looks for expired keys. Among a thousand keys with a time to
-// live a real server finds one after seconds, since it looks at about twenty in each cycle; see
-// CleanEvery.
+// live a real server finds one after seconds, since it looks at about twenty in each cycle.
 const cleaningCycle = 100 * time.Millisecond
-
-func newTracking() tracking {
-	return tracking{keys: make(map[string][]*conn), every: cleaningCycle, ended: make(chan struct{})}
-}
-
-// CleanEvery sets how often expired tracked keys are looked for and removed, with a notice to
-// clients. Zero means never: a command that touches them removes them.
-func (s *Server) CleanEvery(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tracking.every = d
-	s.startCleaner()
-}
 
 // TrackedKeys is the number of keys with a registration.
 func (s *Server) TrackedKeys() int {
@@ -116,42 +101,37 @@ func (s *Server) flushed() {
 // startCleaner starts the cleaner if it has work. The caller holds s.mu.
 func (s *Server) startCleaner() {
 	t := &s.tracking
-	if t.cleans || t.every <= 0 || len(t.keys) == 0 || s.closed {
+	if t.cleans || len(t.keys) == 0 || s.closed {
 		return
 	}
 	t.cleans = true
 	s.running.Add(1)
 	go func() {
 		defer s.running.Done()
-		for every := t.every; every > 0; {
+		for more := true; more; {
 			select {
 			case <-t.ended:
 				return
-			case <-time.After(every):
-				every = s.clean()
+			case <-time.After(cleaningCycle):
+				more = s.clean()
 			}
 		}
 	}()
 }
 
-// clean removes expired tracked keys, and returns when to do so again, or 0 if there are none. A
+// clean removes expired tracked keys, and reports whether there are others. A
 // frozen process cleans nothing.
-func (s *Server) clean() (again time.Duration) {
+func (s *Server) clean() (more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tracking.every > 0 && s.faults.thawed == nil {
+	if s.faults.thawed == nil {
 		now := s.now()
 		for key := range s.tracking.keys {
-			for i := range s.dbs {
-				s.dbs[i].get([]byte(key), now)
-			}
+			s.keys.get([]byte(key), now)
 		}
 	}
-	s.tracking.cleans = s.tracking.every > 0 && len(s.tracking.keys) > 0
-	if !s.tracking.cleans {
-		return 0
-	}
-	return s.tracking.every
+	s.tracking.cleans = len(s.tracking.keys) > 0
+	return s.tracking.cleans
 }
 
 func (c *conn) clientTracking(args [][]byte) {

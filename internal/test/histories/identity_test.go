@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
@@ -210,10 +209,10 @@ func (o *oneHolder) operate(ends func()) (later func()) {
 	switch o.IntN(4) {
 	case 0:
 		ends()
-		o.Servers.Each(func(s *fakeredis.Server) { s.Del(disputed) })
+		o.Servers.Del(disputed)
 	case 1:
 		ends()
-		o.Servers.Each(func(s *fakeredis.Server) { s.Flush() })
+		o.Servers.Flush()
 	default:
 		state, err := o.c.Inspect(o.ctx, disputed)
 		require.NoError(o.T, err)

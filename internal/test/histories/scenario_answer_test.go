@@ -125,7 +125,7 @@ var answers = []scenario{
 	{"nodes slower than a second", 3, func(s *stage) {
 		c := s.Client(func(c *redlock.Config) { c.NodeTimeout, c.StallTimeout = 3*time.Second, 0 })
 		require.NoError(s.T, c.Ready(s.ctx))
-		s.Servers.Each(func(n *fakeredis.Server) { n.Delay(1500 * time.Millisecond) })
+		s.Servers.Delay(1500 * time.Millisecond)
 		s.release(s.take(c, "k", longTTL))
 		for _, n := range c.Stats().Nodes {
 			require.EqualValues(s.T, 1, n.Connects, n.Addr)
@@ -135,7 +135,7 @@ var answers = []scenario{
 	{"cut off in an attempt", 3, func(s *stage) {
 		c := s.Client(func(c *redlock.Config) { c.NodeTimeout, c.StallTimeout = time.Second, time.Minute })
 		require.NoError(s.T, c.Ready(s.ctx))
-		s.Servers.Each((*fakeredis.Server).Hang)
+		s.Servers.Hang()
 		waits := func(d time.Duration) *waiting {
 			ctx, cancel := context.WithTimeout(s.ctx, d)
 			context.AfterFunc(s.ctx, cancel)
@@ -172,15 +172,15 @@ var answers = []scenario{
 			}()
 			time.Sleep(time.Second)
 			s.release(held)
-			s.Servers.Each((*fakeredis.Server).Hang)
+			s.Servers.Hang()
 			time.Sleep(2020 * time.Millisecond) // it has just joined
 			ctx, cancel := context.WithTimeout(s.ctx, promptly)
 			_, err := c.Acquire(ctx, "k", longTTL)
 			cancel()
 			require.NotErrorIs(s.T, err, redlock.ErrTaken)
-			s.Servers.Each(func(n *fakeredis.Server) { require.NoError(s.T, n.Heal()) })
+			require.NoError(s.T, s.Servers.Heal())
 			time.Sleep(5 * time.Second)
-			s.Servers.Each(func(n *fakeredis.Server) { n.Del("k") })
+			s.Servers.Del("k")
 		}
 	}},
 	// Many lines have had no attempt for a while, and the last one met no quorum. A caller for any of their keys, or another
@@ -216,7 +216,7 @@ var answers = []scenario{
 	// A set that fails for another of its keys says nothing about the first.
 	{"a set beside a line", 6, func(s *stage) {
 		c, other := s.deadGroup((*fakeredis.Server).Down)
-		s.Servers[:3].Each(func(node *fakeredis.Server) { node.Set("k", "another's", 0) })
+		s.Servers[:3].Take("k")
 		go func() { _, _ = c.AcquireAll(s.ctx, longTTL, "k", other) }()
 		time.Sleep(promptly)
 		for range 5 {

@@ -24,11 +24,9 @@ var ends = []scenario{
 			<-w.done
 			require.Error(s.T, w.err)
 			require.Zero(s.T, s.Holders("k"))
-			s.Servers.Each(func(n *fakeredis.Server) { require.NoError(s.T, n.Heal()) })
+			require.NoError(s.T, s.Servers.Heal())
 			time.Sleep(promptly)
-			for _, n := range s.Servers {
-				n.Flush()
-			}
+			s.Servers.Flush()
 		}
 	}},
 	{"closed while a caller with a set is in its hook", 6, func(s *stage) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/client/texts"
-	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
@@ -98,7 +97,7 @@ var holds = []scenario{
 				if ttl == 0 {
 					first = s.wait(c, key, longTTL)
 				}
-				s.Servers.Each(func(node *fakeredis.Server) { node.Del(key) })
+				s.Servers.Del(key)
 				var younger redlock.Lock
 				if ttl == 0 { // it was granted in line, and is over
 					s.release(s.granted(first))
@@ -122,7 +121,7 @@ var holds = []scenario{
 		c := s.Client()
 		held := s.take(c, "k", longTTL)
 		w := s.wait(c, "k", longTTL)
-		s.Servers.Each(func(node *fakeredis.Server) { node.Del("k") })
+		s.Servers.Del("k")
 		s.Servers.Delay(far)
 		reader := s.call(s.ctx, func(ctx context.Context) (redlock.Lock, error) { return c.TryAcquireShared(ctx, "k", longTTL) })
 		time.Sleep(far / 2)

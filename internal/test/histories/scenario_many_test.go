@@ -73,7 +73,7 @@ func (s *stage) flushes() {
 	var all []*waiting
 	for i := range n {
 		key := fmt.Sprint("k", i)
-		s.Servers.Each(func(server *fakeredis.Server) { server.Set(key, "another's", 0) })
+		s.Servers.Take(key)
 		all = append(all, s.begin(s.ctx, c, key, longTTL))
 	}
 	time.Sleep(2 * time.Second)
@@ -98,11 +98,11 @@ func (s *stage) leftovers(n int, bound time.Duration) {
 	c, key := s.Client(), func(i int) string { return fmt.Sprint("k", i) }
 	var all []*waiting
 	for i := range n {
-		s.Servers.Each(func(server *fakeredis.Server) { server.Set(key(i), "another's", 0) })
+		s.Servers.Take(key(i))
 		all = append(all, s.begin(s.ctx, c, key(i), longTTL))
 	}
 	for i := range n / 50 { // these stay
-		s.Servers.Each(func(server *fakeredis.Server) { server.Set(fmt.Sprint("other", i), "another's", 0) })
+		s.Servers.Take(fmt.Sprint("other", i))
 		s.begin(s.ctx, c, fmt.Sprint("other", i), longTTL)
 	}
 	time.Sleep(3100 * time.Millisecond) // the questions have just been asked

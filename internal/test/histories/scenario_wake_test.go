@@ -125,7 +125,7 @@ var wakes = []scenario{
 		c, _ := s.ClientOn(m, func(c *redlock.Config) { c.NodeTimeout = time.Second })
 		for i, node := range s.Nodes { // the last to deny the other key
 			key := fmt.Sprint("k", i)
-			s.Servers.Each(func(server *fakeredis.Server) { server.Set("other", "another's", 0) })
+			s.Servers.Take("other")
 			m.Link(node).Delay(50*time.Millisecond, 50*time.Millisecond, 0)
 			refused := make(chan error)
 			go func() {

@@ -183,32 +183,23 @@ func (w *Conn) Hold(bytes int) {
 
 // Echo answers ECHO until the connection ends, for Server.Serve.
 func Echo(nc net.Conn) {
-	in, out := make([]byte, 0, 64<<10), make([]byte, 0, 64<<10)
-	var d resp.Decoder
-	d.Limits.Bulk = 1 << 20
-	var v resp.Value
+	var in, out []byte
+	buf := make([]byte, 64<<10)
 	for {
-		k, err := nc.Read(in[len(in):cap(in)])
+		k, err := nc.Read(buf)
 		if err != nil {
 			return
 		}
-		in = in[:len(in)+k]
-		at := 0
+		in, out = append(in, buf[:k]...), out[:0]
 		for {
-			n, err := d.Decode(in[at:], &v)
-			if err != nil {
+			args, rest := CutCommand(in)
+			if args == nil {
 				break
 			}
-			at += n
-			it := v.Elements()
-			it.Next()
-			it.Next()
-			out = resp.AppendBulk(out, it.Value().Bytes)
+			in, out = rest, resp.AppendBulkString(out, args[1])
 		}
-		in = in[:copy(in, in[at:])]
 		if _, err := nc.Write(out); err != nil {
 			return
 		}
-		out = out[:0]
 	}
 }
