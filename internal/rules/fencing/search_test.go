@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// arena keeps the states found, in the order of a breadth-first search, with the predecessor of
+// arena keeps the keys of the states found, in the order of a breadth-first search, with the predecessor of
 // each, and finds them again.
 type arena struct {
-	chunks  []*[chunk]packed
+	chunks  []*[chunk]key
 	parents []*[chunk]uint32
 	size    int
 	table   []uint32 // 1 + the number of a state, by hash
@@ -20,10 +20,9 @@ const chunk = 1 << 16
 
 func newArena() *arena { return &arena{table: make([]uint32, 1<<12)} }
 
-func (a *arena) at(i int) packed   { return a.chunks[i/chunk][i%chunk] }
-func (a *arena) parent(i int) int  { return int(a.parents[i/chunk][i%chunk]) - 1 }
-func hash(p packed) uint64         { return mix(mix(mix(p[0])^p[1]*0x9e3779b97f4a7c15) ^ p[2]) }
-func (a *arena) slot(p packed) int { return int(hash(p) & uint64(len(a.table)-1)) }
+func (a *arena) at(i int) key     { return a.chunks[i/chunk][i%chunk] }
+func (a *arena) parent(i int) int { return int(a.parents[i/chunk][i%chunk]) - 1 }
+func (a *arena) slot(k key) int   { return int(k[0] & uint64(len(a.table)-1)) }
 
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -32,7 +31,7 @@ func mix(x uint64) uint64 {
 }
 
 // add keeps a state, and reports whether it is new.
-func (a *arena) add(p packed, parent int) bool {
+func (a *arena) add(p key, parent int) bool {
 	at := a.slot(p)
 	for ; a.table[at] != 0; at = (at + 1) & (len(a.table) - 1) {
 		if a.at(int(a.table[at]-1)) == p {
@@ -40,7 +39,7 @@ func (a *arena) add(p packed, parent int) bool {
 		}
 	}
 	if a.size%chunk == 0 {
-		a.chunks, a.parents = append(a.chunks, new([chunk]packed)), append(a.parents, new([chunk]uint32))
+		a.chunks, a.parents = append(a.chunks, new([chunk]key)), append(a.parents, new([chunk]uint32))
 	}
 	a.chunks[a.size/chunk][a.size%chunk] = p
 	a.parents[a.size/chunk][a.size%chunk] = uint32(parent + 1)
@@ -79,8 +78,14 @@ type result struct {
 func (w *world) search() (r result) {
 	w.begin()
 	found := newArena()
+	var queue []state // those that were found and not visited
+	visit := func(s state, from int) {
+		if found.add(w.key(&s), from) {
+			queue = append(queue, s)
+		}
+	}
 	for _, s := range w.starts() {
-		found.add(w.pack(&s), -1)
+		visit(s, -1)
 	}
 	m := &stepper{world: w}
 	for i := 0; i < found.size; i++ {
@@ -90,7 +95,8 @@ func (w *world) search() (r result) {
 			}
 			return r
 		}
-		s := w.unpack(found.at(i))
+		s := queue[0]
+		queue = queue[1:]
 		if w.live && m.stuck(&s) {
 			return w.retrace(found, i)
 		}
@@ -102,7 +108,7 @@ func (w *world) search() (r result) {
 			if !w.everyPath && !w.open(&x.after) {
 				continue
 			}
-			found.add(w.pack(&x.after), i)
+			visit(x.after, i)
 		}
 	}
 	r.states, r.whole = found.size, true
@@ -110,20 +116,21 @@ func (w *world) search() (r result) {
 }
 
 // retrace goes to state number end again, and one step beyond, with the original names of nodes and
-// clients: a packed state has lost them.
+// clients: a key has lost them.
 func (w *world) retrace(found *arena, end int) (r result) {
 	r.states = found.size
-	var path []packed
+	var path []key
 	for i := end; i >= 0; i = found.parent(i) {
 		path = append(path, found.at(i))
 	}
 	slices.Reverse(path)
-	s := w.unpack(path[0])
+	starts := w.starts()
+	s := starts[slices.IndexFunc(starts, func(s state) bool { return w.key(&s) == path[0] })]
 	r.first = s
 	m := &stepper{world: w}
 	for _, p := range path[1:] {
 		steps := m.next(&s)
-		at := slices.IndexFunc(steps, func(x step) bool { return x.broken == "" && w.pack(&x.after) == p })
+		at := slices.IndexFunc(steps, func(x step) bool { return x.broken == "" && w.key(&x.after) == p })
 		if at < 0 {
 			panic("a state has no way to the one that was reached from it")
 		}

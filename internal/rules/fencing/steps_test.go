@@ -71,7 +71,7 @@ func (m *stepper) nodeSteps(i int) {
 	if n.marker == active {
 		m.collectSteps(i)
 	}
-	for x := range (int(m.top()) + 1) * int(m.layout.names) {
+	for x := range (int(m.top()) + 1) * m.namings() {
 		if n.fresh>>x&1 == 1 {
 			m.write(i, x, nonceNow, rejoins)
 		}

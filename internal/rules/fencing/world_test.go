@@ -72,12 +72,19 @@ type world struct {
 	looksApart  bool // each group is looked at again for itself
 
 	fleets [4]Fleet
-	layout layout
 }
 
 // top is the largest token of interest: tokens are compared and never added to, so there are as
 // many values as tokens.
 func (w *world) top() uint8 { return uint8(w.attempts * w.block) }
+
+// namings is how many there are of what a marker may name.
+func (w *world) namings() int {
+	if w.to == 0 {
+		return 1
+	}
+	return len(fleetNames)
+}
 
 func bitOf(b bool) int { return int(bit(b)) }
 
@@ -86,7 +93,6 @@ func (w *world) begin() {
 	if w.to == 0 {
 		w.from = 1<<w.nodes - 1
 	}
-	w.measure()
 	of := func(name string, nodes quorum.Set) Configuration {
 		return Configuration{Name: name, Nodes: nodes, Quorum: nodes.Len()/2 + 1}
 	}
