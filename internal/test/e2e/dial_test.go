@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,8 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/realredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -33,46 +37,6 @@ func TestCloseOfStubbornConnections(t *testing.T) {
 	live(t, c, "k")
 	require.NoError(t, testkit.Try(t, "Close", c.Close))
 	require.EqualValues(t, 3, closed.Load())
-}
-
-// TestCloseOfARefusedConnection: a new connection is refused, since it leads to the server of another
-// node, and its Close blocks or panics. The client goes on.
-func TestCloseOfARefusedConnection(t *testing.T) {
-	t.Parallel()
-	testkit.Apart(t, func(t *testing.T) {
-		unblock := make(chan struct{})
-		defer close(unblock)
-		for name, closes := range map[string]func(){"blocks": func() { <-unblock }, "panics": func() { panic("of Close") }} {
-			t.Run(name, func(t *testing.T) {
-				servers := cluster.Start(t, 3)
-				var diverted atomic.Bool
-				closed := make(chan struct{}, 100)
-				divert := func(cfg *redlock.Config) {
-					dialing(func(addr string, c *userConn) {
-						if addr != servers[0].Addr() || !diverted.Load() {
-							return
-						}
-						_ = c.Conn.Close()
-						nc := testkit.Must(net.Dial("tcp", servers[1].Addr()))(t)
-						c.Conn = nc
-						c.close = func() error {
-							defer nc.Close()
-							closed <- struct{}{}
-							closes()
-							return nil
-						}
-					})(cfg)
-				}
-				c := cluster.Connect(t, fakeredis.Addrs(servers), divert)
-				live(t, c, "k")
-				diverted.Store(true)
-				servers[0].ResetConns()
-				testkit.Get(t, closed)
-				cluster.Stats(t, c)
-				require.NoError(t, testkit.Try(t, "a call", func() error { return wholeOf(c, "k") }))
-			})
-		}
-	})
 }
 
 // badError is an error with methods that panic.
@@ -167,5 +131,71 @@ func TestSlowCredentials(t *testing.T) {
 		})
 		live(t, r.Client, "k")
 		require.EqualValues(t, 3, asked.Load())
+	})
+}
+
+// TestRealUnixSockets: as over TCP, on both paths, with a password too.
+func TestRealUnixSockets(t *testing.T) {
+	t.Parallel()
+	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
+		servers := realredis.StartN(t, 3, realredis.Options{Kind: kind, Unix: true, Password: realPassword})
+		var nodes []string
+		for _, s := range servers {
+			nodes = append(nodes, "unix://:"+realPassword+"@"+s.Socket())
+		}
+		testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+			c := cluster.Connect(t, nodes, cluster.Portable(portable))
+			live(t, c, "k")
+			require.NoError(t, servers[0].Restart())
+			live(t, c, "k")
+		})
+	})
+}
+
+// TestRealTLS: a server shows its certificate and may ask for the client's. New refuses a client without one, and one
+// with trust in another authority. An error of a client without TLS
+// shows what the port may be.
+func TestRealTLS(t *testing.T) {
+	t.Parallel()
+	ours, others := testkit.NewAuthority(t), testkit.NewAuthority(t)
+	certificate, key := ours.Issue()
+	me := testkit.Must(tls.X509KeyPair(certificate, key))(t)
+	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
+		for name, clientCA := range map[string][]byte{"server shows": nil, "both show": ours.PEM()} {
+			t.Run(name, func(t *testing.T) {
+				var nodes []string
+				for _, s := range realredis.StartN(t, 3, realredis.Options{Kind: kind, Password: realPassword,
+					TLS: &realredis.TLS{Certificate: certificate, Key: key, ClientCA: clientCA}}) {
+					nodes = append(nodes, "rediss://:"+realPassword+"@"+s.TLSAddr())
+				}
+				with := func(c *tls.Config) *redlock.Client {
+					return cluster.Connect(t, nodes, func(cfg *redlock.Config) { cfg.TLS = c })
+				}
+				live(t, with(&tls.Config{RootCAs: ours.Pool(), Certificates: []tls.Certificate{me}}), "k")
+
+				var seen testkit.LogSink
+				for _, stranger := range []*tls.Config{nil, {RootCAs: others.Pool(), Certificates: []tls.Certificate{me}},
+					{RootCAs: ours.Pool(), Certificates: []tls.Certificate{me}, ServerName: "another"}} {
+					_, err := redlock.New(redlock.Config{Nodes: nodes, TLS: stranger, DialTimeout: testkit.Patience})
+					require.ErrorIs(t, err, redlock.ErrConfig)
+					require.ErrorIs(t, err, conn.ErrUntrusted)
+					seen.Add(err)
+				}
+				if clientCA != nil {
+					_, err := redlock.New(redlock.Config{Nodes: nodes, TLS: &tls.Config{RootCAs: ours.Pool()}, DialTimeout: testkit.Patience})
+					require.ErrorIs(t, err, redlock.ErrConfig)
+					require.ErrorIs(t, err, conn.ErrRejected)
+					seen.Add(err)
+				}
+				for i, node := range nodes {
+					nodes[i] = strings.Replace(node, "rediss://", "redis://", 1)
+				}
+				for _, n := range with(nil).Stats().Nodes {
+					require.ErrorContains(t, n.Err, "wants TLS (rediss://)")
+					seen.Add(n.Err)
+				}
+				seen.RequireNone(t, secrets...)
+			})
+		}
 	})
 }

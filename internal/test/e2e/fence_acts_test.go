@@ -158,3 +158,31 @@ func TestActsBesideASickNode(t *testing.T) {
 		})
 	}
 }
+
+// TestTwoActsAtOnce: the later one begins at any time of the first, or after it. From the first nil
+// on, clients of the next list are not refused.
+func TestTwoActsAtOnce(t *testing.T) {
+	for _, later := range []time.Duration{0, fenceTTL / 4, fenceTTL / 2, fenceTTL * 9 / 10, fenceTTL * 11 / 10, 2 * fenceTTL} {
+		cluster.Run(t, later.String(), func(t *testing.T) {
+			c := startChanging(t, 4)
+			first, second := c.client(three, nil, 0), c.client(three, nil, 0)
+			two := func(one, other func() error, use func()) {
+				t.Helper()
+				a := testkit.Start(one)
+				b := testkit.Start(func() error { time.Sleep(later); return other() })
+				require.NoError(t, testkit.Outcome(t, "the first", a))
+				for end := time.Now().Add(4 * fenceTTL); time.Now().Before(end); {
+					use()
+					time.Sleep(fenceTTL / 50)
+				}
+				require.NoError(t, testkit.Outcome(t, "the later", b))
+			}
+			two(func() error { return first.InitFencing(t.Context()) }, func() error { return second.InitFencing(t.Context()) },
+				func() { c.grows(first, "k") })
+			one, other, next := c.client(three, replaced, 0), c.client(three, replaced, 0), c.client(replaced, nil, 0)
+			require.NoError(t, one.ReadyAll(t.Context()))
+			two(func() error { return one.ChangeFencing(t.Context()) }, func() error { return other.ChangeFencing(t.Context()) },
+				func() { c.grows(next, "k") })
+		})
+	}
+}

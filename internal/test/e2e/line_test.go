@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -109,6 +112,197 @@ func TestReleaseBesideRelease(t *testing.T) {
 			require.EqualValues(t, 1, r.Stats().HandedOver)
 			require.Equal(t, 3, r.Holders("k"))
 			require.NoError(t, got.Release(t.Context()))
+		})
+	}
+}
+
+// TestPings: a caller who waits costs the nodes few questions, however short NodeTimeout is.
+func TestPings(t *testing.T) {
+	for _, timeout := range []time.Duration{0, time.Millisecond} {
+		cluster.Virtually(t, func(t *testing.T) {
+			r := cluster.New(t, 3, cluster.NodeTimeout(timeout))
+			r.Servers.Take("k")
+			ctx, cancel := context.WithCancel(t.Context())
+			waiting := testkit.Start(func() error { _, err := r.Acquire(ctx, "k", ttl); return err })
+			time.Sleep(10 * time.Second)
+			pings := func() (n int64) {
+				r.Servers.Each(func(s *fakeredis.Server) { n += s.Count("PING") })
+				return n
+			}
+			before := pings()
+			time.Sleep(10 * time.Second)
+			n := pings() - before
+			require.LessOrEqual(t, n, int64(150), "NodeTimeout %v", timeout)
+			require.GreaterOrEqual(t, n, int64(100))
+			cancel()
+			require.Error(t, testkit.Get(t, waiting))
+		})
+	}
+}
+
+// TestAPlaceIsTakenBack: a node that refuses, or misses, what takes a process out of a queue is asked again, but not
+// if the process waits there again.
+func TestAPlaceIsTakenBack(t *testing.T) {
+	for name, fault := range map[string]string{"refused": "-LOADING not now\r\n", "lost": "", "forgotten": "-NOSCRIPT No matching script.\r\n"} {
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.New(t, 3)
+			r.Servers.Take("k")
+			places := func() (n int) {
+				for _, s := range r.Servers {
+					for _, key := range s.Keys() {
+						if strings.HasPrefix(key, "k:redlock:") {
+							n++
+						}
+					}
+				}
+				return n
+			}
+			wait := func() (leave func()) {
+				ctx, cancel := context.WithCancel(t.Context())
+				waiting := testkit.Start(func() error { _, err := r.Acquire(ctx, "k", ttl); return err })
+				testkit.Await(t, "a place", func() bool { return places() == 2 })
+				return func() {
+					cancel()
+					require.Error(t, testkit.Get(t, waiting))
+				}
+			}
+			var left atomic.Int64 // faults to come
+			for _, s := range r.Servers {
+				s.OnCommand(func(_ int64, args []string) {
+					if strings.Contains(strings.Join(args, " "), " leave ") && left.Add(-1) >= 0 {
+						if fault == "" {
+							s.DropConn("EVALSHA", 1)
+						} else {
+							s.ErrorReply("EVALSHA", strings.TrimSuffix(fault[1:], "\r\n"), 1)
+						}
+					}
+				})
+			}
+			faulty := func() {
+				left.Store(1)
+				wait()()
+				testkit.Await(t, "the fault", func() bool { return left.Load() <= 0 })
+			}
+			faulty()
+			began := time.Now()
+			testkit.Await(t, "no place", func() bool { return places() == 0 })
+			require.Less(t, time.Since(began), time.Second)
+			require.EqualValues(t, -1, left.Load(), "one repeat")
+			if name != "refused" {
+				return // the process may wait at another node now, or has left at once, by the text of the script
+			}
+			faulty()
+			leave := wait() // in the place that was not taken back
+			time.Sleep(2 * time.Second)
+			require.Equal(t, 2, places())
+			require.Zero(t, left.Load(), "its place is taken back")
+			leave()
+			testkit.Await(t, "no place", func() bool { return places() == 0 })
+		})
+	}
+}
+
+// rarely keeps waiters from finding out by themselves, within a test, that a lock is free.
+func rarely(c *redlock.Config) {
+	c.Retry = redlock.Retry{Min: testkit.Patience, Max: testkit.Patience}
+}
+
+// awaitTracked waits until a master tracks so many keys: the key of a lock, and tickets.
+func awaitTracked(t *testing.T, s *fakeredis.Server, n int) {
+	t.Helper()
+	testkit.Await(t, "tracked keys", func() bool { return s.TrackedKeys() == n })
+}
+
+// acquiring makes a call of Acquire in the background.
+func acquiring(t *testing.T, c *redlock.Client, key string) <-chan testkit.Result[redlock.Lock] {
+	return testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), key, ttl) })
+}
+
+// TestBusyRelease: a release with an acquire along goes alone if there is no room for it.
+func TestBusyRelease(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		var heard cluster.HookRecorder
+		r := cluster.New(t, 1, cluster.Listening(&heard), func(c *redlock.Config) { c.NoHandOver = true; c.MaxWaiting = 1 })
+		held := cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(r.Servers)), "k", ttl)
+		next := inLine(t, r.Client, t.Context(), "k", 1)
+		third := inLine(t, r.Client, t.Context(), "k", 2)
+		require.NoError(t, held.Release(t.Context()))
+		l := locked(t, next)
+		time.Sleep(50 * time.Millisecond) // it is held
+		require.NoError(t, l.Release(t.Context()))
+		require.NoError(t, testkit.Get(t, third).Err)
+		requireHeard(t, r, &heard) // neither of the two counts twice
+	})
+}
+
+// TestRandInRelease: a panic of Rand, the source of the next holder's token, leaves the lock as it
+// was.
+func TestRandInRelease(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		var broken atomic.Bool
+		r := cluster.New(t, 1, rarely, func(c *redlock.Config) {
+			c.NoHandOver = true
+			knobs.Of(c).Rand = userReader(func(p []byte) (int, error) {
+				if broken.CompareAndSwap(true, false) {
+					panic("no randomness")
+				}
+				return rand.Read(p)
+			})
+		})
+		held := cluster.MustAcquire(t, r.Client, "k", ttl)
+		next := inLine(t, r.Client, t.Context(), "k", 1)
+		time.Sleep(50 * time.Millisecond) // until it has nothing left to do but to wait
+		broken.Store(true)
+		require.ErrorContains(t, testkit.Try(t, "release", func() error { return held.Release(t.Context()) }), "no randomness")
+		require.NoError(t, held.Release(t.Context()))
+		require.NoError(t, testkit.Get(t, next).Err)
+	})
+}
+
+// TestEndedAlong: a waiter whose context ends while its acquire, sent along with a release, is on its way has the lock if
+// that wins first, and a hook hears of it.
+func TestEndedAlong(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		var heard cluster.HookRecorder
+		r := cluster.New(t, 1, cluster.Listening(&heard), rarely, func(c *redlock.Config) { c.NoHandOver = true })
+		held := cluster.MustAcquire(t, r.Client, "k", ttl)
+		ctx, cancel := context.WithCancel(t.Context())
+		next := testkit.Start(func() error { _, err := r.Acquire(ctx, "k", ttl); return err })
+		awaitTracked(t, r.Servers[0], 2)
+		time.Sleep(50 * time.Millisecond) // until it sleeps
+		released := testkit.Start(func() error { return held.Release(t.Context()) })
+		time.Sleep(50 * time.Microsecond)
+		cancel()
+		require.NoError(t, testkit.Get(t, released))
+		require.NoError(t, testkit.Get(t, next))
+		requireHeard(t, r, &heard)
+	})
+}
+
+// TestManyLines: the questions of many lines do not cut off a node with a small bound of owed
+// replies.
+func TestManyLines(t *testing.T) {
+	for _, limit := range []int{4, 128} {
+		cluster.Run(t, fmt.Sprint(limit), func(t *testing.T) {
+			const n = 200
+			r := cluster.New(t, 1, func(c *redlock.Config) { knobs.Of(c).MaxInFlight = limit })
+			other := cluster.Connect(t, fakeredis.Addrs(r.Servers))
+			var held []redlock.Lock
+			var waits []<-chan testkit.Result[redlock.Lock]
+			for i := range n {
+				key := fmt.Sprint("k", i)
+				held = append(held, cluster.MustAcquire(t, other, key, ttl))
+				waits = append(waits, acquiring(t, r.Client, key))
+			}
+			awaitTracked(t, r.Servers[0], 2*n)
+			for _, l := range held {
+				l.ReleaseAsync()
+			}
+			for _, wait := range waits {
+				l := locked(t, wait)
+				l.ReleaseAsync()
+			}
+			require.EqualValues(t, 1, r.Stats().Nodes[0].Connects)
 		})
 	}
 }

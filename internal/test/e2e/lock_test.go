@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -150,4 +153,162 @@ func TestSlowestNodesDelayNoCaller(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestExtendTooLate: once validity is over no node is asked, though the keys may still be there. An
+// extension confirmed after the end of its own TTL changes nothing. One confirmed after the end of the
+// validity that it extends is none, though its own TTL is long: another client may have held the lock.
+func TestExtendTooLate(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Now: testkit.StoppedClock()}))
+		over := cluster.MustAcquire(t, r.Client, "over", 300*time.Millisecond)
+		testkit.Await(t, "the end", func() bool { return over.Remaining() == 0 })
+		require.Equal(t, redlock.ErrExpired, over.Extend(t.Context(), ttl))
+		require.Zero(t, over.Remaining())
+		cluster.Settle(t, r.Client)
+		r.Servers.Each(func(s *fakeredis.Server) { require.Zero(t, s.Count("EVALSHA")) })
+		require.NoError(t, over.Release(t.Context()))
+
+		long := cluster.MustAcquire(t, r.Client, "long", ttl)
+		late, later := cluster.MustAcquire(t, r.Client, "late", 100*time.Millisecond), cluster.MustAcquire(t, r.Client, "later", time.Second)
+		r.Servers.Delay(150 * time.Millisecond)
+		require.Equal(t, redlock.ErrExpired, late.Extend(t.Context(), ttl))
+		require.NoError(t, long.Extend(t.Context(), 30*time.Millisecond))
+		require.Greater(t, long.Remaining(), ttl/2)
+		r.Servers.Delay(2 * time.Second)
+		require.Equal(t, redlock.ErrExpired, later.Extend(t.Context(), time.Second))
+		for _, lost := range []redlock.Lock{late, later} {
+			require.Zero(t, lost.Remaining())
+			require.NoError(t, lost.Release(t.Context()))
+		}
+	})
+}
+
+// TestKeptByHand: the holder of a lock kept alive may extend it, and keeps it alive once at a time;
+// the stop of one KeepAlive does not end another.
+func TestKeptByHand(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		l := cluster.MustAcquire(t, r.Client, "k", brief)
+		first, stopFirst := l.KeepAlive(t.Context())
+		second, stopSecond := l.KeepAlive(t.Context())
+		require.Error(t, second.Err())
+		require.ErrorContains(t, context.Cause(second), "kept alive already")
+		require.ErrorContains(t, cluster.Keep(l, nil), "kept alive already")
+		stopSecond()
+		require.NoError(t, first.Err())
+		require.NoError(t, l.Extend(t.Context(), 2*brief))
+		require.Greater(t, l.Remaining(), brief)
+		require.NoError(t, l.Extend(t.Context(), brief/3))
+		awaitPassed(t, brief)
+		require.NoError(t, context.Cause(first))
+		require.Less(t, l.Remaining(), brief, "by the TTL that it was given last")
+		stopFirst()
+		for range 10 { // entries are used again
+			third, stopThird := l.KeepAlive(t.Context())
+			stopFirst()
+			stopSecond()
+			require.NoError(t, third.Err())
+			require.Equal(t, 1, cluster.Stats(t, r.Client).KeptAlive)
+			stopThird()
+		}
+		require.NoError(t, l.Release(t.Context()))
+	})
+}
+
+// TestOvertakenExtend: an extend that waits for longer than the validity it is about, while renewals
+// overtake it, brings what it was asked for.
+func TestOvertakenExtend(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, func(c *redlock.Config) { knobs.Of(c).MaxInFlight = 64 })
+		l := cluster.MustAcquire(t, r.Client, "k", time.Second)
+		require.NoError(t, cluster.Keep(l, nil))
+		r.Servers.Delay(200 * time.Millisecond)
+		for range 640 { // a dozen batches
+			require.NoError(t, r.Submit(releaseOp("other", func(*redlock.Op) {})))
+		}
+		require.NoError(t, l.Extend(t.Context(), time.Hour))
+		require.Greater(t, l.Remaining(), 50*time.Minute)
+	})
+}
+
+// heldEverywhere starts masters and acquires a lock known to all of them.
+func heldEverywhere(t *testing.T) (*cluster.Cluster, redlock.Lock) {
+	t.Helper()
+	r := cluster.New(t, 3)
+	l := cluster.MustAcquire(t, r.Client, "k", ttl)
+	r.AwaitHolders(t, 3, "k")
+	return r, l
+}
+
+// TestReleaseAsync: the handle is dead at once, and the release keeps its place before an acquire
+// of the same key, and travels with it: a pair is one round trip.
+func TestReleaseAsync(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		const pairs = 100
+		r := cluster.New(t, 5, cluster.Portable(portable))
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		testkit.Await(t, "a pair is a round trip", func() bool { // on a busy machine a tick may come between its two calls
+			before := cluster.Settle(t, r.Client)
+			for range pairs {
+				l.ReleaseAsync()
+				require.Empty(t, l.Token())
+				require.Zero(t, l.Remaining())
+				l.ReleaseAsync()
+				require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+				require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
+				l = cluster.MustAcquire(t, r.Client, "k", ttl) // in one attempt
+			}
+			after := cluster.Settle(t, r.Client)
+			require.EqualValues(t, pairs, after.Release.Won-before.Release.Won, "each is sent once")
+			require.EqualValues(t, 2*pairs, after.Operations-before.Operations)
+			require.Equal(t, 1, after.Held)
+			return after.Batches-before.Batches < pairs+pairs/4
+		})
+		awaitPassed(t, 50*time.Millisecond) // the client sleeps
+		l.ReleaseAsync()
+		r.AwaitEmpty(t)
+		require.Zero(t, cluster.Settle(t, r.Client).Held)
+		redlock.Lock{}.ReleaseAsync()
+	})
+}
+
+// TestARefusedReleaseIsRepeated until the node has answered it, after any error.
+func TestARefusedReleaseIsRepeated(t *testing.T) {
+	for name, flavor := range map[string]fakeredis.Flavor{"by script": fakeredis.Redis7, "native": fakeredis.Valkey9} {
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: flavor}))
+			for _, refusal := range []string{
+				"NOPERM this user has no permissions to run the 'evalsha' command", "NOPERM No permissions to access a key",
+				"ERR internal", "ERR unknown command 'EVALSHA'", "NOSCRIPT No matching script.", "LOADING Redis is loading the dataset in memory",
+				"BUSY Redis is busy running a script.", "MISCONF Errors writing to the AOF file", "OOM command not allowed",
+				"NOREPLICAS Not enough good replicas to write.", "READONLY You can't write against a read only replica.",
+				"MASTERDOWN Link with MASTER is down", "CLUSTERDOWN The cluster is down", "MOVED 1 127.0.0.1:1", "ASK 1 127.0.0.1:1",
+				"TRYAGAIN Multiple keys request during rehashing of slot", "CROSSSLOT Keys in request don't hash to the same slot",
+				"NOAUTH Authentication required.", "EXECABORT Transaction discarded", "UNBLOCKED client unblocked", "NOGOODSLAVE", "CODE of a later server",
+			} {
+				l := cluster.MustAcquire(t, r.Client, "lock:k", ttl)
+				r.AwaitHolders(t, 3, l.Key())
+				left := 1
+				switch code, _, _ := strings.Cut(refusal, " "); code {
+				case "NOPERM", "NOSCRIPT", "ERR": // after these it is sent again at once
+					left = 2
+				case "READONLY": // it ends the connection, and the hint is refused on the next one
+					left = 2
+				}
+				r.Servers[0].OnCommand(func(_ int64, args []string) {
+					if release := strings.HasPrefix(args[0], "EVAL") || args[0] == "DELIFEQ"; release && strings.Contains(strings.Join(args, " "), l.Key()) && left > 0 {
+						left--
+						r.Servers[0].ErrorReply(args[0], refusal, 1)
+					}
+				})
+				require.NoError(t, l.Release(t.Context()))
+				began := time.Now()
+				awaitNoLock(t, r)
+				require.Less(t, time.Since(began), 10*time.Second, refusal) // after READONLY a redial and the pause of a hint
+				require.Zero(t, left, refusal)
+				cluster.AwaitNodesUp(t, r.Client, 3)
+			}
+		})
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"sync"
 	"testing"
 	"time"
 
@@ -35,8 +34,28 @@ func TestRealBurst(t *testing.T) {
 				for run := range 10 {
 					t.Run(fmt.Sprint(run), func(t *testing.T) {
 						addrs := cluster.RealAddrs(realredis.StartN(t, 3))
-						t.Run("Submit", func(t *testing.T) { burstOfOps(t, addrs, n) })
-						t.Run("Acquire", func(t *testing.T) { burstOfCalls(t, addrs, n) })
+						t.Run("Submit", func(t *testing.T) {
+							b := newBurst(t, addrs, n)
+							for _, kind := range []redlock.OpKind{redlock.OpAcquire, redlock.OpExtend, redlock.OpRelease} {
+								b.run(kind.String(), func(i int) {
+									b.ops[i].Kind = kind
+									if err := b.c.Submit(&b.ops[i]); err != nil {
+										b.done <- err
+									}
+								})
+							}
+						})
+						t.Run("Acquire", func(t *testing.T) {
+							b := newBurst(t, addrs, n)
+							b.run("TryAcquire", func(i int) {
+								go func() {
+									var err error
+									b.locks[i], err = b.c.TryAcquire(context.Background(), fmt.Sprint("call:", i), time.Minute)
+									b.done <- err
+								}()
+							})
+							b.run("Release", func(i int) { go func() { b.done <- b.locks[i].Release(context.Background()) }() })
+						})
 					})
 				}
 			})
@@ -44,54 +63,35 @@ func TestRealBurst(t *testing.T) {
 	}
 }
 
-func burstOfOps(t *testing.T, addrs []string, n int) {
-	c := cluster.Connect(t, addrs, func(c *redlock.Config) { *c = redlock.Config{Nodes: addrs} })
-	ops := make([]redlock.Op, n)
-	done := make(chan error, n)
-	for i := range ops {
-		ops[i] = redlock.Op{Key: fmt.Append(nil, "op:", i), TTL: time.Minute, Done: func(op *redlock.Op) { done <- op.Err() }}
-	}
-	for _, kind := range []redlock.OpKind{redlock.OpAcquire, redlock.OpExtend, redlock.OpRelease} {
-		began, errs := time.Now(), map[string]int{}
-		for i := range ops {
-			ops[i].Kind = kind
-			if err := c.Submit(&ops[i]); err != nil {
-				done <- err
-			}
-		}
-		for range ops {
-			if err := <-done; err != nil {
-				errs[err.Error()]++
-			}
-		}
-		t.Log(kind, time.Since(began).Round(time.Millisecond))
-		require.Empty(t, errs, "%v", kind)
-	}
+// burst is operations, or calls, all at once.
+type burst struct {
+	t     *testing.T
+	c     *redlock.Client
+	ops   []redlock.Op
+	locks []redlock.Lock
+	done  chan error
 }
 
-func burstOfCalls(t *testing.T, addrs []string, n int) {
+func newBurst(t *testing.T, addrs []string, n int) *burst {
 	c := cluster.Connect(t, addrs, func(c *redlock.Config) { *c = redlock.Config{Nodes: addrs} })
-	locks, errs := make([]redlock.Lock, n), make([]error, n)
-	each := func(what string, f func(i int) error) {
-		began := time.Now()
-		var all sync.WaitGroup
-		for i := range n {
-			all.Go(func() { errs[i] = f(i) })
-		}
-		all.Wait()
-		t.Log(what, time.Since(began).Round(time.Millisecond))
-		count := map[string]int{}
-		for _, err := range errs {
-			if err != nil {
-				count[err.Error()]++
-			}
-		}
-		require.Empty(t, count, what)
+	b := &burst{t, c, make([]redlock.Op, n), make([]redlock.Lock, n), make(chan error, n)}
+	for i := range b.ops {
+		b.ops[i] = redlock.Op{Key: fmt.Append(nil, "op:", i), TTL: time.Minute, Done: func(op *redlock.Op) { b.done <- op.Err() }}
 	}
-	ctx := context.Background()
-	each("TryAcquire", func(i int) (err error) {
-		locks[i], err = c.TryAcquire(ctx, fmt.Sprint("call:", i), time.Minute)
-		return err
-	})
-	each("Release", func(i int) error { return locks[i].Release(ctx) })
+	return b
+}
+
+// run begins all, and waits for them.
+func (b *burst) run(what string, begin func(i int)) {
+	began, errs := time.Now(), map[string]int{}
+	for i := range b.ops {
+		begin(i)
+	}
+	for range b.ops {
+		if err := <-b.done; err != nil {
+			errs[err.Error()]++
+		}
+	}
+	b.t.Log(what, time.Since(began).Round(time.Millisecond))
+	require.Empty(b.t, errs, what)
 }

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -39,60 +38,6 @@ func fencedHolder(i int) func(*redlock.Config) {
 			off := []time.Duration{0, time.Hour, -time.Hour, time.Duration(rand.IntN(3)-1) * time.Hour}[i]
 			return time.Now().Add(off)
 		}
-	}
-}
-
-// holdFenced acquires and holds once. It reports when too many nodes have forgotten.
-func holdFenced(ctx context.Context, c *redlock.Client, holder string) {
-	keys := []string{fmt.Sprint("k", rand.IntN(3))}
-	ttl := longestHold/2 + rand.N(longestHold/2)
-	attempt, cancel := context.WithTimeout(ctx, 2*longestHold)
-	defer cancel()
-	var l redlock.Lock
-	var err error
-	permits := redlock.Permits("p", 3)
-	switch rand.IntN(12) {
-	case 0:
-		keys = []string{"k0", "k1"}
-		l, err = c.AcquireAll(attempt, ttl, keys...)
-	case 1: // a writer
-		keys = permits
-		l, err = c.AcquireAll(attempt, ttl, keys...)
-	case 2: // a reader
-		l, err = c.TryAcquireAny(attempt, ttl, permits...)
-		keys = l.Keys()
-	case 3, 4, 5:
-		l, err = c.AcquireAny(attempt, ttl, permits...)
-		keys = l.Keys()
-	case 6, 7, 8:
-		l, err = c.TryAcquire(attempt, keys[0], ttl)
-	default:
-		l, err = c.Acquire(attempt, keys[0], ttl)
-	}
-	if err != nil {
-		if errors.Is(err, redlock.ErrForgotten) {
-			say("forgotten", holder)
-		}
-		pauseFor(ctx, time.Duration(rand.IntN(20))*time.Millisecond)
-		return
-	}
-	hold(func() bool { return l.Remaining() > 0 }, holder, l.Fence(), time.Duration(rand.IntN(4))*time.Millisecond, keys...)
-	if rand.IntN(4) == 0 {
-		_ = l.Extend(ctx, ttl)
-	}
-	switch ends := rand.IntN(64); {
-	case ends == 0: // with its TTL
-	case ends < 8:
-		l.ReleaseAsync()
-	default:
-		_ = l.Release(context.Background())
-	}
-}
-
-func pauseFor(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
 	}
 }
 
@@ -161,7 +106,9 @@ func TestRealFence(t *testing.T) {
 		me := testkit.Must(strconv.Atoi(os.Getenv(holderEnv)))(t)
 		var turns atomic.Int64
 		runHolders(t, func(ctx context.Context, c *redlock.Client, _ int) {
-			holdFenced(ctx, c, fmt.Sprintf("%d.%d", me, turns.Add(1)))
+			own, cancel := context.WithTimeout(ctx, 2*longestHold)
+			defer cancel()
+			contend(own, c, fmt.Sprint(me), int(turns.Add(1)), longestHold/2+rand.N(longestHold/2))
 		}, fencedHolder(me))
 		return
 	}

@@ -61,54 +61,21 @@ func mixedServers(t *testing.T, n int) (servers []*realredis.Server) {
 	return servers
 }
 
-// contend takes one of three keys once, by Acquire or by Do.
-func contend(ctx context.Context, c *redlock.Client, who string, turn int) {
-	holder, key := fmt.Sprintf("%s.%d", who, turn), fmt.Sprint("k", rand.IntN(3))
-	own := ctx
-	if rand.IntN(8) == 0 {
-		var cancel context.CancelFunc
-		own, cancel = context.WithTimeout(ctx, time.Duration(rand.IntN(100))*time.Millisecond)
-		defer cancel()
-	}
-	long := time.Duration(rand.IntN(8)) * time.Millisecond
-	if rand.IntN(4) == 0 { // kept alive, some for several TTLs
-		if rand.IntN(16) == 0 {
-			long = 3 * brief
-		}
-		_ = c.Do(own, key, brief, func(ctx context.Context) error {
-			say("granted", who)
-			hold(func() bool { return ctx.Err() == nil }, holder, 0, long, key)
-			return nil
-		})
-		return
-	}
-	l, err := c.Acquire(own, key, brief)
-	if err != nil {
-		if own.Err() == nil {
-			say("wrong", fmt.Sprintf("%q", err.Error()))
-		}
-		return
-	}
-	say("granted", who)
-	hold(func() bool { return l.Remaining() > 0 }, holder, 0, long, key)
-	switch rand.IntN(16) {
-	case 0: // it ends by itself
-	case 1:
-		l.ReleaseAsync()
-	default:
-		_ = l.Release(context.Background())
-	}
-}
-
-// TestRealWaits: four processes of several goroutines each want three keys, while servers are
+// TestRealWaits: four processes of several goroutines each want three keys and three permits, while servers are
 // stopped, killed and started anew, processes are stopped and killed, connections are cut, and some
-// callers give up. At no moment do two hold a key. When the faults end all are served.
+// callers give up. At no moment do two hold a key, unless they share it. When the faults end all are served.
 func TestRealWaits(t *testing.T) {
 	if os.Getenv(holdersEnv) != "" {
 		turns := make([]int, perProcess())
 		runHolders(t, func(ctx context.Context, c *redlock.Client, me int) {
 			turns[me]++
-			contend(ctx, c, fmt.Sprintf("%d.%d", os.Getpid(), me), turns[me])
+			own := ctx
+			if rand.IntN(8) == 0 {
+				var cancel context.CancelFunc
+				own, cancel = context.WithTimeout(ctx, rand.N(100*time.Millisecond))
+				defer cancel()
+			}
+			contend(own, c, fmt.Sprintf("%d.%d", os.Getpid(), me), turns[me], brief)
 		}, func(c *redlock.Config) { c.NoHandOver = os.Getenv(holderEnv) == "3" })
 		return
 	}

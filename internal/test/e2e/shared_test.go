@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/realredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 	"github.com/redlock-go/redlock/internal/wire/command"
@@ -286,5 +288,52 @@ func TestSharedFenced(t *testing.T) {
 		r.Servers[:2].Each(func(s *fakeredis.Server) { s.Del(fenceSet) })
 		require.ErrorIs(t, errorOf(r.TryAcquireShared(t.Context(), "k", brief)), redlock.ErrForgotten)
 		awaitShared(t, r, "k", 0, 0, 0)
+	})
+}
+
+// TestRealSharedPrivileges: the documented list is enough for the whole life of shared locks, and each part of it that other
+// locks do not need is needed. A script that fails for want of one leaves no key without an end.
+func TestRealSharedPrivileges(t *testing.T) {
+	t.Parallel()
+	list := documented("shared:")
+	require.Subset(t, list.privileges, least.privileges)
+	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
+		admins, nodes := list.servers(t, kind)
+		life := func() int64 {
+			var forbidden atomic.Int64
+			c := cluster.Connect(t, nodes, func(c *redlock.Config) {
+				c.Hooks.Vote = func(v redlock.Vote) {
+					if errors.Is(v.Err, conn.ErrForbidden) {
+						forbidden.Add(1)
+					}
+				}
+			})
+			for i := range 200 {
+				var some []redlock.Lock
+				for range 2 {
+					if l, err := c.TryAcquireShared(t.Context(), "lock:p", ttl/time.Duration(1+i%3)); err == nil {
+						some = append(some, l)
+					}
+				}
+				for _, l := range some {
+					_ = l.Extend(t.Context(), ttl)
+					_ = l.Release(t.Context())
+				}
+				if i%40 == 0 {
+					for _, a := range admins {
+						require.NotEqual(t, ":-1", a.Do("PTTL lock:p"))
+						a.Must("SCRIPT FLUSH")
+					}
+				}
+			}
+			require.NoError(t, c.Close())
+			return forbidden.Load()
+		}
+		require.Zero(t, life())
+		isOther := func(privilege string) bool { return slices.Contains(least.privileges, privilege) }
+		withoutEach(admins, slices.DeleteFunc(slices.Clone(list.privileges), isOther), func(privilege string) {
+			require.NotZero(t, life(), privilege)
+		})
+		require.Zero(t, life())
 	})
 }
