@@ -74,7 +74,7 @@ type burst struct {
 
 func newBurst(t *testing.T, addrs []string, n int) *burst {
 	c := cluster.Connect(t, addrs, func(c *redlock.Config) { *c = redlock.Config{Nodes: addrs} })
-	b := &burst{t, c, make([]redlock.Op, n), make([]redlock.Lock, n), make(chan error, n)}
+	b := &burst{t: t, c: c, ops: make([]redlock.Op, n), locks: make([]redlock.Lock, n), done: make(chan error, n)}
 	for i := range b.ops {
 		b.ops[i] = redlock.Op{Key: fmt.Append(nil, "op:", i), TTL: time.Minute, Done: func(op *redlock.Op) { b.done <- op.Err() }}
 	}
