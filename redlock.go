@@ -246,7 +246,7 @@ type Options struct {
 	// AtLeast is how long a lock of Do, DoAll, DoAny and TryDo (not DoShared) stays after its grant, also if its function
 	// returns before. So a job runs once in a fleet whose clocks differ by less. The nodes count this time: the lock stays
 	// even if the function fails, the client is closed (Close does not wait) or the process dies. After a death, or
-	// without a quorum, it is held for ttl, or for AtLeast plus NodeTimeout if that is longer. At most Config.MaxTTL.
+	// without a quorum, it is held for ttl, or AtLeast plus NodeTimeout per group if longer. At most Config.MaxTTL.
 	AtLeast time.Duration
 	// Name is shown by Inspect for these locks, in place of Config.Name and within its limits: an order, a request. An Op
 	// on such a lock needs a client with the same Name.

@@ -178,7 +178,7 @@ func (w *want) acquisition(at int, ended *engine.Call) (c *engine.Call, s holdin
 	if ended != nil {
 		return ended, s, nil
 	}
-	c, err = s.Calls(o.site.engine, engine.Acquire, w.term.ttl(o.site, w.ttl), o.site.cfg.Tail)
+	c, err = s.Calls(o.site.engine, engine.Acquire, w.term.ttl(o, w.ttl), o.site.cfg.Tail)
 	if err != nil {
 		return nil, s, err
 	}

@@ -39,13 +39,14 @@ func (s *settings) newTerm(mode Mode) *term {
 // isFixed reports whether the lock stays also if no other was met.
 func (t *term) isFixed() bool { return t != nil && t.atLeast > 0 }
 
-// ttl is the TTL to ask for: the key outlives the term if the process ends right after the grant, also if the nodes had
-// granted it a while before, and their clocks run faster than this one.
-func (t *term) ttl(g *site, ttl time.Duration) time.Duration {
+// ttl is the TTL to ask for: the keys outlive the term if the process ends right after the grant, also if the nodes had
+// granted the first a while before, and their clocks run faster than this one. Groups are asked one after another.
+func (t *term) ttl(o *option, ttl time.Duration) time.Duration {
 	if !t.isFixed() {
 		return ttl
 	}
-	least := t.atLeast + cmp.Or(g.cfg.Engine.Timeout, engine.MaxTimeout)
+	g := o.site
+	least := t.atLeast + time.Duration(o.More.Turns())*cmp.Or(g.cfg.Engine.Timeout, engine.MaxTimeout)
 	return max(ttl, min(least+quorum.Drift(least), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)))
 }
 

@@ -66,6 +66,17 @@ func (m *More) At(i int, home *engine.Engine) *engine.Engine {
 	return m.On[i]
 }
 
+// Turns is how many engines are asked for the keys, one after another.
+func (m *More) Turns() int {
+	turns := 1
+	for i := 1; m != nil && i < len(m.On); i++ {
+		if m.On[i] != m.On[i-1] {
+			turns++
+		}
+	}
+	return turns
+}
+
 // State is a copy of what is known of a lock.
 type State struct {
 	Key      string

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/client"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
@@ -290,6 +292,32 @@ func TestAtLeast(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAtLeastInGroups: each key of a set stays for the whole term, although far groups are asked one after another.
+func TestAtLeastInGroups(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		const atLeast, groups = time.Second, 5
+		r := cluster.New(t, 3*groups, cluster.InGroups(3), cluster.NodeTimeout(100*time.Millisecond))
+		var keys []string
+		for i := 0; len(keys) < groups; i++ {
+			if key := fmt.Sprint("k", i); client.Number(key, groups) == len(keys) {
+				keys = append(keys, key)
+			}
+		}
+		r.Servers.Delay(80 * time.Millisecond)
+		var granted time.Time
+		require.NoError(t, r.With(redlock.Options{AtLeast: atLeast}).DoAll(t.Context(), 200*time.Millisecond, keys, func(context.Context) error {
+			granted = time.Now()
+			return nil
+		}))
+		for time.Since(granted) < atLeast-time.Millisecond {
+			time.Sleep(time.Millisecond)
+			for _, key := range keys {
+				require.Equal(t, 3, r.Holders(key), "%s after %v", key, time.Since(granted))
+			}
+		}
+	})
 }
 
 // TestATermIsRefusedToAll: no caller in line has the lock before, also of the same client; and it has it then.
