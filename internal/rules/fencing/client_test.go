@@ -332,20 +332,3 @@ func TestInitBesideTokens(t *testing.T) {
 		require.Equal(t, []Verdict{Known, want}, all)
 	}
 }
-
-func TestAllocatesNothing(t *testing.T) {
-	sum := Token(0)
-	require.Zero(t, testing.AllocsPerRun(1000, func() {
-		var p Proposal
-		var r Refusals
-		for node := range 5 {
-			b, _ := p.Next(1000, 4)
-			a := Answer{Code: Stale, Token: b.Last}
-			p.Learn(a)
-			r.Add(node, a)
-		}
-		b, _ := p.Next(0, 1)
-		sum += Token(r.Advise(&five, Memory{})) + b.First
-	}))
-	require.NotZero(t, sum)
-}

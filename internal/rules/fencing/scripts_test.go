@@ -1,7 +1,6 @@
 package fencing_test
 
 import (
-	"bufio"
 	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
@@ -21,6 +20,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/fencenode"
 	"github.com/redlock-go/redlock/internal/test/realredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/resp"
 )
 
 var (
@@ -43,40 +43,41 @@ func TestDigestsAreThoseOfTheScripts(t *testing.T) {
 type server struct {
 	t    *testing.T
 	conn net.Conn
-	in   *bufio.Reader
+	in   []byte
+	d    resp.Decoder
 }
 
 func (s *server) do(args ...string) any {
 	_, err := io.WriteString(s.conn, testkit.Encode(args...))
 	require.NoError(s.t, err)
-	return s.reply()
+	for {
+		var v resp.Value
+		n, err := s.d.Decode(s.in, &v)
+		if err == nil {
+			shown := shape(&v)
+			s.in = s.in[n:]
+			return shown
+		}
+		require.ErrorIs(s.t, err, resp.ErrIncomplete)
+		piece := make([]byte, 4096)
+		n, err = s.conn.Read(piece)
+		require.NoError(s.t, err)
+		s.in = append(s.in, piece[:n]...)
+	}
 }
 
-func (s *server) reply() any {
-	line, err := s.in.ReadString('\n')
-	require.NoError(s.t, err)
-	line = strings.TrimSuffix(line, "\r\n")
-	number, _ := strconv.Atoi(line[1:])
-	switch line[0] {
-	case ':':
-		return number
-	case '$':
-		if number < 0 {
-			return nil
-		}
-		text := make([]byte, number+2)
-		_, err = io.ReadFull(s.in, text)
-		require.NoError(s.t, err)
-		return string(text[:number])
-	case '*':
+func shape(v *resp.Value) any {
+	switch v.Kind {
+	case resp.Integer:
+		return int(v.Int)
+	case resp.Array:
 		list := []any{}
-		for range number {
-			list = append(list, s.reply())
+		for it := v.Elements(); it.Next(); {
+			list = append(list, shape(it.Value()))
 		}
 		return list
 	}
-	require.Equal(s.t, byte('+'), line[0], line)
-	return line[1:]
+	return string(v.Bytes)
 }
 
 func answerOf(reply any) Answer {
@@ -145,7 +146,7 @@ func compare(t *testing.T, addr string) {
 	conn, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
-	s := &server{t, conn, bufio.NewReader(conn)}
+	s := &server{t: t, conn: conn}
 	random := rand.New(rand.NewPCG(5, 6))
 	var n fencenode.Node
 	keys := map[string]string{} // name to nonce

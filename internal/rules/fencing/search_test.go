@@ -3,7 +3,6 @@ package fencing_test
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -152,50 +151,10 @@ func (w *world) retrace(found *arena, end int) (r result) {
 
 const stuck = "a majority votes, and does not lock a free key with the second attempt"
 
-// replay executes a trace from its text, on the rules, and returns its end.
-func (w *world) replay(text string) (broken string, err error) {
-	w.begin()
-	s := w.fresh()
-	m := &stepper{world: w}
-	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(line, "|")
-		line = strings.TrimSpace(line)
-		if line == "" {
-			continue
-		}
-		if numbers, ok := strings.CutPrefix(line, proposed); ok {
-			for k, number := range strings.Fields(numbers) {
-				number, step, _ := strings.Cut(number, "/") // of the change
-				t, err := strconv.ParseUint(number, 10, 8)
-				if step != "" {
-					s.attempts[k].step = step[0] - '0'
-				}
-				if err != nil || k >= w.attempts {
-					return "", fmt.Errorf("%q: tokens of %d attempts are expected", line, w.attempts)
-				}
-				s.attempts[k].token = uint8(t)
-			}
-			continue
-		}
-		steps := m.next(&s)
-		at := slices.IndexFunc(steps, func(x step) bool { return x.action.String() == line })
-		if at < 0 {
-			return "", fmt.Errorf("%q cannot happen in %s", line, w.show(&s))
-		}
-		s, broken = steps[at].after, steps[at].broken
-	}
-	if w.live && m.stuck(&s) {
-		broken = stuck
-	}
-	return broken, nil
-}
-
-const proposed = "proposed tokens:"
-
-// describe writes a trace, with the state after each step. The text left of the bar is for replay.
+// describe writes a trace, with the state after each step.
 func (w *world) describe(r result) string {
 	var text strings.Builder
-	text.WriteString(proposed)
+	text.WriteString("proposed tokens:")
 	for _, a := range r.first.attempts[:w.attempts] {
 		fmt.Fprintf(&text, " %d", a.token)
 		if w.to != 0 {

@@ -6,9 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/redlock-go/redlock/internal/server/frontend"
-	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
 // announced is a release that wakes the waiters.
@@ -21,11 +18,7 @@ const announced = `
 // TestSubscribe: a subscribed client is woken by the release of a lock, and by it alone; it hears
 // nothing of another user, and leaves nothing behind.
 func TestSubscribe(t *testing.T) {
-	f := start(t, 3, func(c *frontend.Config) {
-		users, err := frontend.ReadUsers(strings.NewReader("one pw a:\nother pw b:\n"))
-		require.NoError(t, err)
-		c.Users = users
-	})
+	f := start(t, 3, withUsers(t, "one pw a:\nother pw b:\n"))
 	dial := func(user string) *client {
 		c := f.dial(t)
 		c.expect("AUTH " + user + " pw => +OK")
@@ -72,7 +65,6 @@ func TestSubscribe(t *testing.T) {
 	`)
 	modern.expect("UNSUBSCRIBE => [$unsubscribe $free :0]")
 
-	_, wire := f.Stats()
 	for i := range 40 { // beyond the room, in each of two ways
 		c := dial("one")
 		c.expect("HELLO 3 => [$server")
@@ -94,6 +86,6 @@ func TestSubscribe(t *testing.T) {
 			`)
 		}
 		require.NoError(t, c.conn.Close())
-		testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 4 })
+		f.awaitOpen(t, 4)
 	}
 }

@@ -167,9 +167,7 @@ func TestSeveral(t *testing.T) {
 
 // TestDatabasesAreApart: no key of one database is a key of another, nor of another user.
 func TestDatabasesAreApart(t *testing.T) {
-	users, err := frontend.ReadUsers(strings.NewReader("a p a:\nb p b:"))
-	require.NoError(t, err)
-	f := start(t, 3, func(c *frontend.Config) { c.Users = users })
+	f := start(t, 3, withUsers(t, "a p a:\nb p b:"))
 	names := []string{"x", "db1:x", "db0:x", "db1:db1:x", "b:x", "a:x"}
 	n := 0
 	var all []*client
@@ -216,8 +214,7 @@ func TestDatabasesAreApart(t *testing.T) {
 		_, err := frontend.ReadUsers(strings.NewReader(wrong))
 		require.ErrorContains(t, err, "begins with the prefix")
 	}
-	_, err = frontend.ReadUsers(strings.NewReader("one p a:\ntwo p a:"))
-	require.NoError(t, err, "they share their locks on purpose")
+	withUsers(t, "one p a:\ntwo p a:") // they share their locks on purpose
 }
 
 // TestTokens: the nodes store a fresh token for each grant, so a late release of an earlier grant
@@ -364,10 +361,8 @@ func TestKeptLocksAreBounded(t *testing.T) {
 
 // TestUsers: the commands that need a login, and the prefix of a user's keys.
 func TestUsers(t *testing.T) {
-	users, err := frontend.ReadUsers(strings.NewReader("default secret def:\n\n# a comment\nann sha256:" +
+	f := start(t, 1, withUsers(t, "default secret def:\n\n# a comment\nann sha256:"+
 		"2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b app:\n"))
-	require.NoError(t, err)
-	f := start(t, 1, func(c *frontend.Config) { c.Users = users })
 	c := f.dial(t)
 	c.expect(`
 		SET k v NX PX 60000 => -NOAUTH

@@ -14,13 +14,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// eval sends a script with one key.
-func (c *client) eval(script, key string, argv ...string) string {
-	c.t.Helper()
-	c.sendWords(append([]string{"EVAL", script, "1", key}, argv...))
-	return c.receive()
-}
-
 // before has each node call f with the name of each command on a key, before it runs it.
 func (f *front) before(key string, call func(s *fakeredis.Server, name string)) {
 	for _, s := range f.Servers {
@@ -49,10 +42,10 @@ func TestTakenAndGone(t *testing.T) {
 			s.Del("k")
 		}
 	})
-	require.Contains(t, c.eval(getOrSet, "k", "mine", "60000"), "-ERR the lock changed hands")
+	require.Contains(t, c.call("EVAL", getOrSet, "1", "k", "mine", "60000"), "-ERR the lock changed hands")
 	isFree.Store(true)
 	f.AwaitHolders(t, 0, "k")
-	require.Equal(t, "nil", c.eval(getOrSet, "k", "mine", "60000"))
+	require.Equal(t, "nil", c.call("EVAL", getOrSet, "1", "k", "mine", "60000"))
 	f.AwaitHolders(t, 3, "k")
 }
 
@@ -68,7 +61,7 @@ func TestReplyIsOfOneLook(t *testing.T) {
 			s.Set("k", "other", time.Hour)
 		}
 	})
-	got := c.eval("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pttl', KEYS[1]) end return -3", "k", "mine")
+	got := c.call("EVAL", "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pttl', KEYS[1]) end return -3", "1", "k", "mine")
 	left, err := strconv.Atoi(strings.TrimPrefix(got, ":"))
 	require.NoError(t, err)
 	require.InDelta(t, 60000, left, 5000)

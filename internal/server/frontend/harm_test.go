@@ -27,8 +27,7 @@ func TestGoneBehindAWait(t *testing.T) {
 	c.send("RL.WAIT kept 0")
 	c.send(strings.Split(strings.Repeat("PING\n", 1999)+"PING", "\n")...)
 	require.NoError(t, c.conn.Close())
-	_, wire := f.Stats()
-	testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 0 })
+	f.awaitOpen(t, 0)
 	f.AwaitHolders(t, 0, "kept")
 }
 

@@ -93,7 +93,7 @@ func TestGone(t *testing.T) {
 			}
 			f.Heal(t)
 			f.AwaitHolders(t, 0, "k")
-			testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 0 })
+			f.awaitOpen(t, 0)
 			require.Equal(t, 3, f.Holders("received"))
 		})
 	}
@@ -168,14 +168,13 @@ func TestBounds(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "-ERR Protocol error: bulk too long", b.receive())
 	require.Contains(t, b.receive(), "EOF")
-	_, wire := f.Stats()
-	testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 1 })
+	f.awaitOpen(t, 1)
 
 	b = f.dial(t)
 	b.expect("ECHO " + strings.Repeat("x", 64<<10) + " => $xxx")
 	b.send("ECHO " + strings.Repeat("x", 60<<10) + " " + strings.Repeat("x", 60<<10) + " " + strings.Repeat("x", 60<<10))
 	require.Contains(t, b.receive(), "-ERR Protocol error: too big command")
-	testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 1 })
+	f.awaitOpen(t, 1)
 
 	// A client that receives nothing is cut off, and an endless sender waits meanwhile.
 	b = f.dial(t)
@@ -184,7 +183,7 @@ func TestBounds(t *testing.T) {
 		_ = b.conn.SetWriteDeadline(time.Now().Add(testkit.Patience))
 		_, err = b.conn.Write([]byte(big))
 	}
-	testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 1 })
+	f.awaitOpen(t, 1)
 	a.expect("PING => +PONG")
 	for _, bad := range []string{"*1\r\n:1\r\n", "*1\r\n$-1\r\n", "*-5\r\n", "$3\r\n", "*1\r\n*1\r\n$1\r\na\r\n", strings.Repeat("x", 2000), "POST / HTTP/1.1\r\n"} {
 		b = f.dial(t)
@@ -194,19 +193,14 @@ func TestBounds(t *testing.T) {
 			require.Contains(t, got, "-ERR Protocol error", bad)
 		}
 		_ = b.conn.Close()
-		testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 1 })
+		f.awaitOpen(t, 1)
 	}
 }
 
 // TestReload: connections and their locks stay, but those of a user that is gone or has another prefix, logged in at the same
 // moment too.
 func TestReload(t *testing.T) {
-	read := func(text string) frontend.Users {
-		users, err := frontend.ReadUsers(strings.NewReader(text))
-		require.NoError(t, err)
-		return users
-	}
-	f := start(t, 3, func(c *frontend.Config) { c.Users = read("stays pw s:\nchanges pw c:\ngoes pw g:\nmoves pw m:\n") })
+	f := start(t, 3, withUsers(t, "stays pw s:\nchanges pw c:\ngoes pw g:\nmoves pw m:\n"))
 	locked := map[string]*client{}
 	for _, user := range []string{"stays", "changes", "goes", "moves"} {
 		locked[user] = f.dial(t)
@@ -231,7 +225,9 @@ func TestReload(t *testing.T) {
 		defer mu.Unlock()
 		return len(in) > 100
 	})
-	f.Reload(read("stays pw s:\nchanges new c:\nmoves pw other:\n"), nil)
+	var later frontend.Config
+	withUsers(t, "stays pw s:\nchanges new c:\nmoves pw other:\n")(&later)
+	f.Reload(later.Users, nil)
 	all.Wait()
 	for _, c := range in {
 		require.Equal(t, "end: EOF", c.receive(), "of a user that is gone")

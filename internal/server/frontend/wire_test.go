@@ -50,6 +50,21 @@ func startOn(t *testing.T, c *cluster.Cluster, change ...func(*frontend.Config))
 	return f
 }
 
+// withUsers gives a front end the users of a text.
+func withUsers(t *testing.T, text string) func(*frontend.Config) {
+	t.Helper()
+	users, err := frontend.ReadUsers(strings.NewReader(text))
+	require.NoError(t, err)
+	return func(c *frontend.Config) { c.Users = users }
+}
+
+// awaitOpen waits until so many connections are open.
+func (f *front) awaitOpen(t *testing.T, n int64) {
+	t.Helper()
+	_, wire := f.Stats()
+	testkit.Await(t, "the ends of sessions", func() bool { return wire.Open.Load() == n })
+}
+
 // client is a connection that knows only the frames of Redis.
 type client struct {
 	t    *testing.T

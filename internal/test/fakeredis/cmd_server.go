@@ -34,8 +34,8 @@ func (s *Server) infoServer() string {
 	}
 	up := s.opts.Now().Sub(s.started)
 	_, port, _ := net.SplitHostPort(s.addr)
-	fmt.Fprintf(&b, "%s:%s\r\nos:%s %s\r\narch_bits:64\r\nprocess_id:%d\r\nrun_id:%s\r\ntcp_port:%s\r\n",
-		d.modeField, s.opts.Mode, runtime.GOOS, runtime.GOARCH, os.Getpid(), s.runID, port)
+	fmt.Fprintf(&b, "%s:standalone\r\nos:%s %s\r\narch_bits:64\r\nprocess_id:%d\r\nrun_id:%s\r\ntcp_port:%s\r\n",
+		d.modeField, runtime.GOOS, runtime.GOARCH, os.Getpid(), s.runID, port)
 	fmt.Fprintf(&b, "server_time_usec:%d\r\nuptime_in_seconds:%d\r\nuptime_in_days:%d\r\n",
 		s.clock().UnixMicro(), int64(up/time.Second), int64(up/(24*time.Hour)))
 	return b.String()

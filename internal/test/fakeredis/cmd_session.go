@@ -103,7 +103,11 @@ func (c *conn) cmdHello(args [][]byte) {
 			return
 		}
 	}
-	if !c.introduce(login, name) {
+	if login != nil && !c.login(string(login[0]), string(login[1])) {
+		return
+	}
+	if name != nil && !validName(name[0]) {
+		c.fail(errClientName)
 		return
 	}
 	if !c.authed {
@@ -112,18 +116,6 @@ func (c *conn) cmdHello(args [][]byte) {
 	}
 	c.proto = int(proto)
 	c.welcome()
-}
-
-// introduce applies the options of HELLO, or answers with an error.
-func (c *conn) introduce(login, name [][]byte) bool {
-	if login != nil && !c.login(string(login[0]), string(login[1])) {
-		return false
-	}
-	if name != nil && !validName(name[0]) {
-		c.fail(errClientName)
-		return false
-	}
-	return true
 }
 
 // welcome is the reply to HELLO.
@@ -139,7 +131,7 @@ func (c *conn) welcome() {
 	c.text("id")
 	c.int(c.id)
 	c.text("mode")
-	c.text(c.srv.opts.Mode)
+	c.text("standalone")
 	c.text("role")
 	if c.srv.replica {
 		c.text("replica")

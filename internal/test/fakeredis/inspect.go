@@ -124,13 +124,6 @@ func (s *Server) Commands() map[string]int64 {
 // Count is how often a command was received.
 func (s *Server) Count(name string) int64 { return s.Commands()[strings.ToUpper(name)] }
 
-// RunID is the id shown by INFO; Restart changes it.
-func (s *Server) RunID() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.runID
-}
-
 // Conns is the number of open connections.
 func (s *Server) Conns() int {
 	s.mu.Lock()

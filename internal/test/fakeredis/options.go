@@ -20,9 +20,6 @@ type Options struct {
 	// User is the user of the password, "default" if empty. Another one switches the default user
 	// off.
 	User string
-	// Mode is the mode in HELLO and INFO, "standalone" if empty. It changes nothing
-	// else: a "cluster" does not redirect, and a "sentinel" keeps keys.
-	Mode string
 	// Deny lists forbidden commands, as by Server.Deny.
 	Deny []string
 	// Now is the clock for expiring keys; time.Now if nil. It is called with the server locked.
@@ -40,9 +37,6 @@ const defaultUser = "default"
 func (o Options) withDefaults() Options {
 	if o.Listen != nil && o.Addr == "" {
 		o.Addr = "127.0.0.1:0"
-	}
-	if o.Mode == "" {
-		o.Mode = "standalone"
 	}
 	if o.User == "" {
 		o.User = defaultUser

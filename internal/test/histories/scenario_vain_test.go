@@ -174,20 +174,17 @@ var unfit = []struct {
 	make func(n *fakeredis.Server)
 }{
 	{"down", (*fakeredis.Server).Down},
-	{"OOM", failing("OOM command not allowed when used memory > 'maxmemory'.")},
+	{"OOM", failing(refusals[0])},
 	{"NOPERM", func(n *fakeredis.Server) { n.Deny("ZADD") }},
 	{"wrong type", func(n *fakeredis.Server) { n.Plant("k:redlock:queue", "list") }},
 	{"slow", func(n *fakeredis.Server) { n.Delay(50 * time.Millisecond) }},
-	{"MISCONF", failing("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.")},
+	{"MISCONF", failing(refusals[1])},
 	{"READONLY", failing("READONLY You can't write against a read only replica.")},
-	{"LOADING", failing("LOADING Redis is loading the dataset in memory")},
+	{"LOADING", failing(refusals[2])},
 }
 
 func failing(text string) func(n *fakeredis.Server) {
-	return func(n *fakeredis.Server) {
-		n.ErrorReply("SET", text, 1<<30)
-		n.ErrorReply("EVALSHA", text, 1<<30)
-	}
+	return func(n *fakeredis.Server) { refuse(n, text) }
 }
 
 // TestUnfitQueueNode: a node that cannot keep the queue costs order no more than one that is down.
