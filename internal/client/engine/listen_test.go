@@ -18,9 +18,7 @@ func TestListenersHearAtOnce(t *testing.T) {
 			return func() { p.engine.Listen(-1) }
 		},
 		"query": func(p *scriptedFleet) func() {
-			q := p.engine.Query(2, time.Second)
-			q.Buf, q.Replies = append(q.Buf, "x"...), 1
-			p.engine.Ask(q)
+			p.ask(2, time.Second)
 			sent := p.last()
 			return func() { p.reply(sent, 2, one) }
 		},

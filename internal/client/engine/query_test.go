@@ -16,9 +16,7 @@ import (
 // is used again.
 func TestQueryThatEndsAConnection(t *testing.T) {
 	p := newScripted(t, 1)
-	q := p.engine.Query(0, time.Second)
-	q.Buf, q.Replies = append(q.Buf, "x"...), 1
-	p.engine.Ask(q)
+	q := p.ask(0, time.Second)
 	p.turn(func() { require.Error(t, p.reply(p.sent[0], 0, "-READONLY it is a replica\r\n")) })
 	require.Len(t, q.Answered(), 1)
 	require.Error(t, q.Err)
@@ -102,15 +100,9 @@ func TestQueriesOfAnUnknownScript(t *testing.T) {
 func TestQueriesBehindASilentNode(t *testing.T) {
 	const n, timeout = 3 * maxReplies, 20 * time.Millisecond
 	p := newScripted(t, 2)
-	ask := func() *Query {
-		q := p.engine.Query(1, timeout)
-		q.Buf, q.Replies = append(q.Buf, "x"...), 1
-		p.engine.Ask(q)
-		return q
-	}
 	var all []*Query
 	for range n {
-		all = append(all, ask())
+		all = append(all, p.ask(1, timeout))
 	}
 	require.Len(t, p.sent, maxReplies)
 	ended := func() (n int) {
@@ -128,7 +120,7 @@ func TestQueriesBehindASilentNode(t *testing.T) {
 	p.tick(timeout / 2)
 	require.Equal(t, n, ended())
 	require.True(t, IsTimeout(all[n-1].Err))
-	all = append(all, ask())
+	all = append(all, p.ask(1, timeout))
 	p.tick(timeout)
 	require.Equal(t, n+1, ended())
 	for _, s := range p.sent {
@@ -147,9 +139,7 @@ func TestQueriesOfANodeThatIsDown(t *testing.T) {
 	p.down = 1
 	p.engine.lock.Lock() // so they are left to the next turn
 	for range 3 * scanWaiting {
-		q := p.engine.Query(0, time.Hour)
-		p.engine.Ask(q)
-		defer q.Free()
+		defer p.ask(0, time.Hour).Free()
 	}
 	p.engine.flush()
 	require.Equal(t, 2*scanWaiting, p.engine.queries.behind)

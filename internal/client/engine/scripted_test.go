@@ -305,6 +305,14 @@ func (p *scriptedFleet) submit(kind Kind, key string) *countedOp {
 	return o
 }
 
+// ask asks a node a question of one reply.
+func (p *scriptedFleet) ask(node int, timeout time.Duration) *Query {
+	q := p.engine.Query(node, timeout)
+	q.Buf, q.Replies = append(q.Buf, "x"...), 1
+	p.engine.Ask(q)
+	return q
+}
+
 // plain is part of a Fleet whose nodes know scripts only and never restart.
 type plain struct{}
 

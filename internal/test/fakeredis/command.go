@@ -8,23 +8,11 @@ type command struct {
 	arity int    // words with the name; negative: at least so many
 	run   func(c *conn, args [][]byte)
 
-	flavors flavors
-	open    bool // answered before AUTH
-	reads   bool // its keys may be tracked
-	index   int  // of its counter
+	flavor Flavor // the only one that has it; Redis7: all have
+	open   bool   // answered before AUTH
+	reads  bool   // its keys may be tracked
+	index  int    // of its counter
 }
-
-// flavors is a set of them; the zero value stands for all.
-type flavors uint8
-
-func only(f ...Flavor) (set flavors) {
-	for _, f := range f {
-		set |= 1 << f
-	}
-	return set
-}
-
-func (set flavors) has(f Flavor) bool { return set == 0 || set&(1<<f) != 0 }
 
 // commands is filled by init, because COMMAND reads it.
 var (
@@ -42,8 +30,8 @@ func init() {
 		{name: "pttl", arity: 2, run: (*conn).cmdPTTL, reads: true},
 		{name: "pexpiretime", arity: 2, run: (*conn).cmdPExpireTime, reads: true},
 		{name: "type", arity: 2, run: (*conn).cmdType, reads: true},
-		{name: "delifeq", arity: 3, run: (*conn).cmdDelIfEq, flavors: only(Valkey9)},
-		{name: "delex", arity: 4, run: (*conn).cmdDelEx, flavors: only(Redis84)},
+		{name: "delifeq", arity: 3, run: (*conn).cmdDelIfEq, flavor: Valkey9},
+		{name: "delex", arity: 4, run: (*conn).cmdDelEx, flavor: Redis84},
 		{name: "zrange", arity: -4, run: (*conn).cmdZRange, reads: true},
 		{name: "flushall", arity: 1, run: (*conn).cmdFlushAll},
 
@@ -82,7 +70,7 @@ func lookup(name []byte, f Flavor) *command {
 		lower[i] = b
 	}
 	cmd := byName[string(lower[:len(name)])]
-	if cmd == nil || !cmd.flavors.has(f) {
+	if cmd == nil || cmd.flavor != Redis7 && cmd.flavor != f {
 		return nil
 	}
 	return cmd
@@ -104,10 +92,8 @@ func (c *conn) execute(args [][]byte) ending {
 // perform answers a command, or applies a fault.
 func (c *conn) perform(cmd *command, args [][]byte) ending {
 	s := c.srv
-	if cmd != nil {
-		if !isProbe(args) {
-			s.calls[cmd.index]++
-		}
+	if cmd != nil && !isProbe(args) {
+		s.calls[cmd.index]++
 	}
 	if len(s.faults.rules) > 0 {
 		if f := s.faults.match(cmd); f != nil {
@@ -169,18 +155,5 @@ func unknownCommand(args [][]byte) string {
 	return b.String()
 }
 
-// is compares a word of a command with one in upper case, in any case.
-func is(word []byte, upper string) bool {
-	if len(word) != len(upper) {
-		return false
-	}
-	for i, b := range word {
-		if 'a' <= b && b <= 'z' {
-			b -= 'a' - 'A'
-		}
-		if b != upper[i] {
-			return false
-		}
-	}
-	return true
-}
+// is compares a word of a command with another, in any case.
+func is(word []byte, other string) bool { return strings.EqualFold(string(word), other) }

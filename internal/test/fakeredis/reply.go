@@ -1,6 +1,7 @@
 package fakeredis
 
 import (
+	"bytes"
 	"strconv"
 
 	"github.com/tidwall/redcon"
@@ -61,25 +62,7 @@ func (c *conn) verbatim(s string) {
 // parseInt reads an integer as strictly as Redis does: no sign but a minus, no
 // leading zero, no space.
 func parseInt(b []byte) (n int64, ok bool) {
-	digits, negative := b, false
-	if len(b) > 1 && b[0] == '-' {
-		digits, negative = b[1:], true
-	}
-	if len(digits) == 0 || len(digits) > 19 || digits[0] == '0' && len(b) > 1 {
-		return 0, false
-	}
-	var u uint64 // 19 digits cannot overflow it
-	for _, d := range digits {
-		if d < '0' || d > '9' {
-			return 0, false
-		}
-		u = 10*u + uint64(d-'0')
-	}
-	switch {
-	case negative && u <= 1<<63:
-		return -int64(u), true
-	case !negative && u < 1<<63:
-		return int64(u), true
-	}
-	return 0, false
+	n, err := strconv.ParseInt(string(b), 10, 64)
+	var digits [20]byte
+	return n, err == nil && bytes.Equal(strconv.AppendInt(digits[:0], n, 10), b)
 }

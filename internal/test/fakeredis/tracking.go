@@ -160,6 +160,7 @@ func (c *conn) clientTracking(args [][]byte) {
 	c.ok()
 }
 
+// clientCaching knows YES.
 func (c *conn) clientCaching(args [][]byte) {
 	switch {
 	case !c.tracks:
@@ -167,10 +168,6 @@ func (c *conn) clientCaching(args [][]byte) {
 	case is(args[2], "YES") && c.optIn:
 		c.caching = true
 		c.ok()
-	case is(args[2], "YES"):
-		c.fail("ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.")
-	case is(args[2], "NO"):
-		c.fail("ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.")
 	default:
 		c.fail(errSyntax)
 	}
