@@ -45,13 +45,13 @@ func TestInfoIsRead(t *testing.T) {
 }
 
 func TestHelloIsRead(t *testing.T) {
-	read := func(frame string) (identity, error) {
+	read := func(frame string) (id identity, err error) {
 		var d resp.Decoder
 		var v resp.Value
-		_, err := d.Decode([]byte(frame), &v)
+		_, err = d.Decode([]byte(frame), &v)
 		require.NoError(t, err, frame)
-		var id identity
-		return id, id.readHello(&v)
+		err = id.readHello(&v)
+		return id, err
 	}
 	for _, mode := range []string{"standalone", "cluster", "sentinel", "", "else"} {
 		for _, role := range []string{"master", "primary", "replica", "slave", "", "else"} {
@@ -77,12 +77,8 @@ func TestHelloIsRead(t *testing.T) {
 		"%1\r\n|1\r\n+a\r\n+b\r\n+server\r\n|1\r\n+a\r\n+b\r\n$6\r\nvalkey\r\n": {product: "valkey"},
 		"%2\r\n+server\r\n$3\r\na\tb\r\n+version\r\n_\r\n":                      {},
 	} {
-		var d resp.Decoder
-		var v resp.Value
-		_, err := d.Decode([]byte(frame), &v)
+		id, err := read(frame)
 		require.NoError(t, err, frame)
-		var id identity
-		require.NoError(t, id.readHello(&v), frame)
 		assert.Equal(t, want, id, frame)
 	}
 }

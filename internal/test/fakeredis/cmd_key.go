@@ -22,25 +22,18 @@ func (c *conn) cmdExists(args [][]byte) {
 	c.int(n)
 }
 
-func (c *conn) cmdPTTL(args [][]byte) {
-	switch e := c.table().get(args[1], c.now); {
-	case e == nil:
-		c.int(-2)
-	case e.expires == never:
-		c.int(-1)
-	default:
-		c.int(e.expires - c.now)
-	}
-}
+func (c *conn) cmdPTTL(args [][]byte)        { c.expiry(args[1], c.now) }
+func (c *conn) cmdPExpireTime(args [][]byte) { c.expiry(args[1], 0) }
 
-func (c *conn) cmdPExpireTime(args [][]byte) {
-	switch e := c.table().get(args[1], c.now); {
+// expiry answers when a key ends, from an instant on.
+func (c *conn) expiry(key []byte, from int64) {
+	switch e := c.table().get(key, c.now); {
 	case e == nil:
 		c.int(-2)
 	case e.expires == never:
 		c.int(-1)
 	default:
-		c.int(e.expires)
+		c.int(e.expires - from)
 	}
 }
 

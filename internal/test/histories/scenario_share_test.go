@@ -109,30 +109,24 @@ var shares = []scenario{
 		waited, _ := w.longest()
 		require.Less(s.T, waited, time.Second)
 	}},
-	{"a reader beside a writer that was never refused", 3, func(s *stage) {
-		w := s.sharers(2 * time.Second)
-		w.add(s.Client(), 1, false, 5*time.Millisecond, 0)
-		time.Sleep(100 * time.Millisecond)
-		w.add(s.Client(), 1, true, time.Millisecond, 0)
-		w.add(s.Client(), 1, true, time.Millisecond, 0)
-		waited, _ := w.longest()
-		require.Less(s.T, waited, time.Second)
-	}},
-	{"a reader beside calls of Do that were never refused", 3, func(s *stage) {
-		w := s.sharers(3 * time.Second)
-		c := s.Client()
-		for range 1 {
-			w.all.Go(func() {
-				for w.ctx.Err() == nil {
-					_ = c.Do(w.ctx, "k", longTTL, func(context.Context) error { time.Sleep(time.Millisecond); return nil })
-				}
-			})
+	{"a reader beside a writer, or calls of Do, that were never refused", 3, func(s *stage) {
+		for _, do := range []bool{false, true} {
+			w := s.sharers(3 * time.Second)
+			if c := s.Client(); do {
+				w.all.Go(func() {
+					for w.ctx.Err() == nil {
+						_ = c.Do(w.ctx, "k", longTTL, func(context.Context) error { time.Sleep(time.Millisecond); return nil })
+					}
+				})
+			} else {
+				w.add(c, 1, false, 5*time.Millisecond, 0)
+			}
+			time.Sleep(100 * time.Millisecond)
+			w.add(s.Client(), 1, true, time.Millisecond, 0)
+			w.add(s.Client(), 1, true, time.Millisecond, 0)
+			waited, _ := w.longest()
+			require.Less(s.T, waited, time.Second, "Do: %v", do)
 		}
-		time.Sleep(100 * time.Millisecond)
-		w.add(s.Client(), 1, true, time.Millisecond, 0)
-		w.add(s.Client(), 1, true, time.Millisecond, 0)
-		waited, _ := w.longest()
-		require.Less(s.T, waited, time.Second)
 	}},
 	// Releases that no caller waits for may be sent with the next acquire of the key, which then is free at no time.
 	{"others beside ReleaseAsync and the next call", 3, func(s *stage) {

@@ -26,31 +26,8 @@ var vain = map[string]struct {
 	nodes int
 	begin func(s *stage)
 }{
-	"cut off from a majority": {3, func(s *stage) {
-		m := s.Machine()
-		c, _ := s.ClientOn(m)
-		require.NoError(s.T, c.Ready(s.ctx))
-		home := s.queueNode(c, "k")
-		for i, node := range s.Nodes {
-			if i != home {
-				m.Link(node).Refuse(true)
-				m.Link(node).Reset()
-			}
-		}
-		s.begin(s.ctx, c, "k", longTTL)
-	}},
-	"the others hang": {3, func(s *stage) {
-		m := s.Machine()
-		c, _ := s.ClientOn(m)
-		require.NoError(s.T, c.Ready(s.ctx))
-		home := s.queueNode(c, "k")
-		for i, node := range s.Nodes {
-			if i != home {
-				m.Link(node).Hold(true, true)
-			}
-		}
-		s.begin(s.ctx, c, "k", longTTL)
-	}},
+	"cut off from a majority": {3, besideQueue(func(l *virtual.Link) { l.Refuse(true); l.Reset() })},
+	"the others hang":         {3, besideQueue(func(l *virtual.Link) { l.Hold(true, true) })},
 	"a larger MaxTTL": {3, func(s *stage) {
 		s.begin(s.ctx, s.Client(func(c *redlock.Config) { c.MaxTTL = time.Hour }), "k", longTTL)
 	}},
@@ -78,6 +55,22 @@ var vain = map[string]struct {
 	"a set with a group that is down":       setWith((*fakeredis.Server).Down),
 	"a set with a group that hangs":         setWith(func(n *fakeredis.Server) { n.Delay(time.Minute) }),
 	"a set with a group that has restarted": setWith(func(n *fakeredis.Server) { _ = n.Restart(true) }),
+}
+
+// besideQueue is a caller whose ways are harmed, but for that to the node with the queue.
+func besideQueue(harm func(*virtual.Link)) func(s *stage) {
+	return func(s *stage) {
+		m := s.Machine()
+		c, _ := s.ClientOn(m)
+		require.NoError(s.T, c.Ready(s.ctx))
+		home := s.queueNode(c, "k")
+		for i, node := range s.Nodes {
+			if i != home {
+				harm(m.Link(node))
+			}
+		}
+		s.begin(s.ctx, c, "k", longTTL)
+	}
 }
 
 // setWith is a set of "k" and a key of a group made useless by harm.
