@@ -10,9 +10,11 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -42,6 +44,8 @@ func demo(ctx context.Context, env *environment, args []string) error {
 	case len(rest) > 0:
 		return usage("demo takes no arguments")
 	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // a stopped worker would stay
+	defer stop()
 	masters, err := embedded.Start(3)
 	if err != nil {
 		return err

@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"syscall"
 )
 
 // Exit statuses, after sysexits.h where it has one.
@@ -104,16 +102,11 @@ func usage(format string, args ...any) error {
 }
 
 func main() {
-	ctx, stop := context.Background(), func() {}
-	if len(os.Args) < 2 || os.Args[1] != "run" && os.Args[1] != verbKeep { // which have a use for each signal
-		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	}
-	status := Main(ctx, &environment{os.Stdin, os.Stdout, os.Stderr, os.Environ}, os.Args[1:])
-	stop()
-	os.Exit(status)
+	os.Exit(Main(context.Background(), &environment{os.Stdin, os.Stdout, os.Stderr, os.Environ}, os.Args[1:]))
 }
 
-// Main runs the command with arguments and returns its exit status.
+// Main runs the command with arguments and returns its exit status. A command that leaves something behind takes its own
+// signals. All others end by them: also at a question, and so that a loop of the shell ends.
 func Main(ctx context.Context, env *environment, args []string) int {
 	if len(args) == 0 {
 		args = []string{"help"}

@@ -141,7 +141,10 @@ func TestTools(t *testing.T) {
 
 	for _, s := range servers {
 		s.Set("eternal", "v", 0)
+		s.Set("of a\nday", lock.Token(), 24*time.Hour)
 	}
+	_, out, _ = redlockOn(t, servers, "held", "of a\nday")
+	require.Regexp(t, `^"of a\\nday"  worker-7  \w+  2[34]h\d+m[\d.]+s\n$`, out)
 	_, _, errs := redlockOn(t, servers, "break", "-yes", "eternal")
 	require.Contains(t, errs, "it has no TTL")
 	require.Equal(t, 3, holders(servers, "eternal"))
@@ -302,6 +305,10 @@ func TestBadInput(t *testing.T) {
 		{"break a b", "wants one key"},
 		{"fence frob", "init, recover, change or status"},
 		{"run name true", "run wants"},
+		{"run name -n 5 -- true", `"-n" comes after "name", as a name: settings come before names`},
+		{"held a -json", `"-json" comes after "a"`},
+		{"nodes all", `no argument "all"`},
+		{"break -json a", "-json is no setting of break"},
 		{"run -wait soon name -- true", `-wait is "soon"`},
 		{"run -ttl 1s -kill-after 2s name -- true", "-kill-after is 2s"},
 		{"completion tcsh", "bash, zsh or fish"},
@@ -315,6 +322,8 @@ func TestBadInput(t *testing.T) {
 		require.NotContains(t, out+errs, "hunter2")
 		require.NotContains(t, out, "serves on", c.args)
 	}
+	c := command{vars: map[string]string{"REDLOCK_NODES": nodesOf(servers)}, in: strings.Repeat("x", 1<<17)}
+	require.Equal(t, exitUsage, c.run(t.Context(), "held"), "what cannot be read is not held")
 	for _, args := range []string{"serve -listen " + taken.Addr().String(), "serve -listen 127.0.0.1:0 -metrics " + taken.Addr().String()} {
 		status, _, errs := redlockOn(t, servers, strings.Fields(args)...)
 		require.Equal(t, exitNoQuorum, status, "it may pass")

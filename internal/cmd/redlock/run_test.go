@@ -192,7 +192,7 @@ func isAlive(pid int) bool {
 }
 
 // TestRunInterrupted: an interrupted wait for the lock has the status given by shells, and leaves
-// nothing.
+// nothing; so has a tool that waits for its input.
 func TestRunInterrupted(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -205,6 +205,19 @@ func TestRunInterrupted(t *testing.T) {
 		require.NoError(t, cmd.Process.Signal(s))
 		_ = cmd.Wait()
 		require.Equal(t, 128+int(s), statusOfShell(cmd))
+	}
+	for _, args := range []string{"held", "break job"} {
+		cmd := exec.Command(self(t), strings.Fields(args)...)
+		cmd.Env = environ("REDLOCK_NODES=" + nodesOf(servers))
+		in, err := cmd.StdinPipe()
+		require.NoError(t, err)
+		asked := servers[0].Count("HELLO")
+		require.NoError(t, cmd.Start())
+		testkit.Await(t, "it has begun", func() bool { return servers[0].Count("HELLO") > asked })
+		require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+		testkit.Within(t, testkit.Patience, args, func() { _ = cmd.Wait() })
+		require.Equal(t, 128+int(syscall.SIGINT), statusOfShell(cmd))
+		_ = in.Close()
 	}
 	require.NoError(t, lock.Release(t.Context()))
 	awaitFree(t, servers, "job")

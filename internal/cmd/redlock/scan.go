@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,9 @@ const (
 	maxText  = 1 << 20  // bytes of a text in a reply, and texts
 	maxReply = 64 << 20 // bytes of a reply
 )
+
+// ofLibrary matches the keys beside those of locks: a lock may be called redlock:nightly.
+var ofLibrary = regexp.MustCompile(`^redlock:fence|:redlock:(queue$|gate$|ticket:)`)
 
 // isPattern reports whether an argument of held is a pattern of SCAN.
 func isPattern(arg string) bool { return strings.Contains(arg, "*") }
@@ -52,7 +56,7 @@ func (s *settings) scan(ctx context.Context, pattern string) ([]string, error) {
 					mu.Lock()
 					defer mu.Unlock()
 					for _, key := range keys {
-						if !strings.Contains(key, ":redlock:") && !strings.HasPrefix(key, "redlock:") {
+						if !ofLibrary.MatchString(key) {
 							found[key] = true
 						}
 					}

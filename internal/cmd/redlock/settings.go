@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,7 +109,15 @@ func (s *settings) readFlags(args []string) ([]string, error) {
 			return nil, err
 		}
 	}
-	return flags.Args(), nil
+	rest := flags.Args()
+	if at := len(args) - len(rest) - 1; at < 0 || args[at] != "--" { // behind it a name may begin with -
+		for _, name := range rest[:max(0, slices.Index(append(rest, "--"), "--"))] {
+			if strings.HasPrefix(name, "-") {
+				return nil, usage("%q comes after %q, as a name: settings come before names, and a program after --", name, rest[0])
+			}
+		}
+	}
+	return rest, nil
 }
 
 // foreign are the variables that Kubernetes sets in each pod for a Service named redlock or redlock-….

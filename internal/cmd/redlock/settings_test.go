@@ -54,6 +54,9 @@ func TestSettings(t *testing.T) {
 	require.Equal(t, 500*time.Millisecond, s.nodeTimeout)
 	require.Equal(t, "a b", s.name)
 	require.Equal(t, 10*time.Second, s.run.ttl, "of another command")
+	s, _, err = read(t, "run", "", "", "")
+	require.NoError(t, err)
+	require.Equal(t, 500*time.Millisecond, s.nodeTimeout, "a job on a busy machine, too")
 
 	for _, c := range []struct{ vars, file, want string }{
 		{"", "name x\nmax_ttl 1m\n", `redlock.conf, line 2: "max_ttl" is no setting: did you mean max-ttl?`},

@@ -46,10 +46,8 @@ var table = []setting{
 		help: "the longest TTL that the nodes keep: a `duration`, the same in all commands, and Config.MaxTTL of Go clients"},
 	{name: "next-max-ttl", of: forClients, help: "while -max-ttl of -fenced clients changes: the `duration` after the change; 0 is no change", at: func(s *settings) any { return &s.nextMaxTTL }},
 	{name: "fenced", of: forClients, help: "locks have fencing tokens; the nodes need redlock fence init once", at: func(s *settings) any { return &s.fenced }},
-	{name: "node-timeout", of: "serve", byDefault: "500ms", at: func(s *settings) any { return &s.nodeTimeout },
-		help: "the `duration` that the nodes have to answer, and above 1s to connect: on a busy machine they are late, and a client of one Redis waits for it"},
-	{name: "node-timeout", of: "run " + forTools, at: func(s *settings) any { return &s.nodeTimeout },
-		help: "the `duration` that the nodes have to answer, and above 1s to connect; 0 is a twentieth of the TTL, at most 50ms"},
+	{name: "node-timeout", of: forClients, byDefault: "500ms", at: func(s *settings) any { return &s.nodeTimeout },
+		help: "the `duration` that the nodes have to answer, and above 1s to connect: on a busy machine they are late; 0 is a twentieth of the TTL, at most 50ms"},
 	{name: "name", of: forClients, help: "a `word` shown beside the locks of this process, such as its host", at: func(s *settings) any { return &s.name }},
 
 	{name: "listen", of: "serve", byDefault: "127.0.0.1:6380", help: "the `address` to serve on, or the path of a socket", at: func(s *settings) any { return &s.serve.listen }},
@@ -75,7 +73,7 @@ var table = []setting{
 	{name: "q", of: "run", asFlag: true, notInFile: true, help: "say nothing where the lock is taken, or a node is down; errors are shown", at: func(s *settings) any { return &s.run.quiet }},
 	{name: "E", of: "run", byDefault: "75", asFlag: true, notInFile: true, help: "the exit `status` where the lock is taken, also after -wait: 0 to 255", at: func(s *settings) any { return &s.run.statusTaken }},
 
-	{name: "json", of: forTools, help: "print JSON", at: func(s *settings) any { return &s.json }},
+	{name: "json", of: "inspect held nodes fence", help: "print JSON", at: func(s *settings) any { return &s.json }},
 	{name: "all", of: "nodes", asFlag: true, notInFile: true, help: "want all nodes to vote, and not a quorum alone: for a rolling restart", at: func(s *settings) any { return &s.nodes.all }},
 	{name: "wait", of: "nodes", asFlag: true, notInFile: true, help: "wait for that up to this `duration`", at: func(s *settings) any { return &s.nodes.wait }},
 	{name: "yes", of: "break", asFlag: true, notInFile: true, help: "do not ask", at: func(s *settings) any { return &s.yes }},

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/redlock-go/redlock"
 )
@@ -81,13 +83,13 @@ func newKey(s redlock.KeyState) key {
 func (k *key) headline() string {
 	line := fmt.Sprintf("%q is %s", k.Key, k.Status)
 	if k.Shared > 0 {
-		return line + fmt.Sprintf(" by %s, the longest for %.3gs", k.holders(), k.TTL)
+		return line + fmt.Sprintf(" by %s, the longest for %v", k.holders(), span(k.TTL))
 	}
 	if k.Digest != "" {
 		if k.Holder != "" {
 			line += " by " + k.Holder
 		}
-		line += fmt.Sprintf(", token digest %s, for %.3gs", k.Digest, k.TTL)
+		line += fmt.Sprintf(", token digest %s, for %v", k.Digest, span(k.TTL))
 	}
 	return line
 }
@@ -119,6 +121,23 @@ func dash(text string) string {
 		return "-"
 	}
 	return text
+}
+
+// span is a time as people read it: 1h0m0s, and not 3.6e+03s.
+func span(seconds float64) time.Duration {
+	d := time.Duration(seconds * float64(time.Second))
+	if d > time.Second {
+		return d.Round(10 * time.Millisecond)
+	}
+	return d.Round(time.Microsecond)
+}
+
+// oneWord is a key as one word of one line: quoted, where it is not that.
+func oneWord(key string) string {
+	if strings.ContainsFunc(key, func(c rune) bool { return c == ' ' || !unicode.IsPrint(c) }) {
+		return strconv.Quote(key)
+	}
+	return key
 }
 
 const aboutInspect = `
@@ -157,7 +176,7 @@ func inspect(ctx context.Context, env *environment, args []string) error {
 			if n.NoTTL {
 				ttl = "none"
 			} else if n.Digest != "" || n.Shared > 0 {
-				ttl = fmt.Sprintf("%.3gs", n.TTL)
+				ttl = span(n.TTL).String()
 			}
 			holder := dash(n.Holder)
 			if n.Shared > 0 {
@@ -185,10 +204,12 @@ stands for what is held of all keys that match, 10,000 at most, found by SCAN at
 func heldOf(ctx context.Context, client *redlock.Client, keys []string) (all []key, err error) {
 	for _, name := range keys {
 		state, err := client.Inspect(ctx, name)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, statusOf(err)
-		}
-		if isHeld(state.Status) {
+		case state.Status == redlock.KeyUnknown:
+			return nil, &exit{exitNoQuorum, fmt.Errorf("%q: too few nodes answer", name)}
+		case isHeld(state.Status):
 			all = append(all, newKey(state))
 		}
 	}
@@ -202,38 +223,29 @@ func held(ctx context.Context, env *environment, args []string) error {
 	}
 	defer client.Close()
 	if len(keys) == 0 {
-		for lines := bufio.NewScanner(env.in); lines.Scan(); {
+		lines := bufio.NewScanner(env.in)
+		for lines.Scan() {
 			if line := strings.TrimSpace(lines.Text()); line != "" {
 				keys = append(keys, line)
 			}
 		}
+		if err := lines.Err(); err != nil {
+			return usage("the keys cannot be read: %v", err)
+		}
 	}
 	all, shown := true, []key{}
 	for _, name := range keys {
+		names := []string{name}
 		if isPattern(name) {
-			found, err := t.scan(ctx, name)
-			if err != nil {
+			if names, err = t.scan(ctx, name); err != nil {
 				return err
 			}
-			states, err := heldOf(ctx, client, found)
-			if err != nil {
-				return err
-			}
-			shown, all = append(shown, states...), all && len(states) > 0
-			continue
 		}
-		state, err := client.Inspect(ctx, name)
+		states, err := heldOf(ctx, client, names)
 		if err != nil {
-			return statusOf(err)
+			return err
 		}
-		switch {
-		case state.Status == redlock.KeyUnknown:
-			return &exit{exitNoQuorum, fmt.Errorf("%q: too few nodes answer", name)}
-		case isHeld(state.Status):
-			shown = append(shown, newKey(state))
-		default:
-			all = false
-		}
+		shown, all = append(shown, states...), all && len(states) > 0
 	}
 	err = t.print(shown, func(w *tabwriter.Writer) {
 		for _, k := range shown {
@@ -241,7 +253,7 @@ func held(ctx context.Context, env *environment, args []string) error {
 			if k.Shared > 0 {
 				holder = k.holders()
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%.3gs\n", k.Key, holder, dash(k.Digest), k.TTL)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%v\n", oneWord(k.Key), holder, dash(k.Digest), span(k.TTL))
 		}
 	})
 	if err == nil && !all {
@@ -283,11 +295,14 @@ type watching struct {
 }
 
 func nodes(ctx context.Context, env *environment, args []string) error {
-	t, client, _, err := newTool(env, "nodes [settings]", aboutNodes, args)
+	t, client, rest, err := newTool(env, "nodes [settings]", aboutNodes, args)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
+	if len(rest) > 0 {
+		return usage("nodes takes no argument %q", rest[0])
+	}
 	return t.showNodes(ctx, client)
 }
 
@@ -345,11 +360,11 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 			case !n.Up:
 				state = "down"
 			case !n.Votes && n.Quarantine > 0 && !(t.fenced && n.Serves == ""):
-				state = fmt.Sprintf("no vote for %.3gs", n.Quarantine)
+				state = fmt.Sprintf("no vote for %v", span(n.Quarantine))
 			case !n.Votes:
 				state = "no vote"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%.3gms\t%s\n", n.Node, dash(n.In), state, dash(n.Serves), dash(n.Server), dash(n.Dialect), n.Trip*1000, n.Error)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%v\t%s\n", n.Node, dash(n.In), state, dash(n.Serves), dash(n.Server), dash(n.Dialect), span(n.Trip), n.Error)
 		}
 	})
 	if err == nil && t.fenced && !slices.ContainsFunc(states, func(n redlock.Node) bool { return !n.Up || n.Serves != "" }) {

@@ -95,8 +95,8 @@ func (c *conn) acquireOwn(ctx context.Context, key string, q *request) (*grants.
 	}
 	g, err := c.server.grants.AcquireWith(ctx, key, q.value, q.ttl, options)
 	switch {
-	case errors.Is(err, redlock.ErrTaken):
-		return nil, nil // also after a vain wait
+	case errors.Is(err, redlock.ErrTaken) && !errors.Is(err, context.Canceled): // the wait was not in vain, but cut off
+		return nil, nil
 	case err == nil && q.keep:
 		c.kept = slices.DeleteFunc(c.kept, func(g *grants.Grant) bool { return g.Lock.Remaining() == 0 })
 		c.kept = append(c.kept, g)
@@ -185,7 +185,7 @@ func (c *conn) waitFor(key string, most time.Duration, answer func(free bool, r 
 			defer cancel()
 		}
 		free, err := c.server.grants.Wait(ctx, key)
-		if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			c.fail(r, key, err)
 			return nil
 		}

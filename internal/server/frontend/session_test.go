@@ -3,6 +3,7 @@ package frontend_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -131,26 +132,41 @@ func TestKeep(t *testing.T) {
 // TestStop: at the end waits end, commands under way are answered, and locks with KEEP are released.
 func TestStop(t *testing.T) {
 	f := start(t, 3)
-	a, b := f.dial(t), f.dial(t)
-	a.expect("RL.LOCK kept 60000 KEEP => [$token")
+	a, other := f.dial(t), startOn(t, f.Cluster)
+	a.expect("RL.LOCK lock:kept 60000 KEEP => [$token")
+	var waiting []*client
+	for _, wait := range []string{"RL.WAIT lock:kept 60000", "RL.LOCK lock:kept 60000 WAIT 60000", "BLPOP lock-signal:kept 60"} {
+		waiting = append(waiting, other.dial(t))
+		waiting[len(waiting)-1].send(wait, "PING")
+	}
+	_, wire := other.Stats()
+	testkit.Await(t, "all commands but PING", func() bool { return wire.Commands.Load() == 3 && f.Client.Stats().Acquire.Denied > 0 })
+	other.Stop(t.Context())
+	for _, c := range waiting { // an answer would say that the time is over
+		require.Contains(t, c.receive(), "-ERR the connection ends")
+		require.Contains(t, c.receive(), "EOF")
+	}
+
 	f.Servers.Mute()
 	a.send("SET k v NX PX 60000")
 	f.AwaitHolders(t, 3, "k")
-	b.send("RL.WAIT kept 60000", "PING")
-	_, wire := f.Stats()
-	testkit.Await(t, "all commands but PING", func() bool { return wire.Commands.Load() == 3 })
 	stopped := make(chan struct{})
 	go func() {
 		f.Stop(context.Background())
 		close(stopped)
 	}()
-	require.Equal(t, ":0", b.receive())
-	require.Contains(t, b.receive(), "EOF")
+	testkit.Await(t, "it ends", func() bool {
+		c, err := net.Dial("tcp", f.addr)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err != nil
+	})
 	f.Heal(t)
 	require.Equal(t, "+OK", a.receive())
 	require.Contains(t, a.receive(), "EOF")
 	testkit.Get(t, stopped)
-	f.AwaitHolders(t, 0, "kept")
+	f.AwaitHolders(t, 0, "lock:kept")
 	require.Equal(t, 3, f.Holders("k"))
 }
 
@@ -185,7 +201,7 @@ func TestBounds(t *testing.T) {
 	}
 	f.awaitOpen(t, 1)
 	a.expect("PING => +PONG")
-	for _, bad := range []string{"*1\r\n:1\r\n", "*1\r\n$-1\r\n", "*-5\r\n", "$3\r\n", "*1\r\n*1\r\n$1\r\na\r\n", strings.Repeat("x", 2000), "POST / HTTP/1.1\r\n"} {
+	for _, bad := range []string{"*1\r\n:1\r\n", "*1\r\n$-1\r\n", "*-5\r\n", "$3\r\n", "*1\r\n*1\r\n$1\r\na\r\n", strings.Repeat("x", 2000), "POST / HTTP/1.1\r\n", "GET 'a b'\r\n"} {
 		b = f.dial(t)
 		_, err := b.conn.Write([]byte(bad))
 		require.NoError(t, err)

@@ -36,7 +36,7 @@ func commandsIn(data []byte, piece int) (all [][]string, err error) {
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", "PING\r\n", "*1\r\n$4\r\nPING\r\n\r\nGET k\n", "*0\r\n*-1\r\n*1\r\n$-1\r\n",
-		"*3\r\n$3\r\nSET\r\n$9223372036854775807\r\n", "*1000000000\r\n", "*1\r\n*1\r\n$1\r\na\r\n", "*1\r\n:1\r\n",
+		"*3\r\n$3\r\nSET\r\n$9223372036854775807\r\n", "*1000000000\r\n", "*1\r\n*1\r\n$1\r\na\r\n", "*1\r\n:1\r\n", "GET \"a b\"\r\n",
 	} {
 		f.Add([]byte(seed), byte(1))
 	}

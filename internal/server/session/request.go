@@ -111,6 +111,9 @@ func readInline(buf []byte) (args []string, n int, err error) {
 		}
 		return nil, 0, err
 	}
+	if strings.ContainsAny(line, `"'`) { // to Redis they are no part of a word
+		return nil, 0, errInlineQuotes
+	}
 	return strings.Fields(line), len(line) + 1, nil
 }
 
@@ -123,4 +126,5 @@ func (e protocolError) Error() string { return "ERR Protocol error: " + string(e
 const (
 	errNoBulk        = protocolError("expected '$', got another type")
 	errInlineTooLong = protocolError("too big inline request")
+	errInlineQuotes  = protocolError("quotes in an inline request are not read here")
 )
