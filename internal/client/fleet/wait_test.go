@@ -64,11 +64,11 @@ func (r *testFleet) allUp() {
 // when it was woken, or sometimes a little before that, as a caller does who is
 // alone. One lost wake-up and it sleeps for ever.
 func TestNoWakeUpIsLost(t *testing.T) {
-	trips := 50_000 // to each of two nodes
+	trips := 20_000 // to each of two nodes
 	switch {
-	case testing.Short():
-		trips = 5_000
-	case testkit.Race:
+	case testkit.Long():
+		trips = 200_000
+	case testkit.Race, testing.Short():
 		trips = 5_000
 	}
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {

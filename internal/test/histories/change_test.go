@@ -270,18 +270,13 @@ func TestChanges(t *testing.T) {
 		Grants, Back, Done int
 		Seen               [3]int
 	}
-	first, n := from(changeSeeds())
-	for seed := first; seed < first+n; seed++ {
-		h := run(t, newChangePlan(seed), limits)
-		if h.failed() {
-			t.Fatal(h.report())
-		}
+	n := live(t, changeSeeds(), newChangePlan, func(*plan) bounds { return limits }, func(h *history) {
 		c := h.changes
 		sum.Grants, sum.Back, sum.Done = sum.Grants+h.ledger.grants, sum.Back+c.back, sum.Done+c.done
 		for step, n := range c.seen {
 			sum.Seen[step] += n
 		}
-	}
+	})
 	t.Logf("%d histories: %+v", n, sum)
 	if n < 8 {
 		return

@@ -345,15 +345,7 @@ func choiceLimits(p *plan) bounds {
 func TestChoices(t *testing.T) {
 	t.Parallel()
 	grants := 0
-	first, n := from(min(seeds(), 10_000))
-	for seed := first; seed < first+n; seed++ {
-		p := newChoicePlan(seed)
-		h := run(t, p, choiceLimits(p))
-		if h.failed() {
-			t.Fatal(h.report())
-		}
-		grants += h.ledger.grants
-	}
+	n := live(t, min(seeds(), 10_000), newChoicePlan, choiceLimits, func(h *history) { grants += h.ledger.grants })
 	t.Logf("%d histories, %d grants", n, grants)
 	require.NotZero(t, grants)
 }

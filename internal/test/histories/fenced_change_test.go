@@ -93,13 +93,6 @@ func (h *changingHistory) lockOnce(c *redlock.Client, name string, rng random, s
 	}
 }
 
-// count counts an event.
-func (h *changingHistory) count(name string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.counts[name]++
-}
-
 // direct takes the clients through the change: to its end; taken back and begun again; to its end
 // and back; never finished.
 func (h *changingHistory) direct() {
@@ -211,41 +204,20 @@ func (h *changingHistory) trouble() {
 	rng := newRandom(h.seed, 2000)
 	for time.Now().Before(h.end) {
 		time.Sleep(50*time.Millisecond + rng.N(700*time.Millisecond))
-		s, at := h.Servers[rng.IntN(len(h.Servers))], rng.IntN(len(h.machines))
-		switch what := rng.IntN(10); what {
-		case 0, 1, 2:
-			h.mu.Lock()
-			spared := time.Since(h.lost) < 2*maxTTL || time.Since(h.read) < time.Second
-			h.mu.Unlock()
-			if spared {
-				continue // a second one would be for an operator with a number
-			}
-			if what == 0 {
-				_ = s.Restart(rng.IntN(2) == 0)
-			} else {
-				s.Flush()
-			}
-			h.mu.Lock()
-			h.lost = time.Now()
-			h.counts["losses"]++
-			h.mu.Unlock()
-		case 3, 4:
-			s.Down()
-			time.Sleep(rng.N(time.Second))
-			_ = s.Heal()
-		case 5:
-			m := h.machines[at]
-			m.Suspend()
-			time.Sleep(rng.N(3 * time.Second))
-			m.Wake()
-		case 6, 7:
-			l := h.machines[at].Link(s.Addr())
-			l.Hold(rng.IntN(2) == 0, true)
-			time.Sleep(rng.N(time.Second))
-			l.Release()
+		s, what := h.Servers[rng.IntN(len(h.Servers))], rng.IntN(10)
+		h.mu.Lock()
+		spared := time.Since(h.lost) < 2*maxTTL || time.Since(h.read) < time.Second
+		h.mu.Unlock()
+		switch {
+		case what > 2:
+			h.disturb(rng, s, 2*time.Second, -5*time.Second, time.Hour, -24*time.Hour)
+		case spared: // a second one would be for an operator with a number
+		case what == 0:
+			_ = s.Restart(rng.IntN(2) == 0)
+			h.loses()
 		default:
-			off := []time.Duration{0, 0, 2 * time.Second, -5 * time.Second, time.Hour, -24 * time.Hour}
-			h.clocks[at].Store(int64(off[rng.IntN(len(off))]))
+			s.Flush()
+			h.loses()
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
@@ -67,8 +68,8 @@ func (h *fencedHistory) use(client, user int) {
 	c, name := h.clients[client], fmt.Sprintf("client %d.%d", client, user)
 	for time.Now().Before(h.end) {
 		key := fmt.Sprint("k", rng.IntN(2))
-		ttl := 100*time.Millisecond + time.Duration(rng.Int64N(int64(maxTTL-100*time.Millisecond)))
-		ctx, cancel := context.WithTimeout(h.T.Context(), time.Duration(rng.IntN(1000))*time.Millisecond)
+		ttl := 100*time.Millisecond + rng.N(maxTTL-100*time.Millisecond)
+		ctx, cancel := context.WithTimeout(h.T.Context(), rng.N(time.Second))
 		l, err := h.acquire(ctx, c, name, key, ttl, rng.IntN(4))
 		h.mu.Lock()
 		if errors.Is(err, redlock.ErrForgotten) {
@@ -76,12 +77,12 @@ func (h *fencedHistory) use(client, user int) {
 			h.counts["forgotten"]++
 		}
 		h.mu.Unlock()
-		time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond)
+		time.Sleep(rng.N(100 * time.Millisecond))
 		if rng.IntN(5) > 0 && err == nil {
 			_ = l.Release(ctx)
 		}
 		cancel()
-		time.Sleep(time.Duration(rng.IntN(50)) * time.Millisecond)
+		time.Sleep(rng.N(50 * time.Millisecond))
 	}
 }
 
@@ -134,66 +135,75 @@ func (h *fencedHistory) granted(who, key string, token uint64, began int) {
 	h.counts["granted"]++
 }
 
+// count counts an event.
+func (h *fencedHistory) count(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.counts[name]++
+}
+
+// loses notes that a node has lost tokens.
+func (h *fencedHistory) loses() {
+	h.count("losses")
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lost = time.Now()
+}
+
 func (h *fencedHistory) trouble() {
 	rng := newRandom(h.seed, 1000)
 	for time.Now().Before(h.end) {
-		time.Sleep(time.Duration(50+rng.IntN(500)) * time.Millisecond)
-		s, machine := h.Servers[rng.IntN(len(h.Servers))], rng.IntN(len(h.machines))
-		pause := time.Duration(rng.IntN(3000)) * time.Millisecond
-		loses := func() {
-			h.mu.Lock()
-			h.lost = time.Now()
-			h.counts["losses"]++
-			h.mu.Unlock()
-		}
-		what := rng.IntN(10)
+		time.Sleep(50*time.Millisecond + rng.N(500*time.Millisecond))
+		s, what := h.Servers[rng.IntN(len(h.Servers))], rng.IntN(10)
 		h.mu.Lock()
 		spared := h.closed && rng.IntN(4) > 0 || time.Since(h.read) < time.Second // or no operator would ever come
 		h.mu.Unlock()
-		if what <= 4 && spared {
-			continue
-		}
-		switch what {
-		case 0, 1:
+		switch {
+		case what > 4:
+			h.disturb(rng, s, 2*time.Second, -5*time.Second, time.Hour, 24*time.Hour, -24*time.Hour)
+		case spared:
+		case what < 2:
 			s.Flush()
-			loses()
-		case 2:
+			h.loses()
+		case what == 2:
 			_ = s.Restart(rng.IntN(2) == 0)
-			loses()
-		case 3: // an older file
+			h.loses()
+		case what == 3: // an older file
 			old, ok := s.Fence(fenceSet)
-			time.Sleep(pause / 4)
+			time.Sleep(rng.N(750 * time.Millisecond))
 			_ = s.Restart(true)
 			if ok {
 				s.SetFence(fenceSet, old)
 			}
-			loses()
-		case 4:
-			if rng.IntN(3) == 0 {
-				h.Servers.Flush()
-				loses()
-				h.mu.Lock()
-				h.counts["total losses"]++
-				h.mu.Unlock()
-			}
-		case 5:
-			s.Down()
-			time.Sleep(pause / 2)
-			_ = s.Heal()
-		case 6:
-			m := h.machines[machine]
-			m.Suspend()
-			time.Sleep(pause)
-			m.Wake()
-		case 7:
-			l := h.machines[machine].Link(s.Addr())
-			l.Hold(rng.IntN(2) == 0, true)
-			time.Sleep(pause / 2)
-			l.Release()
-		case 8, 9:
-			off := []time.Duration{0, 0, 2 * time.Second, -5 * time.Second, time.Hour, 24 * time.Hour, -24 * time.Hour}
-			h.clocks[machine].Store(int64(off[rng.IntN(len(off))]))
+			h.loses()
+		case rng.IntN(3) == 0:
+			h.Servers.Flush()
+			h.loses()
+			h.count("total losses")
 		}
+	}
+}
+
+// disturb is harm by which a node loses nothing, or another time of a machine.
+func (h *fencedHistory) disturb(rng random, s *fakeredis.Server, off ...time.Duration) {
+	at := rng.IntN(len(h.machines))
+	switch rng.IntN(5) {
+	case 0:
+		s.Down()
+		time.Sleep(rng.N(1500 * time.Millisecond))
+		_ = s.Heal()
+	case 1:
+		h.machines[at].Suspend()
+		time.Sleep(rng.N(3 * time.Second))
+		h.machines[at].Wake()
+	case 2:
+		l := h.machines[at].Link(s.Addr())
+		l.Hold(rng.IntN(2) == 0, true)
+		time.Sleep(rng.N(1500 * time.Millisecond))
+		l.Release()
+	default:
+		off = append(off, 0, 0)
+		h.clocks[at].Store(int64(off[rng.IntN(len(off))]))
 	}
 }
 
@@ -202,7 +212,7 @@ func (h *fencedHistory) trouble() {
 func (h *fencedHistory) operate(number uint64) {
 	rng := newRandom(h.seed, 2000+number)
 	for time.Now().Before(h.end) {
-		time.Sleep(time.Duration(100+rng.IntN(400)) * time.Millisecond)
+		time.Sleep(100*time.Millisecond + rng.N(400*time.Millisecond))
 		h.mu.Lock()
 		acts, atLeast := h.closed && time.Since(h.lost) > maxTTL+maxTTL/50, h.seen
 		if acts {
@@ -212,7 +222,7 @@ func (h *fencedHistory) operate(number uint64) {
 		if !acts {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(h.T.Context(), time.Duration(rng.IntN(10_000))*time.Millisecond)
+		ctx, cancel := context.WithTimeout(h.T.Context(), rng.N(10*time.Second))
 		err := h.clients[rng.IntN(len(h.clients))].RecoverFencing(ctx, max(atLeast, 1))
 		cancel()
 		h.mu.Lock()

@@ -37,6 +37,20 @@ func from(n uint64) (first, count uint64) {
 	return seed, seeds()
 }
 
+// live runs histories of n seeds up to the first that fails, and calls each with them.
+func live(t *testing.T, n uint64, planned func(seed uint64) *plan, within func(*plan) bounds, each func(*history)) (ran uint64) {
+	first, n := from(n)
+	for seed := first; seed < first+n; seed++ {
+		p := planned(seed)
+		h := run(t, p, within(p))
+		if h.failed() {
+			t.Fatal(h.report())
+		}
+		each(h)
+	}
+	return n
+}
+
 // TestHistories runs histories of many seeds, with REDLOCK_LANES=1 one at a time.
 func TestHistories(t *testing.T) {
 	lanes := uint64(2)

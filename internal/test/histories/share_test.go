@@ -13,16 +13,11 @@ import (
 // TestShares: callers who share locks, and others beside them, live through histories with all faults.
 func TestShares(t *testing.T) {
 	t.Parallel()
-	first, n := from(seeds())
-	for seed := first; seed < first+n && !t.Failed(); seed++ {
-		if h := run(t, newSharing(seed), sharingLimits()); h.failed() {
-			t.Error(h.report())
-		}
-	}
+	live(t, seeds(), newSharing, sharingLimits, func(*history) {})
 }
 
 // sharingLimits: a gate lasts for a second where the caller for whom it is up does not come for its turn.
-func sharingLimits() bounds {
+func sharingLimits(*plan) bounds {
 	b := limits
 	b.alone = 1300 * time.Millisecond
 	return b
