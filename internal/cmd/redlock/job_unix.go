@@ -45,12 +45,17 @@ func (r *runner) runs(args []string) error {
 	_ = sendArguments(j.pipe, args) // it has died if this fails, and what follows finds how
 	look := time.NewTimer(lookPause)
 	defer look.Stop()
+	coming := heard // nil once the keeper's end is closed
 	for {
 		select {
 		case s := <-got:
 			_, _ = j.pipe.Write([]byte{byte(s.(syscall.Signal))})
-		case n := <-heard:
-			j.hear(n)
+		case n, isOpen := <-coming:
+			if isOpen {
+				j.hear(n)
+			} else {
+				coming = nil // that it has ended says tree, and is no news of the lock
+			}
 		case c := <-j.tree.changes:
 			if c.kind == programEnded {
 				for n := range heard {
