@@ -50,7 +50,7 @@ func TestStress(t *testing.T) {
 			e := newServed(t, 3, portable)
 			goroutines, rounds := 2000, 6
 			if testkit.Race {
-				goroutines = 1000
+				goroutines, rounds = 1000, 3
 			}
 			seed := rand.Uint64()
 			var numbers atomic.Int64

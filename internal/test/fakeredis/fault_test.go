@@ -167,3 +167,12 @@ func TestClockOfTheServer(t *testing.T) {
 		require.Equal(t, ahead > 0, s.TTL("k") == NoKey, "a key that was to live for a minute")
 	}
 }
+
+// TestForeignScripts: a script that the server does not know, or with arguments that it does not take, is an error.
+func TestForeignScripts(t *testing.T) {
+	c := testkit.DialText(t, StartN(t, 1)[0].Addr())
+	for _, words := range [][]string{{"EVAL", "return 1", "1", "k"}, {"SCRIPT", "LOAD", "return 1"}, {"EVAL", texts[release], "2", "k", "t"}} {
+		assert.Contains(t, c.DoWords(words...), "-ERR fakeredis", words)
+	}
+	assert.Contains(t, c.Do("EVALSHA "+strings.Repeat("0", 40)+" 1 k t"), "-NOSCRIPT")
+}
