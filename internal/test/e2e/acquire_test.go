@@ -17,30 +17,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestAcquireWaitsUntilFreed, whether the holder releases or just ends.
-func TestAcquireWaitsUntilFreed(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3).NoPushes()
-		other := cluster.Connect(t, []string{r.Servers[0].Addr(), r.Servers[1].Addr(), r.Servers[2].Addr()})
-		for name, free := range map[string]func(redlock.Lock){
-			"released": func(l redlock.Lock) { require.NoError(t, l.Release(t.Context())) },
-			"expired": func(redlock.Lock) {
-				r.Servers.Del("k")
-			},
-		} {
-			holder := cluster.MustAcquire(t, other, "k", ttl)
-			tried := len(r.Recorders[0].Calls("SET", "k"))
-			waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(t.Context(), "k", ttl) })
-			testkit.Await(t, "tries", func() bool { return len(r.Recorders[0].Calls("SET", "k")) > tried+5 })
-			require.Empty(t, waiter, name)
-			free(holder)
-			got := locked(t, waiter)
-			require.NoError(t, got.Release(t.Context()))
-			r.AwaitEmpty(t)
-		}
-	})
-}
-
 // TestRetryPausesDiffer: otherwise callers waiting for one lock would collide again and again. None
 // is shorter than Retry.Min, but the first: a caller asks again once it is in line. No two attempts show the same token.
 func TestRetryPausesDiffer(t *testing.T) {
@@ -115,13 +91,26 @@ func TestAttemptsAreUsedUp(t *testing.T) {
 			require.Zero(t, r.Stats().InLine)
 		})
 	}
-	r := cluster.New(t, 1, func(c *redlock.Config) { c.Retry.Attempts = 1 })
-	l := cluster.MustAcquire(t, r.Client, "k", ttl)
-	for _, acquire := range acquires {
-		requireOnly(t, acquire(t.Context(), r.Client, "k"), redlock.ErrTaken)
-	}
-	require.NoError(t, l.Release(t.Context()))
-	require.Zero(t, r.Stats().Waits, "one attempt is no wait")
+	cluster.Run(t, "other attempts", func(t *testing.T) {
+		r := cluster.New(t, 3, func(c *redlock.Config) { c.Retry.Attempts = 2 }).NoPushes()
+		r.Servers.Take("k")
+		few := r.With(redlock.Options{Attempts: 4, Wait: time.Hour}) // in place of those of Retry
+		for c, want := range map[*redlock.Client]int{r.Client: 2, few: 4, few.With(redlock.Options{Attempts: 1}): 1, few.With(redlock.Options{Name: "n"}): 4} {
+			err := errorOf(c.Acquire(t.Context(), "k", ttl))
+			require.Equal(t, want, testkit.As[*redlock.AcquireError](t, err).Attempts)
+			requireOnly(t, err, redlock.ErrTaken)
+		}
+		held := cluster.MustAcquire(t, r.Client, "l", ttl) // a key that none waits for
+		one, waits := r.With(redlock.Options{Attempts: 1}), r.Stats().Waits.UsedUp
+		for _, acquire := range acquires {
+			requireOnly(t, acquire(t.Context(), one, "l"), redlock.ErrTaken)
+		}
+		require.Equal(t, waits, one.Stats().Waits.UsedUp, "one attempt is no wait")
+		require.NoError(t, held.Release(t.Context()))
+		require.EqualValues(t, 1, one.Stats().Nodes[0].Connects, "it is one client")
+		require.NoError(t, one.Shutdown(t.Context()))
+		require.Equal(t, redlock.ErrClosed, errorOf(r.TryAcquire(t.Context(), "k", ttl)))
+	})
 }
 
 // TestWaits: each waiting Acquire counts once, by its end, and its hook has what its caller gets. Standing in line, and getting

@@ -24,21 +24,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestCloseOfStubbornConnections: Close is bounded, though the connections of a Dialer go on
-// reading.
-func TestCloseOfStubbornConnections(t *testing.T) {
-	var closed atomic.Int64
-	stubborn := dialing(func(_ string, c *userConn) {
-		t.Cleanup(func() { _ = c.Conn.Close() })
-		c.close = func() error { closed.Add(1); return nil }
-		c.deadline = func(time.Time) error { return nil }
-	})
-	c := cluster.Connect(t, fakeredis.Addrs(cluster.Start(t, 3)), stubborn, func(c *redlock.Config) { knobs.Of(c).CloseTimeout = 50 * time.Millisecond })
-	live(t, c, "k")
-	require.NoError(t, testkit.Try(t, "Close", c.Close))
-	require.EqualValues(t, 3, closed.Load())
-}
-
 // badError is an error with methods that panic.
 type badError struct{}
 

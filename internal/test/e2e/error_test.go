@@ -165,26 +165,17 @@ func TestRefusedCalls(t *testing.T) {
 		busy := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 2 })
 		require.ErrorContains(t, errorOf(busy.TryAcquireAll(ctx, ttl, "a", "b", "c")), "3 keys, and MaxWaiting is 2")
 		require.Zero(t, cluster.Settle(t, busy.Client).Operations)
+
+		dull := cluster.New(t, 3, func(c *redlock.Config) { knobs.Of(c).Rand = strings.NewReader("just one token's worth") })
+		require.NoError(t, cluster.MustAcquire(t, dull.Client, "k", ttl).Release(ctx))
+		for _, err := range []error{errorOf(dull.TryAcquire(ctx, "k", ttl)), errorOf(dull.Acquire(ctx, "k", ttl)), submitRefused(dull.Client, "k")} {
+			require.ErrorContains(t, err, "randomness", "without it there is no token, and no lock")
+		}
 	})
 }
 
 // errorOf is the error of a call with another result, too.
 func errorOf(_ redlock.Lock, err error) error { return err }
-
-// TestRandFails: without randomness there is no token, and no lock.
-func TestRandFails(t *testing.T) {
-	r := cluster.New(t, 3, func(c *redlock.Config) { knobs.Of(c).Rand = strings.NewReader("just one token's worth") })
-	require.NoError(t, cluster.MustAcquire(t, r.Client, "k", ttl).Release(t.Context()))
-	for _, f := range []func() error{
-		func() error { _, err := r.TryAcquire(t.Context(), "k", ttl); return err },
-		func() error { _, err := r.Acquire(t.Context(), "k", ttl); return err },
-		func() error {
-			return r.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl, Done: func(*redlock.Op) {}})
-		},
-	} {
-		require.ErrorContains(t, f(), "randomness")
-	}
-}
 
 // sentinels are the errors by which callers distinguish results.
 var sentinels = []error{

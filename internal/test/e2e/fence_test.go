@@ -65,7 +65,14 @@ func TestFence(t *testing.T) {
 		require.ErrorIs(t, cluster.Submit(t, first, &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL}), redlock.ErrForgotten)
 		require.NoError(t, first.InitFencing(t.Context()))
 		require.NoError(t, first.InitFencing(t.Context()), "again, at once")
-		require.ErrorIs(t, errorOf(first.TryAcquire(t.Context(), "redlock:fence", fenceTTL)), redlock.ErrArgument)
+		for name, err := range map[string]error{
+			"TryAcquire": errorOf(first.TryAcquire(t.Context(), fenceSet, fenceTTL)),
+			"AcquireAll": errorOf(first.TryAcquireAll(t.Context(), fenceTTL, "a", fenceSet)),
+			"Submit":     first.Submit(acquireOp(fenceSet)),
+			"Inspect":    func() error { _, err := first.Inspect(t.Context(), fenceSet); return err }(),
+		} {
+			require.ErrorIs(t, err, redlock.ErrArgument, name)
+		}
 
 		var last uint64
 		grows := func(l redlock.Lock) {
@@ -214,42 +221,6 @@ func TestFenceSuspended(t *testing.T) {
 		})
 		_, _ = c.TryAcquire(t.Context(), "k", fenceTTL) // it finds out
 		require.Greater(t, testkit.Get(t, quarantine), fenceTTL)
-	})
-}
-
-// TestInitFencingEnds: with its context, and with the client.
-func TestInitFencingEnds(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		nodes := fakeredis.Addrs(cluster.Start(t, 3))
-		ctx := ended(t)
-		c := cluster.Connect(t, nodes, fenced(0))
-		require.ErrorIs(t, c.InitFencing(ctx), context.Canceled)
-		initialized := testkit.Start(func() error { return c.InitFencing(t.Context()) })
-		require.NoError(t, c.Close())
-		require.ErrorIs(t, testkit.Outcome(t, "InitFencing", initialized), redlock.ErrClosed)
-	})
-}
-
-// TestFenceSetOfAnotherType: an error of each node, not an endless loop; all goes well once
-// the key is gone.
-func TestFenceSetOfAnotherType(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 3)
-		servers.Each(func(s *fakeredis.Server) { s.Plant(fenceSet, "list") })
-		c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0))
-		_, err := c.TryAcquire(t.Context(), "k", fenceTTL)
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		require.ErrorContains(t, err, "WRONGTYPE")
-		servers.Del(fenceSet)
-		require.NoError(t, c.InitFencing(t.Context()))
-		cluster.MustAcquire(t, c, "k", fenceTTL)
-		for name, err := range map[string]error{
-			"AcquireAll": func() error { _, err := c.TryAcquireAll(t.Context(), fenceTTL, "a", fenceSet); return err }(),
-			"Submit":     c.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte(fenceSet), TTL: fenceTTL, Done: func(*redlock.Op) {}}),
-			"Inspect":    func() error { _, err := c.Inspect(t.Context(), fenceSet); return err }(),
-		} {
-			require.ErrorIs(t, err, redlock.ErrArgument, name)
-		}
 	})
 }
 

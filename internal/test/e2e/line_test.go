@@ -218,23 +218,6 @@ func acquiring(t *testing.T, c *redlock.Client, key string) <-chan testkit.Resul
 	return testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), key, ttl) })
 }
 
-// TestBusyRelease: a release with an acquire along goes alone if there is no room for it.
-func TestBusyRelease(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		var heard cluster.HookRecorder
-		r := cluster.New(t, 1, cluster.Listening(&heard), func(c *redlock.Config) { c.NoHandOver = true; c.MaxWaiting = 1 })
-		held := cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(r.Servers)), "k", ttl)
-		next := inLine(t, r.Client, t.Context(), "k", 1)
-		third := inLine(t, r.Client, t.Context(), "k", 2)
-		require.NoError(t, held.Release(t.Context()))
-		l := locked(t, next)
-		time.Sleep(50 * time.Millisecond) // it is held
-		require.NoError(t, l.Release(t.Context()))
-		require.NoError(t, testkit.Get(t, third).Err)
-		requireHeard(t, r, &heard) // neither of the two counts twice
-	})
-}
-
 // TestRandInRelease: a panic of Rand, the source of the next holder's token, leaves the lock as it
 // was.
 func TestRandInRelease(t *testing.T) {
@@ -256,26 +239,6 @@ func TestRandInRelease(t *testing.T) {
 		require.ErrorContains(t, testkit.Try(t, "release", func() error { return held.Release(t.Context()) }), "no randomness")
 		require.NoError(t, held.Release(t.Context()))
 		require.NoError(t, testkit.Get(t, next).Err)
-	})
-}
-
-// TestEndedAlong: a waiter whose context ends while its acquire, sent along with a release, is on its way has the lock if
-// that wins first, and a hook hears of it.
-func TestEndedAlong(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		var heard cluster.HookRecorder
-		r := cluster.New(t, 1, cluster.Listening(&heard), rarely, func(c *redlock.Config) { c.NoHandOver = true })
-		held := cluster.MustAcquire(t, r.Client, "k", ttl)
-		ctx, cancel := context.WithCancel(t.Context())
-		next := testkit.Start(func() error { _, err := r.Acquire(ctx, "k", ttl); return err })
-		awaitTracked(t, r.Servers[0], 2)
-		time.Sleep(50 * time.Millisecond) // until it sleeps
-		released := testkit.Start(func() error { return held.Release(t.Context()) })
-		time.Sleep(50 * time.Microsecond)
-		cancel()
-		require.NoError(t, testkit.Get(t, released))
-		require.NoError(t, testkit.Get(t, next))
-		requireHeard(t, r, &heard)
 	})
 }
 

@@ -86,7 +86,6 @@ type userConn struct {
 	net.Conn
 	read, write func(b []byte) (int, error)
 	close       func() error
-	deadline    func(time.Time) error
 }
 
 func (c *userConn) Read(b []byte) (int, error) {
@@ -112,27 +111,6 @@ func (c *userConn) Close() error {
 
 // NetConn shows what is below, as a TLS connection does. It is not the client's to close.
 func (c *userConn) NetConn() net.Conn { return c.Conn }
-
-func (c *userConn) SetDeadline(t time.Time) error {
-	if c.deadline != nil {
-		return c.deadline(t)
-	}
-	return c.Conn.SetDeadline(t)
-}
-
-func (c *userConn) SetReadDeadline(t time.Time) error {
-	if c.deadline != nil {
-		return c.deadline(t)
-	}
-	return c.Conn.SetReadDeadline(t)
-}
-
-func (c *userConn) SetWriteDeadline(t time.Time) error {
-	if c.deadline != nil {
-		return c.deadline(t)
-	}
-	return c.Conn.SetWriteDeadline(t)
-}
 
 // dialing has a client dial connections that wrap changes, by the address of their node.
 func dialing(wrap func(addr string, c *userConn)) func(*redlock.Config) {

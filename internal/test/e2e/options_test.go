@@ -141,21 +141,6 @@ func TestWaitIsOfThoseWhoWait(t *testing.T) {
 	})
 }
 
-// TestAttempts: they are in place of those of Retry, for these calls alone.
-func TestAttemptsOfOptions(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3, func(c *redlock.Config) { c.Retry.Attempts = 2 }).NoPushes()
-		r.Servers.Take("k")
-		few := r.With(redlock.Options{Attempts: 4, Wait: time.Hour})
-		for c, want := range map[*redlock.Client]int{r.Client: 2, few: 4, few.With(redlock.Options{Attempts: 1}): 1, few.With(redlock.Options{Name: "n"}): 4} {
-			_, err := c.Acquire(t.Context(), "k", ttl)
-			gaveUp := testkit.As[*redlock.AcquireError](t, err)
-			require.Equal(t, want, gaveUp.Attempts)
-			requireOnly(t, err, redlock.ErrTaken)
-		}
-	})
-}
-
 // clusterOf is a cluster of a test.
 type clusterOf struct {
 	*cluster.Cluster
@@ -473,20 +458,5 @@ func TestWrongOptions(t *testing.T) {
 			}
 		}
 		require.Zero(t, r.Stats().Operations)
-	})
-}
-
-// TestWithIsOneClient: connections, counts and the end are those of all.
-func TestWithIsOneClient(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		c := r.With(redlock.Options{Name: "n"})
-		cluster.MustAcquire(t, c, "k", ttl)
-		require.NoError(t, c.Ready(t.Context()))
-		require.Equal(t, r.Stats().Acquire, c.Stats().Acquire)
-		require.EqualValues(t, 1, c.Stats().Nodes[0].Connects)
-		require.NoError(t, c.Shutdown(t.Context()))
-		require.Equal(t, redlock.ErrClosed, errorOf(r.TryAcquire(t.Context(), "j", ttl)))
-		require.NoError(t, r.Close())
 	})
 }

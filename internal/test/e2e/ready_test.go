@@ -240,6 +240,7 @@ func TestARefusedNewWritesNothing(t *testing.T) {
 		}, conn.ErrSameServer, "same server as another node"},
 		"a replica":     {func(s fakeredis.Servers, _ string, _ *redlock.Config) { s[1].Demote() }, conn.ErrNotMaster, ""},
 		"no permission": {func(s fakeredis.Servers, _ string, _ *redlock.Config) { s[1].Deny("EVALSHA") }, conn.ErrForbidden, ""},
+		"no run_id":     {func(s fakeredis.Servers, _ string, _ *redlock.Config) { s[1].Deny("INFO") }, conn.ErrNoRunID, "fencing: "},
 		"each refuses":  {func(s fakeredis.Servers, _ string, _ *redlock.Config) { s.Each((*fakeredis.Server).DenyScripts) }, conn.ErrForbidden, ""},
 	} {
 		cluster.Run(t, name, func(t *testing.T) {
@@ -277,7 +278,7 @@ func TestARefusedNewWritesNothing(t *testing.T) {
 
 			servers.Each(func(s *fakeredis.Server) {
 				s.OnCommand(nil)
-				s.Allow("EVALSHA", "EVAL", "SCRIPT")
+				s.Allow("EVALSHA", "EVAL", "SCRIPT", "INFO")
 			})
 			if name == "a replica" {
 				return

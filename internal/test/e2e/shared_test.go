@@ -158,31 +158,19 @@ func TestSharedCallers(t *testing.T) {
 	})
 }
 
-// TestSharedDo: a kept lock is renewed, and a Do inside another on its key is refused, as it might wait for itself.
-func TestSharedDo(t *testing.T) {
+// TestDoShared: as Do. A Do inside another on its key is refused, as it might wait for itself.
+func TestDoShared(t *testing.T) {
+	testDo(t, (*redlock.Client).DoShared)
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3)
 		require.NoError(t, r.DoShared(t.Context(), "k", brief, func(ctx context.Context) error {
-			time.Sleep(3 * brief)
-			require.NoError(t, ctx.Err())
-			awaitShared(t, r, "k", 1, 1, 1)
-			require.NoError(t, r.TryDoShared(context.Background(), "k", brief, func(context.Context) error { return nil }))
-			require.ErrorIs(t, r.DoShared(ctx, "k", brief, func(context.Context) error { return nil }), redlock.ErrArgument)
+			require.NoError(t, r.TryDoShared(context.Background(), "k", brief, nothing))
+			require.ErrorIs(t, r.DoShared(ctx, "k", brief, nothing), redlock.ErrArgument)
 			_, ok := redlock.FenceFrom(ctx)
 			require.False(t, ok)
 			return nil
 		}))
 		r.AwaitEmpty(t)
-		var lost atomic.Int32
-		err := r.DoShared(t.Context(), "k", brief, func(ctx context.Context) error {
-			r.Servers.Each(func(s *fakeredis.Server) { s.Del("k") })
-			<-ctx.Done()
-			lost.Add(1)
-			return nil
-		})
-		var of *redlock.LostError
-		require.True(t, errors.As(err, &of) && errors.Is(of.Cause, redlock.ErrNotHeld))
-		require.EqualValues(t, 1, lost.Load())
 	})
 }
 

@@ -71,7 +71,8 @@ func (l Servers) Heal() (err error) {
 // Holders is how many of them have a key.
 func (l Servers) Holders(key string) (n int) {
 	for _, s := range l {
-		if _, ok := s.Get(key); ok {
+		_, plain := s.Get(key)
+		if _, shared := s.Holders(key); plain || shared {
 			n++
 		}
 	}
