@@ -23,33 +23,34 @@ import (
 
 // onOtherProcesses runs a test against masters whose allocations are not ours: fake ones in a child
 // process, and real ones where there are any.
-func onOtherProcesses(t *testing.T, change func(*redlock.Config), test func(t *testing.T, c *redlock.Client)) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		t.Run("fake", func(t *testing.T) {
-			test(t, cluster.Connect(t, cluster.Masters(t), cluster.Portable(portable), change))
+func onOtherProcesses(t *testing.T, test func(t *testing.T, connect func(...func(*redlock.Config)) *redlock.Client)) {
+	onBothPaths := func(t *testing.T, nodes []string) {
+		testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+			test(t, func(change ...func(*redlock.Config)) *redlock.Client {
+				return cluster.Connect(t, nodes, append(change, cluster.Portable(portable))...)
+			})
 		})
-		t.Run("real", func(t *testing.T) {
-			test(t, cluster.Connect(t, cluster.RealAddrs(realredis.StartN(t, 3)), cluster.Portable(portable), change))
-		})
-	})
+	}
+	t.Run("fake", func(t *testing.T) { onBothPaths(t, cluster.Masters(t)) })
+	t.Run("real", func(t *testing.T) { onBothPaths(t, cluster.RealAddrs(realredis.StartN(t, 3))) })
 }
 
 // TestAllocations: none, for each usual end of an operation. Stats makes its list, and a hook gets
 // texts of keys.
 func TestAllocations(t *testing.T) {
 	var attempts, votes, lost atomic.Int64
-	for name, hooks := range map[string]redlock.Hooks{"plain": {}, "hooks": {
-		Attempt:  func(redlock.Attempt) { attempts.Add(1) },
-		Vote:     func(redlock.Vote) { votes.Add(1) },
-		LockLost: func(string, error) { lost.Add(1) },
-	}} {
-		t.Run(name, func(t *testing.T) {
-			onOtherProcesses(t, func(c *redlock.Config) { c.Hooks = hooks }, func(t *testing.T, c *redlock.Client) {
-				testAllocations(t, c, name == "hooks")
-				testAllocations(t, c.With(redlock.Options{Wait: ttl, Attempts: 3, AtLeast: ttl, Name: "order-7"}), name == "hooks")
-			})
-		})
-	}
+	onOtherProcesses(t, func(t *testing.T, connect func(...func(*redlock.Config)) *redlock.Client) {
+		for name, hooks := range map[string]redlock.Hooks{"plain": {}, "hooks": {
+			Attempt:  func(redlock.Attempt) { attempts.Add(1) },
+			Vote:     func(redlock.Vote) { votes.Add(1) },
+			LockLost: func(string, error) { lost.Add(1) },
+		}} {
+			c := connect(func(c *redlock.Config) { c.Hooks = hooks })
+			testAllocations(t, c, name == "hooks")
+			testAllocations(t, c.With(redlock.Options{Wait: ttl, Attempts: 3, AtLeast: ttl, Name: "order-7"}), name == "hooks")
+			require.NoError(t, c.Close())
+		}
+	})
 	require.Positive(t, attempts.Load())
 	require.Positive(t, votes.Load())
 	require.Zero(t, lost.Load())
@@ -139,7 +140,8 @@ func testAllocations(t *testing.T, c *redlock.Client, hooked bool) {
 // goroutine.
 func TestAllocationsUnderLoad(t *testing.T) {
 	const goroutines, pairs = 64, 200
-	onOtherProcesses(t, func(*redlock.Config) {}, func(t *testing.T, c *redlock.Client) {
+	onOtherProcesses(t, func(t *testing.T, connect func(...func(*redlock.Config)) *redlock.Client) {
+		c := connect()
 		run := func(pairs int) {
 			var wg sync.WaitGroup
 			for g := range goroutines {

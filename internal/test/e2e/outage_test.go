@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func TestFirstGrantAfterAnOutage(t *testing.T) {
 			cluster.Run(t, name+" for "+lasts.String(), func(t *testing.T) {
 				servers := cluster.Start(t, 3)
 				var all []time.Duration
-				for i := range 16 {
+				for i := range 8 {
 					m := cluster.NewMachine(t)
 					c := cluster.ConnectOn(t, m, fakeredis.Addrs(servers), plainly, func(c *redlock.Config) {
 						if i%4 == 0 { // it is woken, however rarely it asks
@@ -96,26 +97,33 @@ func TestCutOffAgainAndAgain(t *testing.T) {
 		lines := func(text string) int { return strings.Count(log.String(), text) }
 		node := r.Servers[0].Addr()
 		connects := func() uint64 { return r.Stats().Nodes[0].Connects }
+		var pause atomic.Int64 // of the load: a connection that is cut off is in use
+		pause.Store(int64(100 * time.Millisecond))
 		busy, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			for busy.Err() == nil {
 				live(t, r.Client, "k")
-				time.Sleep(5 * time.Millisecond)
+				time.Sleep(time.Duration(pause.Load()))
 			}
 		}()
 		time.Sleep(11 * time.Second)
+		pause.Store(int64(5 * time.Millisecond))
+		time.Sleep(time.Second)
 		r.Servers[0].ResetConns()
 		time.Sleep(10 * time.Millisecond)
 		require.EqualValues(t, 2, connects(), "at once")
 
+		pause.Store(int64(time.Second))
 		time.Sleep(time.Minute)
+		pause.Store(int64(10 * time.Millisecond))
 		before, said := connects(), lines("node="+node)
 		for range 60 * 25 {
 			r.Servers[0].ResetConns()
 			time.Sleep(40 * time.Millisecond)
 		}
+		pause.Store(int64(time.Second))
 		t.Log("connects", connects()-before, "lines", lines("node="+node)-said)
 		require.LessOrEqual(t, connects()-before, uint64(80))
 		require.LessOrEqual(t, lines("node="+node)-said, 14)

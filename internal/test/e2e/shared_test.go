@@ -296,7 +296,7 @@ func TestRealSharedPrivileges(t *testing.T) {
 					}
 				}
 			})
-			for i := range 200 {
+			for i := range 80 {
 				var some []redlock.Lock
 				for range 2 {
 					if l, err := c.TryAcquireShared(t.Context(), "lock:p", ttl/time.Duration(1+i%3)); err == nil {
@@ -307,7 +307,7 @@ func TestRealSharedPrivileges(t *testing.T) {
 					_ = l.Extend(t.Context(), ttl)
 					_ = l.Release(t.Context())
 				}
-				if i%40 == 0 {
+				if i%20 == 0 {
 					for _, a := range admins {
 						require.NotEqual(t, ":-1", a.Do("PTTL lock:p"))
 						a.Must("SCRIPT FLUSH")
