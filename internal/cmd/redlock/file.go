@@ -35,10 +35,14 @@ func (s *settings) readFile() error {
 
 // linesOf reads the settings of a file, and checks those of other commands too.
 func (s *settings) linesOf(path string) (map[string]line, error) {
-	text, info, err := readWhole(path)
+	text, info, err := []byte(s.env.file), fs.FileInfo(nil), error(nil)
+	if len(text) == 0 {
+		text, info, err = readWhole(path)
+	}
 	if err != nil {
 		return nil, usage("-config: %v", err)
 	}
+	s.text = string(text)
 	lines, scratch := map[string]line{}, &settings{fleet: newFleet()}
 	for i, text := range bytes.Split(bytes.TrimPrefix(text, byteOrderMark), []byte("\n")) {
 		words := strings.TrimSpace(string(text))
@@ -49,7 +53,7 @@ func (s *settings) linesOf(path string) (map[string]line, error) {
 			return nil, usage("%s, line %d: %v", path, i+1, err)
 		}
 	}
-	if hasPassword(lines["nodes"].text + ";" + lines["next-nodes"].text) {
+	if info != nil && hasPassword(lines["nodes"].text+";"+lines["next-nodes"].text) {
 		if err := checkSecret(info); err != nil {
 			return nil, usage("-config: %s has passwords, and %v", path, err)
 		}

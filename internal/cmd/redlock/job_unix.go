@@ -42,7 +42,7 @@ func (r *runner) runs(args []string) error {
 		return fmt.Errorf("the second process cannot be started: %w", err)
 	}
 	defer j.pipe.Close()
-	_ = sendArguments(j.pipe, args) // it has died if this fails, and what follows finds how
+	_ = sendArguments(j.pipe, append(args, j.text)) // it has died if this fails, and what follows finds how
 	look := time.NewTimer(lookPause)
 	defer look.Stop()
 	coming := heard // nil once the keeper's end is closed
@@ -192,7 +192,9 @@ func runKeeper(env *environment, files string) int {
 		go k.link.listen(k.signals.jobs, k.jobEnded)
 		silent := *env
 		silent.err = io.Discard // the job has said it
-		k.runner, err = newRunner(&silent, args)
+		last := len(args) - 1
+		silent.file = args[last]
+		k.runner, err = newRunner(&silent, args[:last])
 	}
 	if err == nil {
 		k.settings.env = env

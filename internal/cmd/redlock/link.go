@@ -19,7 +19,8 @@ type link struct {
 
 func newLink(in io.Reader, out io.Writer) *link { return &link{bufio.NewReader(in), out} }
 
-// arguments are the first that the job sends: those of redlock run. They may be long, and hold any bytes but 0.
+// arguments are the first that the job sends: those of redlock run, and the text of its -config file. They may be long, and
+// hold any bytes but 0.
 func (l *link) arguments() ([]string, error) {
 	head, err := l.in.ReadString('\n')
 	if err != nil {

@@ -85,6 +85,7 @@ type environment struct {
 	in       io.Reader
 	out, err io.Writer
 	environ  func() []string
+	file     string // of -config, where another process has read it: a pipe is read once
 }
 
 // exit is an error with an exit status.
@@ -102,7 +103,7 @@ func usage(format string, args ...any) error {
 }
 
 func main() {
-	os.Exit(Main(context.Background(), &environment{os.Stdin, os.Stdout, os.Stderr, os.Environ}, os.Args[1:]))
+	os.Exit(Main(context.Background(), &environment{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ}, os.Args[1:]))
 }
 
 // Main runs the command with arguments and returns its exit status. A command that leaves something behind takes its own

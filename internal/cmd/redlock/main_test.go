@@ -55,7 +55,7 @@ func (c *command) run(ctx context.Context, args ...string) int {
 }
 
 func (c *command) environment() *environment {
-	return &environment{strings.NewReader(c.in), &c.out, &c.err, func() (vars []string) {
+	return &environment{in: strings.NewReader(c.in), out: &c.out, err: &c.err, environ: func() (vars []string) {
 		for name, text := range c.vars {
 			vars = append(vars, name+"="+text)
 		}

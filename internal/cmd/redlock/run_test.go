@@ -73,6 +73,11 @@ func TestRun(t *testing.T) {
 	require.Equal(t, 126, status, "it is there, and no program")
 	status, _, _ = redlockOn(t, servers, shell("kill -KILL $$", flags(30)...)...)
 	require.Equal(t, 128+9, status)
+
+	piped := exec.Command(self(t), shell("exit 3", flags(30, "-config", "/dev/stdin")...)...)
+	piped.Env, piped.Stdin = environ(), strings.NewReader("nodes "+nodesOf(servers)+"\n") // as from <(…): it is read once
+	_ = piped.Run()
+	require.Equal(t, 3, statusOfShell(piped))
 }
 
 // TestRunTaken: where the lock is taken, -E is the status, also after -wait, and -q says nothing. Of several names all are

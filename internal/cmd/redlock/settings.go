@@ -26,6 +26,7 @@ type settings struct {
 	config  string
 	given   map[string]bool // as a flag or a variable
 	lines   map[string]line // of the config file
+	text    string          // of it
 
 	fleet
 	nodeTimeout time.Duration
