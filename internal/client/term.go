@@ -16,6 +16,7 @@ import (
 type term struct {
 	atLeast time.Duration // from the grant on
 	tries   bool          // others that try at the same time are to see it
+	spare   time.Duration // of the TTL, beyond atLeast: for the nodes to answer
 
 	denied  atomic.Bool   // a node has denied an attempt: it was another's there
 	granted clock.Instant // when the lock was won
@@ -45,9 +46,23 @@ func (t *term) ttl(o *option, ttl time.Duration) time.Duration {
 	if !t.isFixed() {
 		return ttl
 	}
-	g := o.site
-	least := t.atLeast + time.Duration(o.More.Turns())*cmp.Or(g.cfg.Engine.Timeout, engine.MaxTimeout)
-	return max(ttl, min(least+quorum.Drift(least), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)))
+	cfg := &o.site.cfg.Engine
+	t.spare = time.Duration(o.More.Turns()) * cmp.Or(cfg.Timeout, engine.MaxTimeout)
+	least := t.atLeast + t.spare
+	return max(ttl, min(least+quorum.Drift(least), cmp.Or(cfg.MaxTTL, engine.MaxTTL)))
+}
+
+// isLate reports whether a key may end before a term that begins now: its node may have set it when the call was sent.
+// Nodes have longer to answer a call that has waited long, and this goroutine may have waited to run again.
+func (t *term) isLate(calls *engine.Call, now clock.Instant) (late bool) {
+	if !t.isFixed() {
+		return false
+	}
+	calls.Each(func(c *engine.Call) {
+		since := now.Sub(c.SentAt)
+		late = late || since > t.spare && since+t.atLeast > c.TTL-quorum.Drift(c.TTL)
+	})
+	return late
 }
 
 // deniedBy is what the engine sets, or nil.

@@ -57,7 +57,7 @@ func (rs *rounds) complete() (calls int, ops list, now clock.Instant) {
 // judge turns the votes on op into its result, and sends the release after an acquire without a lock.
 func (rs *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
 	r := &v.rounds[round]
-	op.Tally, op.Trip = r.tally, now.Sub(v.sentAt)
+	op.Tally, op.SentAt, op.Trip = r.tally, v.sentAt, now.Sub(v.sentAt)
 	switch {
 	case op.Tally.Verdict() == quorum.Won && !op.Kind.HasTTL():
 	case op.Tally.Verdict() == quorum.Won:

@@ -112,7 +112,8 @@ type Op struct {
 	Err      error
 	Tally    quorum.Tally
 	Until    clock.Instant // when validity ends if the nodes did as asked, on the engine's clock
-	Trip     time.Duration // from when it was sent to the verdict
+	SentAt   clock.Instant // when it was sent: no node had it before
+	Trip     time.Duration // from then to the verdict
 	Failures []Failure     // one for each failed vote; reused by the next Submit
 	Refusals []Refusal     // of a fenced acquire; likewise
 	Gated    quorum.Set    // nodes that refused a shared acquire by a gate alone: an exclusive caller waits there for its holders

@@ -1,0 +1,287 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/client"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// clusterOf is a cluster of a test.
+type clusterOf struct {
+	*cluster.Cluster
+	t *testing.T
+}
+
+// ends ends the client, which waits for no term.
+func (c *clusterOf) ends(end func() error) {
+	began := time.Now()
+	require.NoError(c.t, end())
+	require.Less(c.t, time.Since(began), 10*time.Millisecond)
+}
+
+// TestAtLeast: a lock of Do is free at the end of its term, not before and not much later, through all that may happen meanwhile.
+func TestAtLeast(t *testing.T) {
+	const ms, atLeast, short = time.Millisecond, 5 * time.Second, 200 * time.Millisecond
+	const crashed = 2 * 60 * ms // longer at most, where the process has not released it
+	own := errors.New("the function's own")
+	suspend := func(d *clusterOf) { d.Machine.Suspend(); time.Sleep(ms) }
+	for name, c := range map[string]struct {
+		of      string // Do, if not set
+		flavor  fakeredis.Flavor
+		change  func(*redlock.Config)
+		atLeast time.Duration
+		ttl     time.Duration
+		job     time.Duration
+		during  func(d *clusterOf) error // at the end of the job
+		after   func(d *clusterOf)
+		panics  bool
+		trip    time.Duration // 1 ms, if not set
+		errs    error
+		want    time.Duration // after the grant a quorum of nodes is free
+		late    time.Duration // so much later at most
+	}{
+		"a short job":              {job: 20 * ms, want: atLeast},
+		"DoAll":                    {of: "DoAll", job: 20 * ms, want: atLeast},
+		"DoAny":                    {of: "DoAny", job: 20 * ms, want: atLeast},
+		"TryDo":                    {of: "TryDo", job: 20 * ms, want: atLeast},
+		"a long TTL":               {ttl: time.Hour, job: 20 * ms, want: atLeast},
+		"a long job":               {job: 2 * atLeast, want: 2 * atLeast},
+		"a job as long":            {job: atLeast - 20*ms, want: atLeast},
+		"shorter than a trip":      {atLeast: ms, job: 20 * ms, want: 20 * ms},
+		"without a TTL beyond":     {change: func(c *redlock.Config) { c.MaxTTL = atLeast }, job: 20 * ms, want: atLeast},
+		"native releases":          {flavor: fakeredis.Valkey9, job: 20 * ms, want: atLeast},
+		"native releases of 8.4":   {flavor: fakeredis.Redis84, job: 20 * ms, want: atLeast},
+		"an error":                 {job: 20 * ms, during: func(*clusterOf) error { return own }, errs: own, want: atLeast},
+		"a panic":                  {job: 20 * ms, during: func(*clusterOf) error { panic(own) }, panics: true, want: atLeast},
+		"nodes without the script": {job: 20 * ms, during: func(d *clusterOf) error { d.Servers.Each((*fakeredis.Server).FlushScripts); return nil }, want: atLeast},
+		"connections end": {job: 20 * ms, during: func(d *clusterOf) error {
+			d.Servers.Each((*fakeredis.Server).ResetConns)
+			return nil
+		}, want: atLeast},
+		"nodes miss the release": {job: 20 * ms, during: func(d *clusterOf) error {
+			d.Servers.Each((*fakeredis.Server).Down) // it forgets nothing
+			time.AfterFunc(time.Second, func() { require.NoError(d.t, d.Servers.Heal()) })
+			return nil
+		}, want: atLeast, late: 100 * ms},
+		"nodes refuse the release": {job: 20 * ms, during: func(d *clusterOf) error {
+			d.Servers.Each(func(s *fakeredis.Server) { s.ErrorReply("EVALSHA", "ERR not now", 2) })
+			return nil
+		}, want: atLeast, late: 100 * ms},
+		"the key is deleted": {job: 20 * ms, during: func(d *clusterOf) error { d.Servers.Del("k"); time.Sleep(short); return nil }, errs: redlock.ErrNotHeld, want: 20*ms + short},
+		"Close at once":      {job: 20 * ms, after: func(d *clusterOf) { d.ends(d.Close) }, want: atLeast},
+		"Shutdown at once":   {job: 20 * ms, after: func(d *clusterOf) { d.ends(func() error { return d.Shutdown(d.t.Context()) }) }, want: atLeast},
+		"Close":              {job: 20 * ms, during: func(d *clusterOf) error { d.ends(d.Close); return nil }, errs: redlock.ErrClosed, want: atLeast, late: crashed},
+		"Shutdown": {job: 20 * ms, during: func(d *clusterOf) error {
+			go d.Shutdown(context.Background())
+			time.Sleep(50 * ms)
+			return nil
+		}, want: atLeast},
+		"the process is killed": {job: 20 * ms, during: func(d *clusterOf) error { suspend(d); return nil }, want: atLeast, late: crashed},
+		"it is killed at once":  {during: func(d *clusterOf) error { suspend(d); return nil }, want: atLeast, late: crashed},
+		"it is killed far away": {atLeast: time.Second, change: func(c *redlock.Config) { c.NodeTimeout = 300 * ms }, during: func(d *clusterOf) error {
+			suspend(d)
+			return nil
+		}, trip: 90 * ms, want: time.Second, late: 300 * ms},
+		"a round of a third":         {atLeast: time.Second, ttl: 900 * ms, change: func(c *redlock.Config) { c.NodeTimeout = time.Second }, trip: 300 * ms, want: time.Second},
+		"it is killed in a long job": {job: 2 * atLeast, during: func(d *clusterOf) error { suspend(d); return nil }, want: 2 * atLeast, late: short},
+	} {
+		cluster.Run(t, name, func(t *testing.T) {
+			change := func(*redlock.Config) {}
+			if c.change != nil {
+				change = c.change
+			}
+			r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: c.flavor}), cluster.NodeTimeout(60*ms), change)
+			r.Servers.Delay(max(c.trip, ms))
+			d := &clusterOf{r, t}
+			if c.atLeast == 0 {
+				c.atLeast = atLeast
+			}
+			if c.ttl == 0 {
+				c.ttl = short
+			}
+			if c.of == "" {
+				c.of = "Do"
+			}
+			time.Sleep(2 * atLeast) // with a MaxTTL nodes are quarantined first
+			granted, ended := time.Time{}, make(chan error, 1)
+			go func() {
+				defer func() {
+					if v := recover(); v != nil || c.panics {
+						require.Equal(t, own, v)
+						ended <- nil
+					}
+				}()
+				ended <- doings[c.of](r.With(redlock.Options{AtLeast: c.atLeast}), t.Context(), c.ttl, func(context.Context) error {
+					granted = time.Now()
+					time.Sleep(c.job)
+					if c.during != nil {
+						return c.during(d)
+					}
+					return nil
+				})
+			}()
+			err := <-ended
+			if c.errs != nil {
+				require.ErrorIs(t, err, c.errs)
+			} else {
+				require.NoError(t, err)
+			}
+			require.Zero(t, r.Stats().Held)
+			if c.after != nil {
+				c.after(d)
+			}
+			for r.Holders("k") > 1 && time.Since(granted) < time.Hour {
+				time.Sleep(ms)
+			}
+			lasted := time.Since(granted)
+			t.Log(lasted)
+			require.GreaterOrEqual(t, lasted, c.want)
+			require.LessOrEqual(t, lasted, c.want+c.late+8*ms)
+			if r.Machine.Slept() > 0 {
+				r.Machine.Wake()
+			}
+		})
+	}
+}
+
+// TestAtLeastInGroups: each key of a set stays for the whole term, although far groups are asked one after another.
+func TestAtLeastInGroups(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		const atLeast, groups = time.Second, 5
+		r := cluster.New(t, 3*groups, cluster.InGroups(3), cluster.NodeTimeout(100*time.Millisecond))
+		var keys []string
+		for i := 0; len(keys) < groups; i++ {
+			if key := fmt.Sprint("k", i); client.Number(key, groups) == len(keys) {
+				keys = append(keys, key)
+			}
+		}
+		r.Servers.Delay(80 * time.Millisecond)
+		var granted time.Time
+		require.NoError(t, r.With(redlock.Options{AtLeast: atLeast}).DoAll(t.Context(), 200*time.Millisecond, keys, func(context.Context) error {
+			granted = time.Now()
+			return nil
+		}))
+		for time.Since(granted) < atLeast-time.Millisecond {
+			time.Sleep(time.Millisecond)
+			for _, key := range keys {
+				require.Equal(t, 3, r.Holders(key), "%s after %v", key, time.Since(granted))
+			}
+		}
+	})
+}
+
+// TestATermInABurst: nodes have longer to answer a call that has waited long. A term is as long as ever, though it begins
+// with their answers.
+func TestATermInABurst(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		const ms, atLeast, others = time.Millisecond, time.Second, 20_000
+		r := cluster.New(t, 3, cluster.NodeTimeout(50*ms))
+		r.Servers.Delay(20 * ms)
+		var left sync.WaitGroup
+		left.Add(others)
+		for range others {
+			require.NoError(t, r.Submit(&redlock.Op{Kind: redlock.OpRelease, Key: []byte("other"), Done: func(*redlock.Op) { left.Done() }}))
+		}
+		for _, s := range r.Servers {
+			back := sync.OnceFunc(func() {
+				l := r.Machine.Link(s.Addr())
+				l.Hold(false, true)
+				time.AfterFunc(400*ms, l.Release)
+			})
+			s.OnCommand(func(_ int64, args []string) {
+				if args[0] == "SET" && args[1] == "k" {
+					back()
+				}
+			})
+		}
+		var granted time.Time
+		require.NoError(t, r.With(redlock.Options{AtLeast: atLeast}).Do(t.Context(), "k", 200*ms, func(context.Context) error {
+			granted = time.Now()
+			return nil
+		}))
+		for r.Holders("k") > 1 {
+			time.Sleep(ms)
+		}
+		require.GreaterOrEqual(t, time.Since(granted), atLeast-ms)
+		left.Wait()
+	})
+}
+
+// TestATermIsRefusedToAll: no caller in line has the lock before, also of the same client; and it has it then.
+func TestATermIsRefusedToAll(t *testing.T) {
+	const ms, atLeast = time.Millisecond, 3 * time.Second
+	for name, with := range map[string]redlock.Options{"the same client": {}, "with a term too": {AtLeast: time.Second}, "another name": {Name: "other"}} {
+		cluster.Run(t, name, func(t *testing.T) {
+			r := cluster.New(t, 3)
+			c := r.With(redlock.Options{AtLeast: atLeast})
+			var next <-chan testkit.Result[redlock.Lock]
+			var granted time.Time
+			require.NoError(t, c.Do(t.Context(), "k", 10*time.Second, func(context.Context) error {
+				granted = time.Now()
+				next = inLine(t, r.With(with), t.Context(), "k", 1)
+				return nil
+			}))
+			require.Equal(t, redlock.ErrTaken, errorOf(r.TryAcquire(t.Context(), "k", ttl)))
+			l := locked(t, next)
+			require.GreaterOrEqual(t, time.Since(granted), atLeast)
+			require.Less(t, time.Since(granted), atLeast+50*ms)
+			require.Zero(t, r.Stats().HandedOver)
+			require.NoError(t, l.Release(t.Context()))
+		})
+	}
+}
+
+// TestATermBeginsWithItsGrant: a lock that would be passed on by a holder with little left of it is granted by the nodes.
+func TestATermBeginsWithItsGrant(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		const atLeast = 10 * time.Second
+		r := cluster.New(t, 3)
+		l := cluster.MustAcquire(t, r.Client, "k", atLeast)
+		began := make(chan time.Time, 1)
+		done := testkit.Start(func() error {
+			return r.With(redlock.Options{AtLeast: atLeast}).Do(t.Context(), "k", atLeast, func(context.Context) error {
+				began <- time.Now()
+				r.Machine.Suspend() // it is killed
+				return nil
+			})
+		})
+		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+		time.Sleep(atLeast / 16)
+		require.NoError(t, l.Release(t.Context()))
+		granted := <-began
+		require.NoError(t, testkit.Outcome(t, "Do", done))
+		for r.Holders("k") > 1 {
+			time.Sleep(time.Millisecond)
+		}
+		require.GreaterOrEqual(t, time.Since(granted), atLeast)
+		r.Machine.Wake()
+	})
+}
+
+// TestALossIsNoticedInATerm: renewals go on by the TTL, however long the term is.
+func TestALossIsNoticedInATerm(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		const ttl = 300 * time.Millisecond
+		r := cluster.New(t, 3)
+		require.ErrorIs(t, r.With(redlock.Options{AtLeast: time.Hour}).Do(t.Context(), "k", ttl, func(ctx context.Context) error {
+			time.Sleep(time.Minute)
+			require.NoError(t, ctx.Err())
+			r.Servers.Del("k")
+			began := time.Now()
+			<-ctx.Done()
+			require.LessOrEqual(t, time.Since(began), ttl/3+20*time.Millisecond)
+			return nil
+		}), redlock.ErrNotHeld)
+	})
+}
