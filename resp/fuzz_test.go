@@ -64,7 +64,7 @@ func FuzzDecode(f *testing.F) {
 // parts.
 func measure(t *testing.T, v *resp.Value, lim resp.Limits) (elements, depth int) {
 	t.Helper()
-	require.Equal(t, len(v.Bytes), cap(v.Bytes))
+	require.Equal(t, len(v.Bytes), cap(v.Bytes), "append would change the next frame")
 	switch v.Kind {
 	case resp.SimpleString, resp.Error, resp.Double, resp.BigNumber:
 		require.LessOrEqual(t, len(v.Bytes), lim.Line)

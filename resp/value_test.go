@@ -40,30 +40,6 @@ func TestNames(t *testing.T) {
 	assert.Equal(t, "unknown kind 0x48", resp.Kind('H').String())
 }
 
-// Append on a borrowed payload copies it, and does not change the next frame in the
-// buffer.
-func TestValueBytesHaveNoSpareCapacity(t *testing.T) {
-	for _, test := range goodFrames {
-		var d resp.Decoder
-		buf := append(make([]byte, 0, 2*len(test.frame)+64), test.frame...)
-		buf = append(buf, "+NEXT\r\n"...)
-		before := string(buf)
-		var v resp.Value
-		_, err := d.Decode(buf, &v)
-		require.NoError(t, err)
-		scribble(&v)
-		require.Equal(t, before, string(buf), test.name)
-	}
-}
-
-func scribble(v *resp.Value) {
-	_ = append(v.Bytes, "XXXX"...)
-	it := v.Elements()
-	for it.Next() {
-		scribble(it.Value())
-	}
-}
-
 // A Value that has been used shows nothing of its past.
 func TestValueReuse(t *testing.T) {
 	for _, first := range goodFrames {

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"crypto/tls"
-	"io"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,13 +18,13 @@ func newTLSFleet(t *testing.T, server, client *tls.Config) *testFleet {
 	return newTestFleet(t, false, ps, func(cfg *Config) { cfg.TLS = client })
 }
 
-func TestTLS(t *testing.T) {
+// TestClogsUnderTLS: a server that stops reading delays no other, and Close does not wait for TLS to say goodbye.
+func TestClogsUnderTLS(t *testing.T) {
 	server, client := testkit.NewIdentity(t)
 	r := newTLSFleet(t, server, client)
 	r.up()
 	assert.False(t, r.CanBlock(), "TLS on one node makes all of them portable")
 	r.works()
-
 	sent := r.clog(0, 1<<20) // no reader, and no wait
 	r.meanwhile(func() {
 		for _, l := range sent {
@@ -34,31 +33,6 @@ func TestTLS(t *testing.T) {
 	})
 	r.awaitDone(sent...)
 
-	for _, end := range []scripted.Verb{scripted.HalfClose, scripted.HangUp, scripted.CutOff} {
-		l := r.send("first", "second")
-		for _, w := range r.wires {
-			w.Expect(string(l.Buf))
-		}
-		r.wires[1].Send(echoes(l.tags...))
-		r.wires[0].Play(scripted.Steps{echoes("first"), end})
-		r.awaitDone(l)
-		assert.Error(t, l.errOf(0))
-		assert.NoError(t, l.errOf(1))
-		if end == scripted.HalfClose { // as TLS has it: an alert, in one read with the reply
-			assert.Equal(t, 1, l.nodes[0].replies)
-			assert.ErrorIs(t, l.errOf(0), io.ErrUnexpectedEOF)
-		}
-		r.wires[0] = nil
-		r.up()
-		r.works()
-	}
-}
-
-// Closing a clogged connection does not wait for TLS to say goodbye.
-func TestCloseOfAClogUnderTLS(t *testing.T) {
-	server, client := testkit.NewIdentity(t)
-	r := newTLSFleet(t, server, client)
-	r.up()
 	r.clog(0, 1<<20)
 	testkit.Within(t, testkit.Patience, "Close", func() { r.do(r.Close) })
 	testkit.Within(t, testkit.Patience, "Drain", r.Drain)

@@ -6,59 +6,26 @@ import (
 	"strings"
 )
 
-// arena keeps the keys of the states found, in the order of a breadth-first search, with the predecessor of
-// each, and finds them again.
+// arena knows the states found, by their numbers in the order of a breadth-first search, with the predecessor of each.
 type arena struct {
-	chunks  []*[chunk]key
-	parents []*[chunk]uint32
-	size    int
-	table   []uint32 // 1 + the number of a state, by hash
+	numbers map[key]int32
+	parents []int32
 }
 
-const chunk = 1 << 16
-
-func newArena() *arena { return &arena{table: make([]uint32, 1<<12)} }
-
-func (a *arena) at(i int) key     { return a.chunks[i/chunk][i%chunk] }
-func (a *arena) parent(i int) int { return int(a.parents[i/chunk][i%chunk]) - 1 }
-func (a *arena) slot(k key) int   { return int(k[0] & uint64(len(a.table)-1)) }
+// add reports whether a state is new.
+func (a *arena) add(k key, parent int) bool {
+	if _, is := a.numbers[k]; is {
+		return false
+	}
+	a.numbers[k] = int32(len(a.parents))
+	a.parents = append(a.parents, int32(parent))
+	return true
+}
 
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
-}
-
-// add keeps a state, and reports whether it is new.
-func (a *arena) add(p key, parent int) bool {
-	at := a.slot(p)
-	for ; a.table[at] != 0; at = (at + 1) & (len(a.table) - 1) {
-		if a.at(int(a.table[at]-1)) == p {
-			return false
-		}
-	}
-	if a.size%chunk == 0 {
-		a.chunks, a.parents = append(a.chunks, new([chunk]key)), append(a.parents, new([chunk]uint32))
-	}
-	a.chunks[a.size/chunk][a.size%chunk] = p
-	a.parents[a.size/chunk][a.size%chunk] = uint32(parent + 1)
-	a.size++
-	a.table[at] = uint32(a.size)
-	if a.size*3 > len(a.table)*2 {
-		a.grow()
-	}
-	return true
-}
-
-func (a *arena) grow() {
-	a.table = make([]uint32, 2*len(a.table))
-	for i := range a.size {
-		at := a.slot(a.at(i))
-		for a.table[at] != 0 {
-			at = (at + 1) & (len(a.table) - 1)
-		}
-		a.table[at] = uint32(i + 1)
-	}
 }
 
 // result is what a search found.
@@ -76,7 +43,7 @@ type result struct {
 // one of the shortest.
 func (w *world) search() (r result) {
 	w.begin()
-	found := newArena()
+	found := &arena{numbers: map[key]int32{}}
 	var queue []state // those that were found and not visited
 	visit := func(s state, from int) {
 		if found.add(w.key(&s), from) {
@@ -87,9 +54,9 @@ func (w *world) search() (r result) {
 		visit(s, -1)
 	}
 	m := &stepper{world: w}
-	for i := 0; i < found.size; i++ {
-		if w.limit > 0 && found.size >= w.limit {
-			for r.states = found.size; found.parent(i) >= 0; i = found.parent(i) {
+	for i := 0; i < len(found.parents); i++ {
+		if w.limit > 0 && len(found.parents) >= w.limit {
+			for r.states = len(found.parents); found.parents[i] >= 0; i = int(found.parents[i]) {
 				r.depth++
 			}
 			return r
@@ -110,26 +77,26 @@ func (w *world) search() (r result) {
 			visit(x.after, i)
 		}
 	}
-	r.states, r.whole = found.size, true
+	r.states, r.whole = len(found.parents), true
 	return r
 }
 
 // retrace goes to state number end again, and one step beyond, with the original names of nodes and
 // clients: a key has lost them.
 func (w *world) retrace(found *arena, end int) (r result) {
-	r.states = found.size
-	var path []key
-	for i := end; i >= 0; i = found.parent(i) {
-		path = append(path, found.at(i))
+	r.states = len(found.parents)
+	var path []int32
+	for i := int32(end); i >= 0; i = found.parents[i] {
+		path = append(path, i)
 	}
 	slices.Reverse(path)
 	starts := w.starts()
-	s := starts[slices.IndexFunc(starts, func(s state) bool { return w.key(&s) == path[0] })]
+	s := starts[slices.IndexFunc(starts, func(s state) bool { return found.numbers[w.key(&s)] == path[0] })]
 	r.first = s
 	m := &stepper{world: w}
 	for _, p := range path[1:] {
 		steps := m.next(&s)
-		at := slices.IndexFunc(steps, func(x step) bool { return x.broken == "" && w.key(&x.after) == p })
+		at := slices.IndexFunc(steps, func(x step) bool { return x.broken == "" && found.numbers[w.key(&x.after)] == p })
 		if at < 0 {
 			panic("a state has no way to the one that was reached from it")
 		}
