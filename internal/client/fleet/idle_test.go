@@ -36,14 +36,15 @@ func TestIdleConnectionIsReplaced(t *testing.T) {
 		r.do(func() { r.cfg.OnDown = func(node int) { downs = append(downs, r.Node(node).Rests) } })
 		for range 3 {
 			r.closeIdle(0)
-			l := r.send("a", "b")
-			r.do(func() {
+			l, one, more := newLedger(t, []string{"a", "b"}), newLedger(t, []string{"meant for one connection"}), newLedger(t, []string{"c"})
+			r.do(func() { // in one, for a dialer needs the lock
+				r.give(l)
 				assert.Zero(t, r.Away())
-				assert.False(t, r.CanBlock(), "a dialer needs the lock")
+				assert.False(t, r.CanBlock())
+				r.giveTo(0, one)
+				r.give(more)
 			})
-			one := r.sendTo(0, "meant for one connection")
 			require.ErrorIs(t, one.errOf(0), conn.ErrNotSent)
-			more := r.send("c")
 			r.up()
 			for i, w := range r.wires {
 				w.Expect(string(l.Buf) + string(more.Buf))
