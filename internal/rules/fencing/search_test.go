@@ -44,11 +44,17 @@ type result struct {
 func (w *world) search() (r result) {
 	w.begin()
 	found := &arena{numbers: map[key]int32{}}
-	var queue []state // those that were found and not visited
+	var queue [][]state // those that were found and not visited, in pieces, so that what was visited goes
 	visit := func(s state, from int) {
-		if found.add(w.key(&s), from) {
-			queue = append(queue, s)
+		if !found.add(w.key(&s), from) {
+			return
 		}
+		last := len(queue) - 1
+		if last < 0 || len(queue[last]) == cap(queue[last]) {
+			queue = append(queue, make([]state, 0, 1<<10))
+			last++
+		}
+		queue[last] = append(queue[last], s)
 	}
 	for _, s := range w.starts() {
 		visit(s, -1)
@@ -61,8 +67,10 @@ func (w *world) search() (r result) {
 			}
 			return r
 		}
-		s := queue[0]
-		queue = queue[1:]
+		s := queue[0][0]
+		if queue[0] = queue[0][1:]; len(queue[0]) == 0 {
+			queue = queue[1:]
+		}
 		if w.live && m.stuck(&s) {
 			return w.retrace(found, i)
 		}
