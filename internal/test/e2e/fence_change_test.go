@@ -150,27 +150,6 @@ func TestFencedNextNodes(t *testing.T) {
 	})
 }
 
-// TestFencedMarkerIsKnown: a client of both configurations names the marker shown by a node, so
-// scripts do not look at its parts. A marker that does not serve the client is not named.
-func TestFencedMarkerIsKnown(t *testing.T) {
-	changes(t, func(c *changing) {
-		both := c.client(three, replaced, 0)
-		c.serves(both, "now", "now", "now", "now")
-		c.servers.Deny("zrangebyscore")
-		l := testkit.Must(both.TryAcquire(c.Context(), "k", fenceTTL))(c)
-		require.NoError(c, l.Release(c.Context()))
-		for _, s := range c.servers {
-			s.Allow()
-			n, _ := s.Fence(fenceSet)
-			n.Marker.Me.Fleet = "another"
-			s.SetFence(fenceSet, n)
-		}
-		c.refused(both, "another configuration")
-		c.serves(both, "another", "another", "another", "another")
-		c.refused(both, "another configuration")
-	})
-}
-
 // TestFencedMaxTTLChanges: the longest TTL of fenced clients becomes longer, or shorter, while they
 // run. While both are named a lock has the shorter one at most, and a forgetful node has no vote
 // for the longer one.

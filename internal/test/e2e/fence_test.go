@@ -124,58 +124,6 @@ func TestFence(t *testing.T) {
 	})
 }
 
-// TestForgetful: a node without its tokens has no vote until it was in quarantine and has learned
-// them; more than one of three is for an operator.
-func TestForgetful(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 3)
-		nodes := fakeredis.Addrs(servers)
-		var y cluster.HookRecorder
-		c := cluster.Connect(t, nodes, fenced(0), cluster.NodeTimeout(100*time.Millisecond), cluster.Listening(&y))
-		require.NoError(t, c.InitFencing(t.Context()))
-		l := cluster.MustAcquire(t, c, "k", fenceTTL)
-		last := l.Fence()
-		require.NoError(t, l.Release(t.Context()))
-		cluster.Take(&y, &y.Quarantined)
-
-		servers[0].Flush()
-		began := time.Now()
-		servers[1].Hang() // the third and the forgetful one would be a quorum
-		ctx := testkit.Limited(t, fenceTTL/2)
-		require.ErrorIs(t, errorOf(c.Acquire(ctx, "k", 100*time.Millisecond)), context.DeadlineExceeded)
-		require.NoError(t, servers[1].Heal())
-		back := cluster.Connect(t, nodes, fenced(-time.Hour))
-		testkit.Await(t, "a vote of the node that had forgotten", func() bool {
-			l := testkit.Must(back.Acquire(t.Context(), "k", fenceTTL))(t)
-			require.Greater(t, l.Fence(), last)
-			last = l.Fence()
-			require.NoError(t, l.Release(t.Context()))
-			return back.Stats().Nodes[0].Granted > 0
-		})
-		require.Greater(t, time.Since(began), fenceTTL)
-		withheld := cluster.Take(&y, &y.Quarantined)
-		require.Len(t, withheld, 1, "once")
-		require.ErrorContains(t, withheld[0].NoVote, "its quarantine ends in")
-		require.Positive(t, withheld[0].NoVoteFor)
-
-		servers[0].Flush()
-		servers[1].Flush()
-		var err error
-		testkit.Await(t, "too many have forgotten", func() bool {
-			err = errorOf(back.Acquire(t.Context(), "k", fenceTTL))
-			return err != nil
-		})
-		require.ErrorIs(t, err, redlock.ErrForgotten)
-		require.ErrorContains(t, cluster.IsReady(back), "2 of 3 nodes failed")
-		require.ErrorContains(t, cluster.IsReady(back), servers[1].Addr()+" node may have forgotten")
-		ready := testkit.Start(func() error { return back.Ready(t.Context()) })
-		require.NoError(t, c.RecoverFencing(t.Context(), last))
-		require.NoError(t, testkit.Outcome(t, "Ready", ready))
-		l = cluster.MustAcquire(t, back, "k", fenceTTL)
-		require.Greater(t, l.Fence(), last)
-	})
-}
-
 // TestFleets: clients with another MaxTTL, or other nodes, get an error with its name.
 func TestFleets(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {

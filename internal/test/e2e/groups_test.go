@@ -149,7 +149,8 @@ func TestSetInGroupsIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestReadyInGroups: the error shows the groups without a quorum. Keys of the others can be locked.
+// TestReadyInGroups: the error shows the groups without a quorum. Keys of the others can be locked. A group that is lost while
+// Ready waits for another is waited for again.
 func TestReadyInGroups(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 9, cluster.InGroups(3))
@@ -173,14 +174,23 @@ func TestReadyInGroups(t *testing.T) {
 		ready := testkit.Start(func() error { return r.Ready(t.Context()) })
 		r.Heal(t)
 		require.NoError(t, testkit.Outcome(t, "Ready", ready))
-		waits := testkit.Start(func() error {
-			cluster.MustAcquire(t, r.Client, keys[2], ttl)
-			_, err := r.Acquire(t.Context(), keys[2], ttl)
-			return err
-		})
-		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+
+		cluster.AwaitNodesUp(t, r.Client, 9)
+		r.Servers[7:].Down()
+		cluster.AwaitNodesUp(t, r.Client, 7)
+		ready = testkit.Start(func() error { return r.Ready(testkit.Limited(t, 20*time.Second)) })
+		time.Sleep(time.Second)
+		r.Servers[:2].Down()
+		cluster.AwaitNodesUp(t, r.Client, 5)
+		require.NoError(t, r.Servers[7:].Heal())
+		require.Error(t, testkit.Get(t, ready), "the first group, ready before, has one node")
+
+		r.Heal(t)
+		require.NoError(t, r.Ready(t.Context()))
+		cluster.MustAcquire(t, r.Client, keys[2], ttl)
+		waits := inLine(t, r.Client, t.Context(), keys[2], 1)
 		require.NoError(t, r.Close())
-		require.Equal(t, redlock.ErrClosed, testkit.Outcome(t, "Acquire", waits))
+		require.Equal(t, redlock.ErrClosed, testkit.Get(t, waits).Err)
 		require.Equal(t, redlock.ErrClosed, r.Ready(t.Context()))
 	})
 }

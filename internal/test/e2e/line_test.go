@@ -269,3 +269,20 @@ func TestManyLines(t *testing.T) {
 		})
 	}
 }
+
+// TestBusyRelease: a release with an acquire along goes alone if there is no room for it.
+func TestBusyRelease(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		var heard cluster.HookRecorder
+		r := cluster.New(t, 1, cluster.Listening(&heard), func(c *redlock.Config) { c.NoHandOver = true; c.MaxWaiting = 1 })
+		held := cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(r.Servers)), "k", ttl)
+		next := inLine(t, r.Client, t.Context(), "k", 1)
+		third := inLine(t, r.Client, t.Context(), "k", 2)
+		require.NoError(t, held.Release(t.Context()))
+		l := locked(t, next)
+		time.Sleep(50 * time.Millisecond) // it is held
+		require.NoError(t, l.Release(t.Context()))
+		require.NoError(t, testkit.Get(t, third).Err)
+		requireHeard(t, r, &heard) // neither of the two counts twice
+	})
+}

@@ -94,18 +94,13 @@ func TestLockIsSafeForConcurrentUse(t *testing.T) {
 			released := make(chan error, 8)
 			var wg sync.WaitGroup
 			for range cap(released) {
-				wg.Add(2)
-				go func() {
-					defer wg.Done()
-					released <- l.Release(t.Context())
-				}()
-				go func() {
-					defer wg.Done()
+				wg.Go(func() { released <- l.Release(t.Context()) })
+				wg.Go(func() {
 					if err := l.Extend(t.Context(), ttl); err != nil && !testkit.IsAny(err, redlock.ErrNotHeld, redlock.ErrExpired) {
 						t.Errorf("extend: %v", err)
 					}
 					_, _, _ = l.Remaining(), l.Key(), l.Token()
-				}()
+				})
 			}
 			testkit.Join(t, &wg)
 			close(released)

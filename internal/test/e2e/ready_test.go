@@ -131,25 +131,6 @@ func TestNewRefusesWhatDoesNotMend(t *testing.T) {
 	}
 }
 
-// TestReadyOfGroupsAtOneMoment: a group ready at first, and lost while Ready waits for another, is waited for again.
-func TestReadyOfGroupsAtOneMoment(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 6, cluster.InGroups(3))
-		require.NoError(t, r.Ready(t.Context()))
-		r.Servers[4:].Down()
-		cluster.AwaitNodesUp(t, r.Client, 4)
-		ctx := testkit.Limited(t, 20*time.Second)
-		waits := make(chan error, 1)
-		go func() { waits <- r.Ready(ctx) }()
-		time.Sleep(time.Second)
-		r.Servers[:2].Down()
-		cluster.AwaitNodesUp(t, r.Client, 2)
-		require.NoError(t, r.Servers[4:].Heal())
-		require.Error(t, <-waits, "the first group has one node")
-		require.Error(t, cluster.IsReady(r))
-	})
-}
-
 // TestNewWaitsForAQuorum: a silent master of three costs a client 50 ms, and redlock run 5. The client hears of it when it
 // has failed.
 func TestNewWaitsForAQuorum(t *testing.T) {

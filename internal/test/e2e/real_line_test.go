@@ -100,8 +100,7 @@ func alternate(t *testing.T, clients []*redlock.Client, turns int) (idle []time.
 	held := cluster.MustAcquire(t, clients[0], "lock:1", ttl)
 	for turn := range turns {
 		next := clients[(turn+1)%2]
-		waiter := testkit.InBackground(func() (redlock.Lock, error) { return next.Acquire(t.Context(), "lock:1", ttl) })
-		testkit.Await(t, "in line", func() bool { return next.Stats().InLine == 1 })
+		waiter := inLine(t, next, t.Context(), "lock:1", 1)
 		testkit.Await(t, "refused", func() bool { return next.Stats().Acquire.Denied > 0 })
 		time.Sleep(10 * time.Millisecond) // the lock is held
 		start := time.Now()

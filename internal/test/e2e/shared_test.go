@@ -17,7 +17,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/realredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
-	"github.com/redlock-go/redlock/internal/wire/command"
 )
 
 // sharedHolders is how many hold a shared lock at each master.
@@ -121,40 +120,6 @@ func TestSharedEnds(t *testing.T) {
 		for _, key := range []string{"list", "eternal"} {
 			require.Equal(t, redlock.ErrTaken, errorOf(r.TryAcquireShared(t.Context(), key, ttl)), key)
 		}
-	})
-}
-
-// TestSharedCallers: holders of one key that ask together share a command; a client in line waits for them, and they wait
-// for it.
-func TestSharedCallers(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		mustShare(t, r.Client, "warm", ttl)
-		var locks []redlock.Lock
-		unclogged := r.Clog(t)
-		var calls []<-chan testkit.Result[redlock.Lock]
-		for range 40 {
-			calls = append(calls, testkit.InBackground(func() (redlock.Lock, error) { return r.AcquireShared(t.Context(), "k", ttl) }))
-		}
-		testkit.Await(t, "queued", func() bool { return r.Stats().Waiting >= 40 })
-		before := len(r.Recorders[0].Calls("EVALSHA", command.SharedAcquireSHA1))
-		r.Heal(t)
-		unclogged()
-		for _, call := range calls {
-			locks = append(locks, locked(t, call))
-		}
-		require.Equal(t, 1, len(r.Recorders[0].Calls("EVALSHA", command.SharedAcquireSHA1))-before)
-		writer := inLine(t, r.Client, t.Context(), "k", 1)
-		for _, l := range locks {
-			l.ReleaseAsync()
-		}
-		w := locked(t, writer)
-		reader := testkit.InBackground(func() (redlock.Lock, error) { return r.AcquireShared(t.Context(), "k", ttl) })
-		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
-		require.Equal(t, redlock.ErrNotHeld, func() error { w.ReleaseAsync(); return w.Release(t.Context()) }())
-		l := locked(t, reader)
-		require.Zero(t, l.Fence())
-		awaitShared(t, r, "k", 1, 1, 1)
 	})
 }
 
