@@ -17,36 +17,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestRetryPausesDiffer: otherwise callers waiting for one lock would collide again and again. None
-// is shorter than Retry.Min, but the first: a caller asks again once it is in line. No two attempts show the same token.
-func TestRetryPausesDiffer(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 1, func(c *redlock.Config) {
-			c.Retry = redlock.Retry{Min: 5 * time.Millisecond, Max: 100 * time.Millisecond}
-		}).NoPushes()
-		r.Servers[0].Set("k", "another's", 0)
-		ctx, cancel := context.WithCancel(t.Context())
-		waiter := testkit.InBackground(func() (redlock.Lock, error) { return r.Acquire(ctx, "k", ttl) })
-		r.AwaitCalls(t, 16, "SET", "k")
-		cancel()
-		require.ErrorIs(t, testkit.Get(t, waiter).Err, context.Canceled)
-		tries, long, tokens := r.Recorders[0].Calls("SET", "k"), 0, map[string]bool{}
-		for _, c := range tries {
-			tokens[c.Args[2]] = true
-		}
-		require.Len(t, tokens, len(tries))
-		for i, c := range tries[2:] {
-			// The pause began after the answer, and the answer came after this.
-			pause := c.At.Sub(tries[i+1].At)
-			require.GreaterOrEqual(t, pause, 5*time.Millisecond)
-			if pause >= 25*time.Millisecond {
-				long++
-			}
-		}
-		require.GreaterOrEqual(t, long, 2, "of fourteen ten are; that hardly any is happens less than once in a million times")
-	})
-}
-
 // TestAttemptsAreUsedUp: an Acquire makes as many as Retry allows, with a pause between any two.
 // Its error is that of the last one, and of no context.
 func TestAttemptsAreUsedUp(t *testing.T) {

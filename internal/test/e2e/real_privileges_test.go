@@ -236,8 +236,8 @@ func wholeOf(c *redlock.Client, key string) error {
 // that cannot do without it.
 func TestRealFencedPrivileges(t *testing.T) {
 	t.Parallel()
-	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
-		list := documented("fenced")
+	list := documented("fenced")
+	fencedPrivileges := func(t *testing.T, kind realredis.Kind, privileges []string) {
 		admins, nodes := list.servers(t, kind)
 		life := func(within time.Duration) error {
 			c, err := redlock.New(knobs.With(redlock.Config{Nodes: nodes, Fenced: true, MaxTTL: fenceTTL, NodeTimeout: time.Second}, func(k *knobs.Knobs) { k.TrustRestarts = true; k.Scripted = true }))
@@ -259,7 +259,7 @@ func TestRealFencedPrivileges(t *testing.T) {
 			})
 		}
 		lives()
-		withoutEach(admins, list.privileges, func(privilege string) {
+		withoutEach(admins, privileges, func(privilege string) {
 			err := life(4 * fenceTTL)
 			require.Error(t, err, privilege)
 			if privilege != "+zrevrange" { // a quorum votes; only no node comes back
@@ -274,6 +274,11 @@ func TestRealFencedPrivileges(t *testing.T) {
 			}
 		})
 		lives()
+	}
+	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
+		for some := range slices.Chunk(list.privileges, (len(list.privileges)+2)/3) { // at the same time: each waits for TTLs
+			t.Run(some[0], func(t *testing.T) { t.Parallel(); fencedPrivileges(t, kind, some) })
+		}
 	})
 }
 

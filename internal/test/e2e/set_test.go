@@ -38,6 +38,8 @@ func TestSet(t *testing.T) {
 			after := cluster.Settle(t, r.Client)
 			require.EqualValues(t, 1, after.Batches-before.Batches)
 			require.EqualValues(t, 64, after.Operations-before.Operations)
+			require.Equal(t, cluster.Results{Won: 1}, after.Acquire, "one lock")
+			require.Equal(t, 1, after.Held)
 			for i, s := range r.Servers {
 				var written []string
 				for _, c := range r.Recorders[i].Calls("SET", "NX") {
@@ -157,51 +159,6 @@ func requireOnlyAnothers(t *testing.T, r *cluster.Cluster) {
 			}
 		}
 		return true
-	})
-}
-
-// TestSetCountsAsOne lock in Stats, and as one attempt of the hook, for each of its possible ends.
-func TestSetCountsAsOne(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		var y cluster.HookRecorder
-		r := cluster.New(t, 3, cluster.Listening(&y))
-		keys := []string{"a", "b", "c"}
-		acquire := func() redlock.Lock {
-			l := testkit.Must(r.AcquireAll(t.Context(), ttl, keys...))(t)
-			require.Equal(t, 1, r.Stats().Held)
-			return l
-		}
-		l := acquire()
-		require.NoError(t, l.Extend(t.Context(), ttl))
-		require.Equal(t, redlock.ErrTaken, errorOf(r.TryAcquireAll(t.Context(), ttl, "0", "b")))
-		require.NoError(t, l.Release(t.Context()))
-		require.Equal(t, keys, l.Keys(), "they are known after that")
-		require.Zero(t, r.Stats().Held)
-		attempts := cluster.Take(&y, &y.Attempts)
-		require.Len(t, attempts, 4)
-		for i, a := range attempts {
-			require.Equal(t, i == 2, a.Denied >= 2, "the votes are those on the key that is taken")
-		}
-		acquire().ReleaseAsync()
-		cluster.Settle(t, r.Client)
-		require.Equal(t, context.Canceled, acquire().Release(ended(t)))
-		l = acquire()
-		r.Servers.Del("c")
-		require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
-		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
-		s := cluster.Settle(t, r.Client)
-		require.Equal(t, cluster.Results{Won: 4, Denied: 1}, s.Acquire)
-		require.Equal(t, cluster.Results{Won: 1, Denied: 1}, s.Extend)
-		require.Equal(t, cluster.Results{Won: 2, Denied: 1, Cancelled: 1}, s.Release)
-		require.Zero(t, s.Held)
-
-		kept := testkit.Must(r.AcquireAll(t.Context(), brief, keys...))(t)
-		require.NoError(t, cluster.Keep(kept, nil))
-		testkit.Await(t, "renewals", func() bool { return r.Stats().Extend.Won >= 3 })
-		require.NoError(t, kept.Release(t.Context()))
-		s = cluster.Settle(t, r.Client)
-		_, extended := extends(r.Recorders[0])
-		require.EqualValues(t, extended, 3*(s.Extend.Won+s.Extend.Denied))
 	})
 }
 

@@ -341,49 +341,43 @@ func harmsNoOther(t *testing.T, place string, b *usersClient, least int64, harm 
 // panickingDone is a Done. Its name must be found in the log.
 func panickingDone(*redlock.Op) { panic("a Done that panics") }
 
-// TestDoneMayPanic: a Done that panics is logged with its stack, by either logger.
+// ending is a Handler that ends its goroutine, as t.Fatal does.
+type ending struct{ slog.Handler }
+
+func (e ending) Handle(ctx context.Context, r slog.Record) error {
+	_ = e.Handler.Handle(ctx, r)
+	runtime.Goexit()
+	return nil
+}
+
+// TestDoneMayPanic: a Done that panics is logged with its stack, by either logger, also by one that ends its goroutine while
+// it reports the panic. The client goes on, and can be closed.
 func TestDoneMayPanic(t *testing.T) {
 	t.Parallel()
 	testkit.Apart(t, func(t *testing.T) {
 		for name, set := range map[string]func(*redlock.Config, *slog.Logger){
 			"Config.Logger": func(c *redlock.Config, l *slog.Logger) { c.Logger = l },
 			"slog.Default":  func(c *redlock.Config, l *slog.Logger) { c.Logger = nil; slog.SetDefault(l) },
+			"ending":        func(c *redlock.Config, l *slog.Logger) { c.Logger = slog.New(ending{l.Handler()}) },
 		} {
 			t.Run(name, func(t *testing.T) {
 				var log testkit.LogSink
 				r := cluster.New(t, 3, func(cfg *redlock.Config) { set(cfg, log.Logger(slog.LevelInfo)) })
-				bad := acquireOp("bad")
-				bad.Done = panickingDone
-				require.NoError(t, r.Submit(bad))
-				live(t, r.Client, "behind")
-				testkit.Await(t, "the panic in the log", func() bool {
+				const panics = 10
+				for i := range panics {
+					bad := acquireOp("bad")
+					bad.Done = panickingDone
+					require.NoError(t, r.Submit(bad))
+					require.NoError(t, testkit.Outcome(t, "another Done", cluster.Begin(t, r.Client, acquireOp(fmt.Sprint(i)))))
+					live(t, r.Client, "behind")
+				}
+				testkit.Await(t, "the report of each panic", func() bool {
 					text := log.String()
-					return strings.Contains(text, "level=ERROR") && strings.Contains(text, "a Done that panics") && strings.Contains(text, "e2e.panickingDone")
+					return strings.Count(text, "level=ERROR") >= panics && strings.Contains(text, "a Done that panics") && strings.Contains(text, "e2e.panickingDone")
 				})
+				require.NoError(t, testkit.Try(t, "Close", r.Close))
+				testkit.Await(t, "no goroutine left", func() bool { return testkit.Goroutines() == "" })
 			})
 		}
-	})
-}
-
-// TestReportMayEndItsGoroutine: a Logger ends its goroutine, as t.Fatal does, while it reports a
-// panic. The client goes on, and can be closed.
-func TestReportMayEndItsGoroutine(t *testing.T) {
-	t.Parallel()
-	testkit.Apart(t, func(t *testing.T) {
-		var ended atomic.Int64
-		r := cluster.New(t, 3, func(c *redlock.Config) {
-			c.Logger = slog.New(userHandler(func() { ended.Add(1); runtime.Goexit() }))
-		})
-		const bad = 10
-		for i := range bad {
-			op := acquireOp("bad")
-			op.Done = panickingDone
-			require.NoError(t, r.Submit(op))
-			require.NoError(t, testkit.Outcome(t, "another Done", cluster.Begin(t, r.Client, acquireOp(fmt.Sprint(i)))))
-			live(t, r.Client, "good")
-		}
-		testkit.Await(t, "the report of each panic", func() bool { return ended.Load() >= bad })
-		require.NoError(t, testkit.Try(t, "Close", r.Close))
-		testkit.Await(t, "no goroutine left", func() bool { return testkit.Goroutines() == "" })
 	})
 }
