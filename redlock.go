@@ -381,8 +381,8 @@ func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f 
 // TryDo is Do with one attempt: for work that one process does while the others skip it. ErrTaken means that f was not
 // called, unless f itself returns ErrTaken. If several call at the same moment, one of them runs f, however short f is.
 // If another caller is seen before f returns, the lock stays for 50 ms after its grant, or some round trips with far
-// nodes. So the other caller finds it taken. A caller that comes after the release runs f again, and so may a process
-// whose clock is late. A job to run once in a fleet needs Options.AtLeast.
+// nodes (ttl at most: let it be 20 round trips). So the other finds it taken. A caller that comes after the release runs
+// f again, and so may a process whose clock is late. A job to run once in a fleet needs Options.AtLeast.
 func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.client.Do(ctx, key, ttl, client.Once, f)
 }
