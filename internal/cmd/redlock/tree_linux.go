@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"unsafe"
 )
@@ -64,14 +65,36 @@ func (t *tree) reap() {
 	}
 }
 
+// hasLists reports whether the kernel lists the children of a process (CONFIG_PROC_CHILDREN).
+var hasLists = sync.OnceValue(func() bool {
+	_, err := os.Stat("/proc/thread-self/children")
+	return err == nil
+})
+
 // children returns the children of a process, zombies too.
 func children(pid int) (all []int) {
+	if !hasLists() {
+		return searched(pid)
+	}
 	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
 	threads, _ := os.ReadDir(tasks)
 	for _, thread := range threads {
 		list, _ := os.ReadFile(tasks + "/" + thread.Name() + "/children")
 		for word := range strings.FieldsSeq(string(list)) {
 			if child, err := strconv.Atoi(word); err == nil {
+				all = append(all, child)
+			}
+		}
+	}
+	return all
+}
+
+// searched is children by a look at all processes.
+func searched(pid int) (all []int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, entry := range entries {
+		if child, err := strconv.Atoi(entry.Name()); err == nil {
+			if _, parent := stateOf(child); parent == pid {
 				all = append(all, child)
 			}
 		}
@@ -88,25 +111,34 @@ func descendants(pid int) []int {
 	return all
 }
 
-// stateOf returns the state of a process, a letter, or 0 where there is none.
-func stateOf(pid int) byte {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+// stateOf returns the state of a process, a letter, and its parent, or 0 where there is none.
+func stateOf(pid int) (state byte, parent int) {
+	stat, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	at := bytes.LastIndexByte(stat, ')')
-	if err != nil || at+2 >= len(stat) {
-		return 0
+	if words := bytes.Fields(stat[at+1:]); at >= 0 && len(words) > 1 {
+		state = words[0][0]
+		parent, _ = strconv.Atoi(string(words[1]))
 	}
-	return stat[at+2]
+	return state, parent
 }
 
 // isRunning reports whether a process exists and is no zombie.
-func isRunning(pid int) bool { s := stateOf(pid); return s != 0 && s != 'Z' && s != 'X' }
+func isRunning(pid int) bool {
+	s, _ := stateOf(pid)
+	return s != 0 && s != 'Z' && s != 'X'
+}
+
+// isStopped reports whether a process is stopped.
+func isStopped(pid int) bool {
+	s, _ := stateOf(pid)
+	return s == 'T'
+}
 
 // agrees reports whether the program has stopped, or goes on, as an event has said, and the job has not by itself: a shell
 // that has both go on is not answered by an old event. The job comes first: after a ^Z it is stopped like the program, and
 // a shell that has both go on between the two looks does not make them differ.
-func (t *tree) agrees(job caller, isStopped bool) bool {
+func (t *tree) agrees(job caller, stopped bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	differs := (stateOf(int(job)) == 'T') != isStopped
-	return differs && (stateOf(t.program) == 'T') == isStopped
+	return isStopped(int(job)) != stopped && isStopped(t.program) == stopped
 }

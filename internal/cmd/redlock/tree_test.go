@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -122,6 +123,10 @@ func TestTreeEnds(t *testing.T) {
 			began := time.Now()
 			testkit.Await(t, "it works", func() bool { return len(pids(r.file)) == 5 })
 			testkit.Await(t, "all nodes have the lock", func() bool { return holders(servers, name) == 3 })
+			testkit.Await(t, "a kernel without lists of children shows the same", func() bool {
+				listed, found := children(r.keeper()), searched(r.keeper())
+				return len(listed) > 0 && slices.Equal(slices.Sorted(slices.Values(listed)), slices.Sorted(slices.Values(found)))
+			})
 			c.act(t, r)
 			testkit.Await(t, "they end", func() bool {
 				isOver := holders(servers, name) < 2 // before the look at the processes
