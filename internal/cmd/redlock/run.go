@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -124,7 +125,7 @@ func (r *runner) find() error {
 	path, err := exec.LookPath(r.program[0])
 	switch {
 	case errors.Is(err, exec.ErrDot): // PATH says so
-	case errors.Is(err, os.ErrPermission):
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EISDIR):
 		return &exit{126, err}
 	case err != nil:
 		return &exit{127, err}
