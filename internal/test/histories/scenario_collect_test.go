@@ -68,8 +68,11 @@ func permitsIn(n, groups int) (keys []string) {
 // not wait for each other. Callers in step leave a set no key for as long as they are: each run has a world of its own.
 func TestSetBesideChoices(t *testing.T) {
 	runs := 2
-	if testkit.Long() {
+	switch {
+	case testkit.Long():
 		runs = 20
+	case testkit.Race:
+		runs = 1
 	}
 	for _, of := range []struct{ groups, clients, sets int }{{1, 2, 1}, {2, 2, 1}, {1, 8, 1}, {1, 8, 3}} {
 		t.Run(fmt.Sprintf("%d groups, %d clients, %d sets", of.groups, of.clients, of.sets), func(t *testing.T) {

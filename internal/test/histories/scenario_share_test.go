@@ -90,7 +90,7 @@ var shares = []scenario{
 	{"a writer beside steady readers", 3, func(s *stage) {
 		for _, hold := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
 			for _, n := range []int{4, 64} {
-				w := s.sharers(2 * time.Second)
+				w := s.sharers(500*time.Millisecond + 10*hold)
 				w.add(s.Client(), n, true, hold, 0)
 				w.add(s.Client(), n, true, hold, 0)
 				w.add(s.Client(), 1, false, time.Millisecond, 0)
@@ -111,7 +111,7 @@ var shares = []scenario{
 	}},
 	{"a reader beside a writer, or calls of Do, that were never refused", 3, func(s *stage) {
 		for _, do := range []bool{false, true} {
-			w := s.sharers(3 * time.Second)
+			w := s.sharers(2 * time.Second)
 			if c := s.Client(); do {
 				w.all.Go(func() {
 					for w.ctx.Err() == nil {
@@ -257,6 +257,9 @@ var shares = []scenario{
 func (s *stage) besideReleases(callers int, use func(ctx context.Context, c *redlock.Client, key string)) {
 	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
 	defer cancel()
+	if testkit.Race {
+		callers = (callers + 3) / 4
+	}
 	c := s.Client()
 	var all sync.WaitGroup
 	for i := range callers {
