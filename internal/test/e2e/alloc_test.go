@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -32,7 +33,9 @@ func onOtherProcesses(t *testing.T, test func(t *testing.T, connect func(...func
 		})
 	}
 	t.Run("fake", func(t *testing.T) { onBothPaths(t, cluster.Masters(t)) })
-	t.Run("real", func(t *testing.T) { onBothPaths(t, cluster.RealAddrs(realredis.StartN(t, 3))) })
+	t.Run("real", func(t *testing.T) {
+		onBothPaths(t, cluster.RealAddrs(realredis.StartN(t, 3, realredis.Options{Password: os.Getenv(cluster.PasswordEnv)})))
+	})
 }
 
 // TestAllocations: none, for each usual end of an operation. Stats makes its list, and a hook gets

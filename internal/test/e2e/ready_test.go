@@ -147,9 +147,10 @@ func newWaitsForAQuorum(t *testing.T, stragglers, most time.Duration) {
 			servers[silent].Hang()
 		}
 		began := time.Now()
-		c, err := cluster.NewMachine(t).Client(knobs.With(redlock.Config{
-			Groups: [][]string{fakeredis.Addrs(servers[:3]), fakeredis.Addrs(servers[3:])}, Logger: log.Logger(slog.LevelWarn),
-		}, func(k *knobs.Knobs) { k.Stragglers = stragglers }))
+		cfg := redlock.Config{Groups: [][]string{fakeredis.Addrs(servers[:3]), fakeredis.Addrs(servers[3:])}, Logger: log.Logger(slog.LevelWarn)}
+		knobs.Of(&cfg).Stragglers = stragglers
+		cluster.MarkPassword(&cfg)
+		c, err := cluster.NewMachine(t).Client(cfg)
 		require.NoError(t, err)
 		defer c.Close()
 		require.Less(t, time.Since(began), most)
@@ -179,7 +180,9 @@ func TestNewMeetsAMisfit(t *testing.T) {
 			servers[2].Demote()
 			m := cluster.NewMachine(t)
 			harm(servers, m)
-			_, err := m.Client(redlock.Config{Nodes: fakeredis.Addrs(servers), Logger: slog.New(slog.DiscardHandler)})
+			cfg := redlock.Config{Nodes: fakeredis.Addrs(servers), Logger: slog.New(slog.DiscardHandler)}
+			cluster.MarkPassword(&cfg)
+			_, err := m.Client(cfg)
 			require.ErrorIs(t, err, redlock.ErrConfig)
 			require.ErrorIs(t, err, conn.ErrNotMaster)
 		})
@@ -194,6 +197,7 @@ func TestAnActAfterNew(t *testing.T) {
 		m.Link(servers[2].Addr()).Delay(200*time.Millisecond, 0, 0)
 		cfg := redlock.Config{Nodes: fakeredis.Addrs(servers), Logger: slog.New(slog.DiscardHandler), NodeTimeout: time.Second}
 		fenced(0)(&cfg)
+		cluster.MarkPassword(&cfg)
 		c := testkit.Must(m.Client(cfg))(t)
 		defer c.Close()
 		require.ErrorIs(t, c.Stats().Nodes[2].Err, conn.ErrDown)
@@ -244,6 +248,7 @@ func TestARefusedNewWritesNothing(t *testing.T) {
 			servers.Each(func(s *fakeredis.Server) {
 				s.OnCommand(func(int64, []string) { written.Add(int64(s.Len())) })
 			})
+			cluster.MarkPassword(&cfg)
 			_, err = m.Client(cfg)
 			require.ErrorIs(t, err, redlock.ErrConfig)
 			require.ErrorIs(t, err, wrong.want)
@@ -264,7 +269,9 @@ func TestARefusedNewWritesNothing(t *testing.T) {
 			if name == "a replica" {
 				return
 			}
-			c := testkit.Must(m.Client(config()))(t)
+			right := config()
+			cluster.MarkPassword(&right)
+			c := testkit.Must(m.Client(right))(t)
 			defer c.Close()
 			require.NoError(t, c.InitFencing(t.Context()), "of the right fleet")
 		})

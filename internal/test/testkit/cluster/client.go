@@ -69,7 +69,7 @@ func connect(t testing.TB, newClient func(redlock.Config) (*redlock.Client, erro
 	for _, f := range change {
 		f(&cfg)
 	}
-	markPassword(&cfg)
+	MarkPassword(&cfg)
 	var c *redlock.Client
 	testkit.Within(t, 2*testkit.Patience, "New", func() {
 		var err error
@@ -96,13 +96,13 @@ func InGroups(n int) func(*redlock.Config) {
 	return func(c *redlock.Config) { c.Groups, c.Nodes = slices.Collect(slices.Chunk(c.Nodes, n)), nil }
 }
 
-// markPassword gives the password of PasswordEnv to nodes without one.
-func markPassword(cfg *redlock.Config) {
+// MarkPassword gives the password of PasswordEnv to nodes without one. Connect does so.
+func MarkPassword(cfg *redlock.Config) {
 	password := os.Getenv(PasswordEnv)
 	if password == "" {
 		return
 	}
-	for _, nodes := range append(slices.Clone(cfg.Groups), cfg.Nodes) {
+	for _, nodes := range append(slices.Concat(cfg.Groups, cfg.NextGroups), cfg.Nodes, cfg.NextNodes) {
 		for i, node := range nodes {
 			if !strings.Contains(node, "/") && cfg.Credentials == nil {
 				nodes[i] = "redis://:" + password + "@" + node

@@ -35,7 +35,7 @@ func Main(m *testing.M) {
 // serveMasters prints the addresses, one a line, and serves until stdin ends.
 func serveMasters() {
 	for range masters {
-		s, err := fakeredis.Start(fakeredis.Options{})
+		s, err := fakeredis.Start(fakeredis.Options{Password: os.Getenv(PasswordEnv)})
 		if err != nil {
 			panic(err)
 		}
