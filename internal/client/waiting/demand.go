@@ -126,7 +126,7 @@ func (d *Demand) Join(at int, s Seat) {
 	k, isNew := l.deskFor(sh, s.Key)
 	p.desk, p.wants, p.shared, p.free, p.stood = k, s.Wants, s.Share, 0, l.cfg.Clock.Now()
 	k.push(p)
-	k.failed(s.Last.At, s.Last.Err)
+	k.failed(s.Last.At, s.Last.Err, s.Share)
 	if !d.all && len(d.places) > 1 {
 		k.Apart(at, len(d.places))
 	}
@@ -274,7 +274,7 @@ func (d *Demand) asks() (will bool) {
 func (d *Demand) Hear(t *Tries) {
 	d.each(func(p *place, k *desk) {
 		if p.stands {
-			t.Hear(k.news(d.lines.cfg.Clock.Now(), t.Began))
+			t.Hear(k.news(d.lines.cfg.Clock.Now(), t.Began, p.shared))
 		}
 	})
 }

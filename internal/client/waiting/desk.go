@@ -54,6 +54,7 @@ type desk struct {
 	passes   int           // how often the lock may still pass on before other processes have their turn
 	known    clock.Instant // until when the key is known to be contended, without callers
 	outcome  error         // of the last attempt, for the other callers; nil: there was none
+	concerns kind          // those whom that outcome tells something
 	ended    clock.Instant // when that attempt ended
 	denied   clock.Instant // until when the last attempt counts as a denial
 	kept     clock.Instant // until when sets may keep turns; 0: the lock has had a holder since
@@ -237,14 +238,29 @@ func (d *desk) endTurn(p *place) {
 // callers is how many callers wait here. One for any of n keys counts as a part of one.
 func (d *desk) callers() int { return (d.weight + full - 1) / full }
 
-// failed notes the end of an attempt of one of its callers without the lock. How a caller itself has ended it says
-// nothing to the others, and neither does one that ended before the last known. A gate shows no holder, and refuses
-// none who wants the lock for itself.
-func (d *desk) failed(at clock.Instant, err error) {
+// kind is some kind of callers.
+type kind uint8
+
+const (
+	everyCaller kind = iota
+	sharing
+	exclusive
+)
+
+// failed notes the end of an attempt of one of its callers without the lock; shared: it wanted to share it. How a caller
+// itself has ended it says nothing to the others, and neither does one that ended before the last known. A gate shows no
+// holder, and refuses none who wants the lock for itself. What has denied that to another may share the lock.
+func (d *desk) failed(at clock.Instant, err error, shared bool) {
 	if !IsRetryable(err) || at < d.ended {
 		return
 	}
-	d.outcome, d.ended, d.denied = err, at, 0
+	d.outcome, d.concerns, d.ended, d.denied = err, everyCaller, at, 0
+	switch {
+	case err == engine.ErrGated:
+		d.concerns = sharing
+	case err == engine.ErrTaken && !shared:
+		d.concerns = exclusive
+	}
 	if err == engine.ErrTaken {
 		d.denied, d.kept = at.Add(denialLasts), 0
 	}
@@ -252,16 +268,16 @@ func (d *desk) failed(at clock.Instant, err error) {
 
 // granted notes that one of its callers has the lock, until then. For the others it is taken.
 func (d *desk) granted(now, until clock.Instant) {
-	d.held, d.outcome, d.ended, d.denied, d.kept, d.shares = until, engine.ErrTaken, now, 0, 0, false
+	d.held, d.outcome, d.concerns, d.ended, d.denied, d.kept, d.shares = until, engine.ErrTaken, everyCaller, now, 0, 0, false
 }
 
 // news is what is known to a caller who began then: when the last attempt ended, and how; nil: there was none. It is news only
-// if it ended while the caller waited, or in the second before.
-func (d *desk) news(now, began clock.Instant) (at clock.Instant, err error) {
+// if it ended while the caller waited, or in the second before, and concerns callers of its kind.
+func (d *desk) news(now, began clock.Instant, shared bool) (at clock.Instant, err error) {
 	switch {
 	case now < d.held:
 		return now, engine.ErrTaken
-	case d.ended < began.Add(-denialLasts):
+	case d.ended < began.Add(-denialLasts), d.concerns == exclusive && shared, d.concerns == sharing && !shared:
 		return 0, nil
 	}
 	return d.ended, d.outcome
@@ -277,7 +293,7 @@ func (d *desk) isTaken(now clock.Instant) bool { return now < d.held || now < d.
 func (d *desk) attempted(p *place, won bool, until clock.Instant, denied quorum.Set, err error) {
 	around := d.lines.around(d, d.lines.cfg.Clock.Now())
 	d.endTurn(p)
-	d.failed(around.Now, err)
+	d.failed(around.Now, err, p.shared)
 	taken := errors.Is(err, engine.ErrTaken)
 	switch {
 	case won && p.shared: // others may have it too

@@ -29,7 +29,7 @@ func (d *Demand) turns(t *Tries) Reason {
 	d.each(func(p *place, k *desk) {
 		p.isNew = p.turn
 		if !p.stands {
-			t.Hear(k.news(now, t.Began))
+			t.Hear(k.news(now, t.Began, p.shared))
 			p.desk, left = nil, true
 			return
 		}
@@ -161,7 +161,7 @@ func (d *desk) missed(p *place, denied quorum.Set) {
 	switch around := d.lines.around(d, d.lines.cfg.Clock.Now()); {
 	case denied != 0 && (p.turn || d.keeper == p):
 		d.endTurn(p)
-		d.failed(around.Now, engine.ErrTaken)
+		d.failed(around.Now, engine.ErrTaken, p.shared)
 		d.Refused(&around, denied)
 	case p.turn && d.keeper == p && !p.isNew: // it has used a turn that it keeps
 		p.turn = false

@@ -203,6 +203,44 @@ func TestSharedOp(t *testing.T) {
 	}
 }
 
+// TestDenialsOfTheOtherKind: a caller in line hears of no denial that was none for its own kind: of a writer by those who
+// share the lock, or of a reader by a gate.
+func TestDenialsOfTheOtherKind(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		nodes := fakeredis.Addrs(r.Servers)
+		readers, writer := cluster.Connect(t, nodes), cluster.Connect(t, nodes)
+		gaveUp := func(acquire func(context.Context, string, time.Duration) (redlock.Lock, error)) *redlock.AcquireError {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			var err *redlock.AcquireError
+			require.ErrorAs(t, errorOf(acquire(ctx, "k", ttl)), &err)
+			return err
+		}
+		held := mustShare(t, readers, "k", ttl)
+		ctx, cancel := context.WithCancel(t.Context())
+		first := inLine(t, r.Client, ctx, "k", 1)
+		require.NoError(t, gaveUp(r.AcquireShared).Last, "a reader behind a writer")
+		require.Equal(t, redlock.ErrTaken, gaveUp(r.Acquire).Last, "a writer behind a writer")
+		cancel()
+		require.Error(t, (<-first).Err)
+
+		last := inLine(t, writer, t.Context(), "k", 1) // its gate is up
+		time.Sleep(100 * time.Millisecond)
+		ctx, cancel = context.WithCancel(t.Context())
+		defer cancel()
+		next := testkit.Start(func() error { return errorOf(r.AcquireShared(ctx, "k", ttl)) })
+		testkit.Await(t, "in line", func() bool { return r.Stats().InLine == 1 })
+		time.Sleep(50 * time.Millisecond)
+		require.ErrorContains(t, gaveUp(r.AcquireShared).Last, "exclusive callers come first", "a reader behind a reader")
+		require.NoError(t, gaveUp(r.Acquire).Last, "a writer behind a reader")
+		cancel()
+		require.Error(t, testkit.Outcome(t, "a reader", next))
+		require.NoError(t, held.Release(t.Context()))
+		require.NoError(t, locked(t, last).Release(t.Context()))
+	})
+}
+
 // TestManyHoldersAreShown: their number, and no reply that is longer than a client takes.
 func TestManyHoldersAreShown(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
