@@ -171,9 +171,9 @@ func (w *wire) form() command.Form { return command.Form(w.Form) }
 // An errand is commands for one node alone: the repeat of a refused command. Its replies vote in the rounds of a
 // batch, like the replies to the batch's own wires.
 //
-// An errand reaches the node after later batches. A release acts on its own attempt's token alone, and an extend
-// shortens nothing, so both are harmless. An acquire by script is not repeated once its attempt is over: its release may
-// have been sent, and would come first.
+// An errand reaches the node after later batches. A release acts on its own attempt's token alone, so it is harmless. An
+// acquire by script is not repeated once its attempt is over, and an extend not once the release of its lock was asked
+// for: the release may have been sent, and would come first. A key that stays (Op.Stay) would stay for longer then.
 
 // again sends the rounds of a refused command once more, by script calls of at most
 // merge keys, by the script's text where the node may not know it.

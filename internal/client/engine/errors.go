@@ -68,7 +68,7 @@ var (
 	errForgotten   = errors.New("node has forgotten tokens, and has no vote (Config.Fenced)")
 	errStale       = errors.New("node knows a larger fencing token, and refused this one")
 	errForeign     = errors.New("node belongs to a fleet with another configuration (Config.Fenced)")
-	errOvertaken   = errors.New("must be asked again, but the attempt is over")
+	errOvertaken   = errors.New("must be asked again, but the lock is given up")
 )
 
 func misfit(v *resp.Value) error { return fmt.Errorf("%w: %v", ErrMisfit, v.Kind) }

@@ -33,10 +33,13 @@ type unobserved struct{}
 func (unobserved) NodeChanged(int, Change, fencing.Answer) {}
 func (unobserved) KeyChanged(quorum.Set, []byte, bool)     {}
 
-// Repairer is a lock, asked by the engine about repairs.
+// Repairer is a lock, asked by the engine about repairs, and about extends that a node wants to have once more. The
+// driver lock is held.
 type Repairer interface {
+	// IsHeld reports whether a life of the lock goes on, and no release was asked for.
+	IsHeld(life uint64) bool
 	// Repair returns for how long a node may be given the key of a life of the lock again,
 	// or 0. If it does, the node may have the key from now on, and the lock's release must
-	// reach it. The driver lock is held.
+	// reach it.
 	Repair(life uint64, node int, now clock.Instant) time.Duration
 }

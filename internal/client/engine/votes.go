@@ -353,10 +353,17 @@ func (v *votes) refusedAll(node, first, count int, err error) {
 	}
 }
 
-// isOver reports whether a round is an attempt to acquire that is over.
+// isOver reports whether a round is an attempt to acquire that is over, or an extend of a lock whose release was asked
+// for.
 func (v *votes) isOver(i int) bool {
 	r := &v.rounds[i]
-	return r.kind == Acquire && (r.op == nil || r.op.state.Load() != r.life)
+	switch {
+	case r.kind == Acquire:
+		return r.op == nil || r.op.state.Load() != r.life
+	case r.repairer != nil:
+		return !r.repairer.IsHeld(r.repairLife)
+	}
+	return false
 }
 
 // repair has the nodes without the key of a round repaired, if the round is won. A node may have answered before the

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/wire/command"
@@ -137,5 +138,37 @@ func TestCountedVotes(t *testing.T) {
 		for i := range n {
 			require.Equal(t, all[1].rounds[i].tally, all[0].rounds[i].tally)
 		}
+	}
+}
+
+// heldLock is a lock that is held until it is not.
+type heldLock struct{ held bool }
+
+func (l *heldLock) IsHeld(uint64) bool                              { return l.held }
+func (l *heldLock) Repair(uint64, int, clock.Instant) time.Duration { return 0 }
+
+// TestNoExtendAfterARelease: a node that does not know the script is not asked to extend a lock whose release may be on
+// its way: a key that stays for a while would stay for longer.
+func TestNoExtendAfterARelease(t *testing.T) {
+	for _, held := range []bool{true, false} {
+		p := newScripted(t, 3)
+		lock := &heldLock{true}
+		op := p.op(Extend, "key")
+		op.Repairer = lock
+		require.NoError(t, p.engine.Submit(&op.Op))
+		first := p.sent[0]
+		p.turn(func() { p.reply(first, 0, one) })
+		p.turn(func() { p.reply(first, 1, one) })
+		require.NoError(t, op.Err)
+		lock.held = held
+		p.turn(func() { p.reply(first, 2, noSuch) })
+		if !held {
+			require.Len(t, p.sent, 1)
+			p.idle()
+			continue
+		}
+		require.Len(t, p.sent, 2)
+		p.turn(func() { p.reply(p.sent[1], 2, one) })
+		p.idle()
 	}
 }

@@ -164,6 +164,13 @@ func (l *lease) begin(s *State, absent quorum.Set) (life uint64) {
 // is reports whether a life has not ended. l.mu is held.
 func (l *lease) is(life uint64) bool { return l.life == life && l.key != "" }
 
+// IsHeld implements engine.Repairer.
+func (l *lease) IsHeld(life uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.is(life) && l.releases == 0
+}
+
 // Repair implements engine.Repairer. After a release was asked for it allows nothing: the release might reach the
 // node before the key does. A node no longer counts as one without the key before the key is sent to it: it may set
 // the key even if its answer is lost.
