@@ -148,7 +148,9 @@ func TestRedis84Privileges(t *testing.T) {
 			}
 		}
 		var sink testkit.LogSink
-		c, err := redlock.New(redlock.Config{Nodes: fakeredis.Addrs(servers), DialTimeout: testkit.Patience, NodeTimeout: testkit.Patience, Logger: sink.Logger(slog.LevelWarn)})
+		cfg := redlock.Config{Nodes: fakeredis.Addrs(servers), DialTimeout: testkit.Patience, NodeTimeout: testkit.Patience, Logger: sink.Logger(slog.LevelWarn)}
+		cluster.MarkPassword(&cfg)
+		c, err := redlock.New(cfg)
 		if err == nil {
 			err = wholeLife(t, c, c, nil)
 			require.NoError(t, c.Close())

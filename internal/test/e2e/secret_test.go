@@ -206,6 +206,6 @@ func TestAllTestsWithAMarkedPassword(t *testing.T) {
 	for _, part := range secrets {
 		require.NotContains(t, string(printed), part)
 	}
-	require.Contains(t, string(printed), "redlock: node is up", "what is logged is printed")
+	require.Contains(t, string(printed), "redlock: node is down", "what is logged is printed")
 	require.NoError(t, err, "%s", printed)
 }

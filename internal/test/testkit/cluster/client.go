@@ -104,8 +104,12 @@ func MarkPassword(cfg *redlock.Config) {
 	}
 	for _, nodes := range append(slices.Concat(cfg.Groups, cfg.NextGroups), cfg.Nodes, cfg.NextNodes) {
 		for i, node := range nodes {
-			if !strings.Contains(node, "/") && cfg.Credentials == nil {
-				nodes[i] = "redis://:" + password + "@" + node
+			scheme, at, found := strings.Cut(node, "://")
+			if !found {
+				scheme, at = "redis", node
+			}
+			if !strings.ContainsAny(at, "/@") && cfg.Credentials == nil {
+				nodes[i] = scheme + "://:" + password + "@" + at
 			}
 		}
 	}
