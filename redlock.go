@@ -103,10 +103,10 @@ type Config struct {
 	// quarantine too, until its server has been up that long. A node without a run_id is refused. All clients must use the
 	// same value.
 	MaxTTL time.Duration
-	// NodeTimeout is how long the nodes have to answer an attempt once it is sent, to within 5 ms or a quarter of itself.
-	// Votes that are missing by then count as failed. In a burst the nodes have longer: one more NodeTimeout for each 256
-	// operations under way, and at least as long as the operation waited to be sent. 20 times NodeTimeout is the most.
-	// Default: TTL/20, at most 50 ms. Minimum: 1 ms.
+	// NodeTimeout is how long the nodes have to answer an attempt once it is sent. Votes missing at its end count as
+	// failed. The end is noticed within 5 ms, or NodeTimeout/4 if that is less. In a burst each 256 operations under way
+	// add one NodeTimeout. An operation also has at least as long as it waited to be sent. The most is 20 times
+	// NodeTimeout. Default: TTL/20, at most 50 ms. Minimum: 1 ms.
 	NodeTimeout time.Duration
 	// DialTimeout bounds connecting to one address, and the handshake. If a name has several, the next is tried after 250
 	// ms, or as soon as one has failed. Default: 1 s.
@@ -125,12 +125,12 @@ type Config struct {
 	// votes. Restart no other node before it votes; Ready and the Logger report how long this takes. A node with
 	// ?persistent=yes votes at once if it has its tokens.
 	Fenced     bool
-	NextMaxTTL time.Duration // of Fenced clients, after a change, in the steps of NextNodes
+	NextMaxTTL time.Duration // the MaxTTL of Fenced clients after a change, in the steps of NextNodes
 	Portable   bool          // uses package net on Linux too, where the default is raw sockets
-	// Logger gets, at Debug, the floor of tokens of a fenced node that votes again; at Info, nodes that came up. It warns
-	// of doubtful settings, of nodes that go down, stay down (and why), may evict keys or have no vote, and of the end of
-	// each. Errors are panics of callbacks. A node that comes and goes has 12 lines a minute at most; the last tells its
-	// state. It reports no operations. Nil: warnings and errors go to slog.Default. slog.DiscardHandler silences it.
+	// Logger gets warnings of doubtful settings, and of nodes that go down, stay down (and why), may evict keys or have no
+	// vote. The end of each is a warning too. Info: nodes that came up. Debug: the floor of tokens of a fenced node that
+	// votes again. Error: panics of callbacks. A node that comes and goes has 12 lines a minute at most; the last has its
+	// state. Operations are not logged. Nil: warnings and errors go to slog.Default. slog.DiscardHandler silences it.
 	Logger *slog.Logger
 	Hooks  Hooks
 
@@ -195,7 +195,7 @@ func New(cfg Config) (*Client, error) {
 // why. With an ended ctx it returns at once, as a readiness probe needs it. After Close: ErrClosed.
 func (c *Client) Ready(ctx context.Context) error { return c.client.Ready(ctx, false) }
 
-// ReadyAll is Ready for all nodes: each is up and may vote. A rolling restart waits for it, in one client, after each node.
+// ReadyAll is Ready for all nodes. A rolling restart waits for it after each: with MaxTTL in one client, else in all.
 func (c *Client) ReadyAll(ctx context.Context) error { return c.client.Ready(ctx, true) }
 
 // InitFencing gives the nodes of a new fleet their vote in fencing. It acts only if every node of every group has
@@ -222,8 +222,8 @@ func (c *Client) RecoverFencing(ctx context.Context, atLeast uint64, lost ...str
 // ChangeFencing has the nodes refuse clients that have only the present list, and serve those that have only the next
 // list. Call it in a client of both lists (NextNodes, NextGroups or NextMaxTTL), when the last client with only the
 // present one has ended. It waits until a quorum of each list votes, and only then writes to nodes. The nodes refuse
-// the former at once, and serve the latter MaxTTL later. It returns once a quorum of the next list serves them. The
-// Logger names the other nodes: call it again for them. A call may be cut off and repeated at any time.
+// clients of the present list at once, and serve those of the next MaxTTL later. It returns once a quorum of the next
+// list serves them. The Logger names the other nodes: call it again for them. A call may be cut off and repeated.
 func (c *Client) ChangeFencing(ctx context.Context) error { return c.client.ChangeFencing(ctx) }
 
 // Shutdown ends the client gracefully. New and waiting calls fail with ErrClosed, and the contexts of [Lock.KeepAlive]
@@ -246,16 +246,15 @@ type Options struct {
 	// AtLeast is how long a lock of Do, DoAll, DoAny and TryDo (not DoShared) stays after its grant, also if its function
 	// returns before. So a job runs once in a fleet whose clocks differ by less. The nodes count this time: the lock stays
 	// even if the function fails, the client is closed (Close does not wait) or the process dies. After a death, or
-	// without a quorum, it is held for ttl, or AtLeast plus NodeTimeout per group if longer. At most Config.MaxTTL.
+	// without a quorum, it stays for the longer of ttl and AtLeast plus NodeTimeout per group. At most Config.MaxTTL.
 	AtLeast time.Duration
 	// Name is shown by Inspect for these locks, in place of Config.Name and within its limits: an order, a request. An Op
 	// on such a lock needs a client with the same Name.
 	Name string
 }
 
-// With returns c with other options for Acquire, Do and their kind, and for Submit with its Name. All else is shared,
-// such as connections, locks and Stats. Close or Shutdown of one ends both. With wrong options each call returns
-// ErrArgument.
+// With returns c with other options for Acquire, Do and their kind. Submit uses only their Name. All else is shared, as
+// connections, locks and Stats are. Close or Shutdown of one ends both. Wrong options: each call returns ErrArgument.
 func (c *Client) With(o Options) *Client { return &Client{c.client.With(client.Options(o))} }
 
 // TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round trip, or until ctx ends.
@@ -286,8 +285,9 @@ func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 // is left. If other processes wait, it passes only to callers that were in line when the nodes last granted it.
 //
 // A waiting process also asks a quorum about once a second, so a free lock is granted. Beyond 250 keys it asks less
-// often, and one node twice a second. A lock in constant demand is left free for 255 ms every 2.9 s, for callers in no
-// queue: other libraries, TryAcquire, other spellings of the nodes. Queues decide who asks, votes who holds the lock.
+// often, and looks for each key on one node twice a second. A lock in constant demand is left free for 255 ms every
+// 2.9 s, for callers in no queue: other libraries, TryAcquire, other spellings of the nodes. Queues decide who asks,
+// votes who holds the lock.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	return lockOf(c.client.Acquire(ctx, key, ttl, 0))
 }
@@ -312,8 +312,8 @@ func (c *Client) TryAcquireShared(ctx context.Context, key string, ttl time.Dura
 
 // AcquireAll is Acquire for 1 to 64 keys, all or nothing, in one round trip, or one for each of the Groups in turn.
 // They become one lock with one token and one fencing token, extended, kept alive and released as one. An attempt
-// refused by one key leaves nothing. AcquireAll stands in line for all taken keys at once. It keeps a turn that comes
-// before the others for 10 ms to 1.2 s. After two seconds it may lock the keys one by one, unless attempts are limited.
+// refused by one key leaves nothing. AcquireAll stands in line for all taken keys at once. A turn that comes before
+// the others is kept for 10 ms to 1.2 s. After two seconds it may lock the keys one by one, unless attempts are limited.
 // It excludes shared holders, and later ones wait behind it. It is never handed over inside the process.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	return lockOf(c.client.AcquireAll(ctx, ttl, keys, 0))
@@ -380,9 +380,9 @@ func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f 
 
 // TryDo is Do with one attempt: for work that one process does while the others skip it. ErrTaken means that f was not
 // called, unless f itself returns ErrTaken. If several call at the same moment, one of them runs f, however short f is.
-// If another caller is seen before f returns, the lock stays for 50 ms after its grant, or some round trips with far
-// nodes (ttl at most: let it be 20 round trips). So the other finds it taken. A caller that comes after the release runs
-// f again, and so may a process whose clock is late. A job to run once in a fleet needs Options.AtLeast.
+// If another caller is seen before f returns, the lock stays for 50 ms after its grant, or some round trips if longer.
+// So the other finds it taken. It stays for ttl at most: let that be 20 round trips. A caller that comes after the
+// release runs f again, and so may a process whose clock is late. A job to run once in a fleet needs Options.AtLeast.
 func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.client.Do(ctx, key, ttl, client.Once, f)
 }
@@ -517,7 +517,7 @@ var (
 )
 
 // AcquireError is the error of an Acquire, AcquireAll, AcquireAny or Do that gave up, for errors.As. It wraps Ctx and
-// Last: errors.Is finds both context.DeadlineExceeded and ErrTaken, say. The first caller in line attempts for all.
+// Last: errors.Is finds both context.DeadlineExceeded and ErrTaken, say. The first caller in line asks for all.
 type AcquireError struct {
 	Key      string // the first of several
 	Attempts int
@@ -537,7 +537,7 @@ func newAcquireError(key string, attempts int, waited time.Duration, last, ended
 }
 
 // LostError is the error of Do and its kind for a lock that was acquired and then lost before its release, for
-// errors.As: f was called. Without a LostError, an error of Do is either that of f, or f was not called.
+// errors.As: f was called. Any other error of Do is that of f, or f was not called.
 type LostError struct {
 	Key   string // the first of several
 	Cause error  // ErrExpired, ErrNotHeld, ErrClosed after Close, or that of the last renewal

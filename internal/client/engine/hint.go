@@ -28,8 +28,8 @@ import (
 // smaller calls or with its script, or kept, as of any batch.
 
 const (
-	// hintBytes bounds the memory of the hints for a node: as many releases as may be under way there, with keys of 30
-	// bytes. Each costs hintCost beside its key and its token.
+	// hintBytes bounds the memory of the hints for a node: some 16,000 releases, with keys of 30 bytes. Each costs
+	// hintCost beside its key and its token.
 	hintBytes = 2 << 20
 	hintCost  = 80
 	// handoffOps is how many are handed off at a time. The next follow when they are answered: each may have to be
