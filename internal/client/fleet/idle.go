@@ -9,7 +9,7 @@ import (
 )
 
 // A server, or a proxy, may close a connection that was idle (Redis: timeout). This is no outage: the connection is
-// replaced at once. It is neither logged nor reported unless the first dial fails.
+// replaced at once. One Info line for each node says so. It is not reported unless the first dial fails.
 //
 // Until that dial has ended the node is resting: it has no connection, and counts as up. What is sent to all nodes
 // meanwhile, or was sent and not written, waits as for a full kernel buffer. It is written to the next connection if
