@@ -80,8 +80,9 @@ type signals struct {
 	coming atomic.Int32 // those not decided, or not taken from due
 }
 
-// pairPause is how long the second of two signals to a group may take.
-const pairPause = 30 * time.Millisecond
+// pairPause is how long the second of two signals to a group may take. On a machine with sixteen such jobs at once 30 ms
+// were too few: a ^C came three times.
+const pairPause = 100 * time.Millisecond
 
 func newSignals() *signals {
 	s := &signals{own: make(chan os.Signal, 64), jobs: make(chan syscall.Signal, 64), due: make(chan arrival, 64)}
