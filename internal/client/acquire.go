@@ -335,7 +335,7 @@ func (g *site) attempt(c *engine.Call, s *holding.State, t *term, sent bool) (h 
 			by, err = c.Do()
 		}
 		s.Until = c.Least()
-		if now := g.clock.Now(); err == nil && (now >= s.Until || t.isLate(c, now)) { // this goroutine may have waited long to run again
+		if err == nil && t.isLate(c, s.Until, g.clock.Now()) { // this goroutine may have waited long to run again
 			err = engine.ErrExpired
 		}
 		if err == nil && !stands(c) {

@@ -52,11 +52,11 @@ func (t *term) ttl(o *option, ttl time.Duration) time.Duration {
 	return max(ttl, min(least+quorum.Drift(least), cmp.Or(cfg.MaxTTL, engine.MaxTTL)))
 }
 
-// isLate reports whether a key may end before a term that begins now: its node may have set it when the call was sent.
-// Nodes have longer to answer a call that has waited long, and this goroutine may have waited to run again.
-func (t *term) isLate(calls *engine.Call, now clock.Instant) (late bool) {
-	if !t.isFixed() {
-		return false
+// isLate reports whether a lock that is valid until then comes too late: it is over, or a key may end before a term that
+// begins now. Its node may have set it when the call was sent, and has longer to answer a call that has waited long.
+func (t *term) isLate(calls *engine.Call, until, now clock.Instant) (late bool) {
+	if now >= until || !t.isFixed() {
+		return now >= until
 	}
 	calls.Each(func(c *engine.Call) {
 		since := now.Sub(c.SentAt)

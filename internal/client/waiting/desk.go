@@ -54,7 +54,7 @@ type desk struct {
 	passes   int           // how often the lock may still pass on before other processes have their turn
 	known    clock.Instant // until when the key is known to be contended, without callers
 	outcome  error         // of the last attempt, for the other callers; nil: there was none
-	concerns kind          // those whom that outcome tells something
+	concerns kind          // the callers for whom that outcome is news
 	ended    clock.Instant // when that attempt ended
 	denied   clock.Instant // until when the last attempt counts as a denial
 	kept     clock.Instant // until when sets may keep turns; 0: the lock has had a holder since
@@ -249,7 +249,7 @@ const (
 
 // failed notes the end of an attempt of one of its callers without the lock; shared: it wanted to share it. How a caller
 // itself has ended it says nothing to the others, and neither does one that ended before the last known. A gate shows no
-// holder, and refuses none who wants the lock for itself. What has denied that to another may share the lock.
+// holder, and refuses no exclusive caller. A denial of an exclusive caller may be by holders that share the lock.
 func (d *desk) failed(at clock.Instant, err error, shared bool) {
 	if !IsRetryable(err) || at < d.ended {
 		return

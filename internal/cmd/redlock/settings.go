@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -112,7 +111,10 @@ func (s *settings) readFlags(args []string) ([]string, error) {
 	}
 	rest := flags.Args()
 	if at := len(args) - len(rest) - 1; at < 0 || args[at] != "--" { // behind it a name may begin with -
-		for _, name := range rest[:max(0, slices.Index(append(rest, "--"), "--"))] {
+		for _, name := range rest {
+			if name == "--" {
+				break
+			}
 			if strings.HasPrefix(name, "-") {
 				return nil, usage("%q comes after %q, as a name: settings come before names, and a program after --", name, rest[0])
 			}
