@@ -28,7 +28,7 @@ func (g *site) plainly(ctx context.Context, key string, ttl time.Duration, r req
 	}
 	c.Watch(r.limit(g, ctx.Done()))
 	c.Tail, c.Denied, c.Shared = r.tail(g.cfg.Tail), r.term.deniedBy(), r.IsShared()
-	won := g.engine.Do(c) == nil && c.Err == nil && g.clock.Now() < c.Until // this goroutine may have waited long to run again
+	won := g.engine.Do(c, nil) == nil && c.Err == nil && g.clock.Now() < c.Until // this goroutine may have waited long to run again
 	if !won || !g.lines.Granted(key, c.Serial, c.Shared) {
 		return h, c, nil
 	}
@@ -55,7 +55,7 @@ func (h Handle) releasePlainly(ctx context.Context) (done bool, err error) {
 		c.Free()
 		return false, nil
 	}
-	err = g.engine.Do(c) // ctx is asked only once the line knows: it may block
+	err = g.engine.Do(c, nil) // ctx is asked only once the line knows: it may block
 	if !c.Shared {
 		g.lines.Freed(h.key, h.hold.Serial())
 	}

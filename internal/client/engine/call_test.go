@@ -97,7 +97,7 @@ func TestAloneEnds(t *testing.T) {
 		}
 	}
 	c := p.engine.call(Acquire, "key", time.Second)
-	require.NoError(t, p.engine.enqueue(&c.Op))
+	require.NoError(t, p.engine.queueOne(&c.Op))
 	c.limit.Done = ctx.Done()
 	p.engine.drive(c)
 	require.Equal(t, 4, sweeps)
@@ -111,7 +111,7 @@ func TestAloneEnds(t *testing.T) {
 	p.turn(func() { p.reply(p.sent[0], 0, ok) })
 	p.turn(func() { p.reply(p.sent[1], 0, one) })
 	d := p.engine.call(Release, "key", 0)
-	require.NoError(t, p.engine.enqueue(&d.Op))
+	require.NoError(t, p.engine.queueOne(&d.Op))
 	d.limit.Done = ctx.Done()
 	p.engine.drive(d)
 	require.Zero(t, sweeps, "its context had ended")
@@ -133,7 +133,7 @@ func TestAloneLetsOthersRun(t *testing.T) {
 	}
 	call := func(p *scriptedFleet) {
 		c := p.engine.call(Acquire, "key", time.Second)
-		require.NoError(t, p.engine.enqueue(&c.Op))
+		require.NoError(t, p.engine.queueOne(&c.Op))
 		p.engine.drive(c)
 		if len(c.done) == 0 {
 			p.turn(func() { p.reply(p.last(), 0, ok) })
@@ -175,7 +175,7 @@ func TestAloneInTheClient(t *testing.T) {
 			peers.add(&e.queue.depth)
 		}
 		for range others {
-			require.NoError(t, other.engine.enqueue(&other.engine.call(Acquire, "key", time.Second).Op))
+			require.NoError(t, other.engine.queueOne(&other.engine.call(Acquire, "key", time.Second).Op))
 		}
 		sweeps := 0
 		p.onSweep = func() {
@@ -183,7 +183,7 @@ func TestAloneInTheClient(t *testing.T) {
 			p.clock.Advance(aloneFor)
 		}
 		c := p.engine.call(Acquire, "key", time.Second)
-		require.NoError(t, p.engine.enqueue(&c.Op))
+		require.NoError(t, p.engine.queueOne(&c.Op))
 		p.engine.drive(c)
 		require.Equal(t, others < 2, sweeps > 0, others)
 	}
@@ -200,7 +200,7 @@ func TestCallbacksReadTheirOwnReplies(t *testing.T) {
 		first.then = func() {
 			second = p.submit(Release, "key")
 			for range others {
-				require.NoError(t, p.engine.enqueue(&p.engine.call(Acquire, "other", time.Second).Op))
+				require.NoError(t, p.engine.queueOne(&p.engine.call(Acquire, "other", time.Second).Op))
 			}
 			p.onSweep = func() {
 				sweeps++
@@ -234,7 +234,7 @@ func TestReleaseIsSentWithoutACaller(t *testing.T) {
 	begin := func(kind Kind) *Call {
 		c := p.engine.call(kind, "mine", time.Second)
 		c.limit.Done = ended.Done()
-		require.NoError(t, p.engine.enqueue(&c.Op))
+		require.NoError(t, p.engine.queueOne(&c.Op))
 		p.engine.drive(c)
 		return c
 	}
@@ -272,7 +272,7 @@ func TestReleaseIsSentWithoutACaller(t *testing.T) {
 // do is Watch and Do.
 func (e *Engine) do(ctx context.Context, c *Call) error {
 	c.Watch(Limit{Done: ctx.Done()})
-	return e.Do(c)
+	return e.Do(c, nil)
 }
 
 // TestScanIsBounded: a tick looks at so many waiting calls and no more, for submitters
@@ -286,7 +286,7 @@ func TestScanIsBounded(t *testing.T) {
 	for i := range 2 * scanWaiting {
 		c := p.engine.call(Acquire, "key", time.Hour)
 		c.limit.Done = ended
-		require.NoError(t, p.engine.enqueue(&c.Op), i)
+		require.NoError(t, p.engine.queueOne(&c.Op), i)
 	}
 	for tick := range 2 {
 		p.tick(0)

@@ -120,7 +120,7 @@ func (c *Call) wait() (err error) {
 // the end of the caller's context has ended one of them. No user code runs meanwhile: others may wait for this caller.
 func (c *Call) Do() (by *Call, err error) {
 	if c.And == nil {
-		return c.Outcome(c.On.Do(c))
+		return c.Outcome(c.On.Do(c, nil))
 	}
 	if c.Kind != Acquire {
 		return c.Outcome(c.AskAll())
@@ -145,7 +145,7 @@ func (c *Call) Sent() (by *Call, err error) {
 }
 
 // Enqueue queues all calls of a renewal. It does not block, and Drive sends them.
-func (c *Call) Enqueue() error { return c.askAll((*Engine).enqueueOps) }
+func (c *Call) Enqueue() error { return c.askAll((*Engine).enqueue) }
 
 // Submit asks the next engine for a user without a waiting caller, and reports whether there was one. Done is called when
 // the call has a result.
@@ -161,13 +161,13 @@ func (c *Call) Release(how Manner, along *Call) (by *Call, err error) {
 	case how == Left:
 		return c.Outcome(c.askAll((*Engine).leave))
 	case how.IsAwaited() && along != nil:
-		return c.Outcome(c.On.DoWith(c, along))
+		return c.Outcome(c.On.Do(c, along))
 	case how.IsAwaited():
 		return c.Do()
 	}
 	c.OfSet = false
 	_ = c.askAll(func(e *Engine, l list) error {
-		err = cmp.Or(e.queueReleases(l, frees, along), err)
+		err = cmp.Or(e.queueReleases(l, along, false), err)
 		switch how {
 		case Driven:
 			e.Drive()
@@ -258,7 +258,7 @@ func (c *Call) Lacking() quorum.Set {
 
 // leave queues and sends the releases of one lock after the end of its caller's context.
 func (e *Engine) leave(releases list) error {
-	if err := e.queueReleases(releases, cleansUp, nil); err != nil {
+	if err := e.queueReleases(releases, nil, true); err != nil {
 		return err
 	}
 	for op := releases.first; op != nil; op = op.next {
@@ -268,18 +268,18 @@ func (e *Engine) leave(releases list) error {
 	return nil
 }
 
-// queueReleases queues a cleanup in place of each release, and behind them, if it is not nil, the acquire of another
-// caller: all of them or, with ErrClosed, none. The locks held bound their number, so Config.MaxWaiting does not apply.
-func (e *Engine) queueReleases(releases list, how Ends, along *Call) error {
+// queueReleases queues a copy of each release that no caller waits for, and behind them, if it is not nil, the acquire
+// of another caller: all of them or, with ErrClosed, none. The copies count unless the releases were counted.
+func (e *Engine) queueReleases(releases list, along *Call, counted bool) error {
 	now := e.nodes.clock.Now()
 	var l list
 	for op := releases.first; op != nil; op = op.next {
 		op.begin(now)
 		own := e.rounds.cleanups.of(op)
-		own.Ends = how
+		own.Ends, own.OfSet = frees, op.OfSet || counted
 		l.push(&own.Op)
 	}
-	return e.enqueueAll(l, along, now, unawaited)
+	return e.queueAll(l, along, now)
 }
 
 // Abandon sends the release of an acquire, completed well but unwanted after all, or without a waiting caller. Its

@@ -39,6 +39,8 @@ func (cs *cleanups) of(op *Op) *cleanup {
 // after the acquire.
 func (cs *cleanups) cleanUp(op *Op) {
 	if cs.nodes.quorum.Nodes()&^op.Absent != 0 {
-		_ = cs.queue.push(&cs.of(op).Op, cleanUp) // cleanups are never refused
+		var l list
+		l.push(&cs.of(op).Op)
+		_, _ = cs.queue.push(l, nil) // cleanups are never refused
 	}
 }

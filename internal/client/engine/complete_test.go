@@ -131,8 +131,8 @@ func TestTheCleanupHasItsOwnKey(t *testing.T) {
 func TestCausesAreEachRounds(t *testing.T) {
 	p := newScripted(t, 1)
 	memory, disk := p.op(Acquire, "memory"), p.op(Acquire, "disk")
-	require.NoError(t, p.engine.enqueue(&memory.Op))
-	require.NoError(t, p.engine.enqueue(&disk.Op))
+	require.NoError(t, p.engine.queueOne(&memory.Op))
+	require.NoError(t, p.engine.queueOne(&disk.Op))
 	p.turn(func() {})
 	require.Len(t, p.sent, 1)
 	p.turn(func() { p.reply(p.sent[0], 0, "-OOM command not allowed\r\n", "-MISCONF Errors writing\r\n") })
@@ -148,7 +148,7 @@ func TestThePatientEndToo(t *testing.T) {
 	for i := range 3 {
 		op := p.op(Acquire, "key")
 		op.TTL = time.Duration(i+1) * 100 * time.Millisecond
-		require.NoError(t, p.engine.enqueue(&op.Op))
+		require.NoError(t, p.engine.queueOne(&op.Op))
 		ops = append(ops, op)
 	}
 	p.turn(func() {})

@@ -53,12 +53,6 @@ type counters struct {
 	operations uint64
 }
 
-// send counts a batch.
-func (c *counters) send(operations int) {
-	c.batches++
-	c.operations += uint64(operations)
-}
-
 func (c *counters) addTo(r *metrics.Results, kind Kind) {
 	for e, field := range []*uint64{won: &r.Won, denied: &r.Denied, noQuorum: &r.NoQuorum, expired: &r.Expired, cancelled: &r.Cancelled, refused: &r.Refused} {
 		*field += c.ended[kind][e] + c.elsewhere[kind][e].Load()

@@ -140,9 +140,7 @@ func TestCancelWhileItIsDeferred(t *testing.T) {
 	defer e.lock.Unlock()
 	for range 2000 {
 		op := p.submit(Acquire, "key")
-		first, _ := e.queue.take(1, 1, true)
-		var held list
-		held.push(first)
+		held := e.queue.take(1, 1, true)
 		begun, cancelled := make(chan struct{}), make(chan bool)
 		go func() {
 			close(begun)

@@ -26,37 +26,25 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 }
 
 // Do submits a call and waits for its result. An error is ErrBusy, but not of a release, ErrClosed or
-// context.Canceled: the limit given to Watch is over. Then the release of an acquire is under way, an extend may or
-// may not take effect, and a release is sent. The result of the operation itself is in the Call.
+// context.Canceled: the call's Limit is over. Then the release of an acquire is under way, an extend may or may not
+// take effect, and a release is sent. The result of the operation itself is in the Call.
+//
+// If along is not nil, it is sent along after the call, a release. It ends once in every case. Its caller waits for the
+// end, and gets the same error as c if neither was sent: ErrBusy too.
 //
 // Do waits on one channel only. To wait for the context as well would mean a select. It takes the locks of both
 // channels twice for every operation, and the context's is often shared. So the watchdog looks at the Done channels
 // of the calls under way at each of its ticks, maxTick apart at most.
-func (e *Engine) Do(c *Call) error { return e.DoWith(c, nil) }
-
-func urgencyOf(op *Op) urgency {
-	switch {
-	case op.Ends == Prompt:
-		return renewals
-	case op.Kind == Release:
-		return unbounded
-	}
-	return bounded
-}
-
-// DoWith is Do for c, with another call sent along after it. The other call ends once in every case. Its caller waits
-// for the end, and gets the same error as c if neither was sent.
-func (e *Engine) DoWith(c, along *Call) error {
-	urgency := urgencyOf(&c.Op)
+func (e *Engine) Do(c, along *Call) error {
 	c.along = 0
 	if along != nil {
-		c.along, urgency = 1, bounded
+		c.along = 1
 	}
 	var l list
 	l.push(&c.Op)
 	now := e.nodes.clock.Now()
 	c.Asked = true
-	if err := e.enqueueAll(l, along, now, urgency); err != nil {
+	if err := e.queueAll(l, along, now); err != nil {
 		c.Asked = false
 		return err
 	}

@@ -49,7 +49,7 @@ func TestResultsComeBeforeReuse(t *testing.T) {
 	e.lock.Lock()
 	p.reply(p.sent[0], 0, ok)
 	require.Len(t, e.rounds.free, 1)
-	require.NoError(t, e.enqueue(&p.op(Release, "next").Op))
+	require.NoError(t, e.queueOne(&p.op(Release, "next").Op))
 	e.flush()
 	e.lock.Unlock()
 	p.callBack()
@@ -73,7 +73,7 @@ func (r *refilled) Wake() { r.wakes++ }
 func (r *refilled) Away() quorum.Set {
 	r.looks++
 	if r.looks < 1000 {
-		require.NoError(r.t, r.engine.enqueue(&r.op(r.kind, "one more").Op))
+		require.NoError(r.t, r.engine.queueOne(&r.op(r.kind, "one more").Op))
 	}
 	return r.scriptedFleet.Away()
 }
@@ -137,7 +137,7 @@ func TestCollecting(t *testing.T) {
 		},
 		"callers": func(p *scriptedFleet, meanwhile func()) {
 			for range 2 {
-				require.NoError(t, p.engine.enqueue(&p.engine.call(Acquire, "key", time.Second).Op))
+				require.NoError(t, p.engine.queueOne(&p.engine.call(Acquire, "key", time.Second).Op))
 			}
 			p.turn(func() {})
 			p.arrived = func() { p.reply(p.sent[0], 0, ok, null) }
@@ -272,7 +272,7 @@ func TestDriveSoon(t *testing.T) {
 
 			p.onSweep = nil
 			for _, key := range []string{"a", "b"} {
-				require.NoError(t, p.engine.enqueue(&p.engine.call(Acquire, key, time.Second).Op))
+				require.NoError(t, p.engine.queueOne(&p.engine.call(Acquire, key, time.Second).Op))
 			}
 			p.turn(func() {})
 			p.arrived = func() { p.reply(p.last(), 0, ok, ok) }
@@ -288,5 +288,5 @@ func TestDriveSoon(t *testing.T) {
 func (p *scriptedFleet) discard(key string) error {
 	var l list
 	l.push(&p.op(Release, key).Op)
-	return p.engine.queueReleases(l, frees, nil)
+	return p.engine.queueReleases(l, nil, false)
 }

@@ -94,21 +94,14 @@ func (d *driver) turnOf(c *Call, turn int) bool {
 	return true
 }
 
-// submitted drives for an operation just queued, unless another goroutine is about to: the reader, waiting for woken
-// callers to submit, or the goroutine of callbacks, for operations without a waiting caller. Were each to drive, the
-// first would send its own operation alone, and the others would wait for its round trip.
+// submitted drives for operations just queued, unless another goroutine is about to: the reader, waiting for woken
+// callers to submit. Submit leaves its operations to the goroutine of callbacks likewise, until collectOps. Were each to
+// drive, the first would send its own operation alone, and the others would wait for its round trip.
 //
 // No operation is left waiting. A submitter pushes and then reads the deadline; the other goroutine clears the
 // deadline and then reads the queue. If it is kept from this, the deadline passes, and the watchdog's tick sends the
 // rest.
 func (d *driver) submitted(kind Kind, now clock.Instant, c *Call) {
-	if c != nil || now >= clock.Instant(d.collectOps.Load()) {
-		d.submittedNow(kind, now, c)
-	}
-}
-
-// submittedNow is submitted for operations that must not wait for callbacks.
-func (d *driver) submittedNow(kind Kind, now clock.Instant, c *Call) {
 	if now < clock.Instant(d.collectCalls.Load()) {
 		return
 	}
@@ -168,11 +161,11 @@ func (d *driver) flush() {
 		d.rounds.checkWaiting(left, nonvoters)
 	}
 	for left > 0 && d.rounds.window.isOpen.Load() {
-		first, n := d.queue.take(min(left, d.rounds.window.limit()), maxBatchKeys, !lacking)
-		if n == 0 {
+		ops := d.queue.take(min(left, d.rounds.window.limit()), maxBatchKeys, !lacking)
+		if ops.n == 0 {
 			break // it was cancelled, or is an acquire in vain
 		}
-		left += d.rounds.send(first, n) - n
+		left += d.rounds.send(ops) - ops.n
 		d.complete()
 	}
 	d.complete()

@@ -29,7 +29,7 @@ func (p *scriptedFleet) acquires() (a, b *countedOp) {
 	for i, op := range []**countedOp{&a, &b} {
 		*op = p.op(Acquire, string(rune('a'+i)))
 		(*op).Block = fencing.Block{First: 5, Last: 6}
-		require.NoError(p.t, p.engine.enqueue(&(*op).Op))
+		require.NoError(p.t, p.engine.queueOne(&(*op).Op))
 	}
 	p.turn(func() {})
 	require.Len(p.t, p.sent, 3)
@@ -105,7 +105,7 @@ func TestGrantsBehindARepeat(t *testing.T) {
 	for i := range ops {
 		ops[i] = p.op(Acquire, strconv.Itoa(i))
 		ops[i].Block = fencing.Block{First: 5, Last: [3]fencing.Token{6, 6, 7}[i]} // two calls
-		require.NoError(t, p.engine.enqueue(&ops[i].Op))
+		require.NoError(t, p.engine.queueOne(&ops[i].Op))
 	}
 	p.turn(func() {})
 	require.Len(t, p.sent, 3)

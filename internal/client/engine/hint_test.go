@@ -356,7 +356,7 @@ func TestTheQuarantineHearsTheLongestTTL(t *testing.T) {
 	for i, ttl := range []time.Duration{time.Second, time.Minute, time.Second} {
 		op := n.op(Acquire, fmt.Sprint(i))
 		op.TTL = ttl
-		require.NoError(t, n.engine.enqueue(&op.Op))
+		require.NoError(t, n.engine.queueOne(&op.Op))
 	}
 	n.turn(func() {})
 	require.Len(t, n.sent, 1)

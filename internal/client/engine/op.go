@@ -211,30 +211,28 @@ func (op *Op) operand() command.Operand {
 	return command.Operand{Key: op.Key, Token: value, TTL: int64(ttl / time.Millisecond), Tail: op.Tail, Shared: op.Shared, Block: op.Block}
 }
 
-// list is a chain of operations through next.
+// list is a chain of operations, linked in place: an Op is in one at most.
 type list struct {
 	first, last *Op
 	n           int
 }
 
-func (l *list) push(op *Op) {
-	op.next = nil
-	if l.first == nil {
+// push adds op at the end.
+func (l *list) push(op *Op) { l.insert(l.last, op) }
+
+// insert adds op after another of the list, or before all for nil.
+func (l *list) insert(after, op *Op) {
+	op.prev, op.next = after, l.first
+	if after == nil {
 		l.first = op
 	} else {
-		l.last.next = op
+		op.next, after.next = after.next, op
 	}
-	l.last = op
-	l.n++
-}
-
-// insert adds op after another of the list, or at the end for nil.
-func (l *list) insert(after, op *Op) {
-	if after == nil || after == l.last {
-		l.push(op)
-		return
+	if op.next == nil {
+		l.last = op
+	} else {
+		op.next.prev = op
 	}
-	op.next, after.next = after.next, op
 	l.n++
 }
 
@@ -244,19 +242,31 @@ func (l *list) append(other list) {
 		*l = other
 		return
 	}
-	l.last.next, l.last = other.first, other.last
+	l.last.next, other.first.prev, l.last = other.first, l.last, other.last
 	l.n += other.n
 }
 
+// remove takes op out.
+func (l *list) remove(op *Op) {
+	if op.prev == nil {
+		l.first = op.next
+	} else {
+		op.prev.next = op.next
+	}
+	if op.next == nil {
+		l.last = op.prev
+	} else {
+		op.next.prev = op.prev
+	}
+	op.next, op.prev = nil, nil
+	l.n--
+}
+
+// pop takes the first one out, or returns nil.
 func (l *list) pop() *Op {
 	op := l.first
 	if op != nil {
-		l.first = op.next
-		if l.first == nil {
-			l.last = nil
-		}
-		l.n--
-		op.next = nil
+		l.remove(op)
 	}
 	return op
 }

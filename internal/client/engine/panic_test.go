@@ -24,7 +24,7 @@ func TestPanicInACallback(t *testing.T) {
 	var ops [4]*countedOp
 	for i := range ops {
 		ops[i] = p.op(Acquire, fmt.Sprint(i))
-		require.NoError(t, p.engine.enqueue(&ops[i].Op))
+		require.NoError(t, p.engine.queueOne(&ops[i].Op))
 	}
 	ops[0].then = func() { panic("first") }
 	ops[2].then = func() { panic(fmt.Errorf("third")) }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"hash/maphash"
 
 	"github.com/redlock-go/redlock/internal/client/fleet"
@@ -38,12 +39,13 @@ func (p *planner) init() {
 	p.deferrer.init()
 }
 
-// plan puts the n operations from first on into b, and writes it in the given forms. With mayDefer it may defer some
+// plan puts operations into b, and writes it in the given forms. With mayDefer it may defer some
 // of them, and returns these. It defers nothing of a list with a key twice, since others would overtake it, or with
 // releases without a waiting caller.
-func (p *planner) plan(b *batch, first *Op, n int, forms []fleet.Form, mayDefer bool) (later list) {
+func (p *planner) plan(b *batch, ops list, forms []fleet.Form, mayDefer bool) (later list) {
+	n := ops.n
 	p.seen.reset(n)
-	for op := first; op != nil; {
+	for op := ops.first; op != nil; {
 		next := op.next
 		class := uint8(op.Kind.Rank())
 		if mayDefer && class == releases {
@@ -67,7 +69,7 @@ func (p *planner) plan(b *batch, first *Op, n int, forms []fleet.Form, mayDefer 
 				after = p.besides(b, op, hash+uint64(class)<<62, n)
 			}
 		}
-		of.insert(after, op)
+		of.insert(cmp.Or(after, of.last), op)
 		op = next
 	}
 	p.join()

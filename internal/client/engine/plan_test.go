@@ -81,14 +81,12 @@ var every = []fleet.Form{
 // last of the forms.
 func encodeAll(t *testing.T, e *Engine, ops []*Op, forms ...fleet.Form) (*batch, []sentCommand) {
 	b := e.rounds.batch()
-	for i, op := range ops {
-		op.next = nil
+	var l list
+	for _, op := range ops {
 		op.begin(0)
-		if i > 0 {
-			ops[i-1].next = op
-		}
+		l.push(op)
 	}
-	e.rounds.planner.plan(b, ops[0], len(ops), forms, false)
+	e.rounds.planner.plan(b, l, forms, false)
 	var cmds []sentCommand
 	at := 0
 	for wire := &b.first.Batch; wire != nil; wire = wire.Next {

@@ -15,15 +15,21 @@ import (
 // and a begun one is in its list before. One of these may be an extend by the lock's holder. The renewal may overtake
 // it: the nodes accept the two in any order (renewal.Validity).
 type queue struct {
-	mu         sync.Mutex
-	head, tail *Op
-	renewals   list
-	ending     bool // no acquire is taken any more
-	closed     bool
-	limit      int
-	scanned    *Op          // the last one that scan has looked at; nil is none
-	size       atomic.Int64 // written under mu, read without it
-	depth      atomic.Int64 // operations submitted by callers and without a result, here and at the nodes
+	mu       sync.Mutex
+	ops      list // but the renewals
+	renewals list
+	ending   bool // no acquire is taken any more
+	closed   bool
+	limit    int
+	scanned  *Op          // the last one that scan has looked at; nil is none
+	size     atomic.Int64 // of both lists, as unlock leaves it; read without mu
+	depth    atomic.Int64 // operations submitted by callers and without a result, here and at the nodes
+}
+
+// unlock gives mu up.
+func (q *queue) unlock() {
+	q.size.Store(int64(q.ops.n + q.renewals.n))
+	q.mu.Unlock()
 }
 
 // serials counts the operations of all clients of this process.
@@ -45,71 +51,46 @@ func (q *queue) end() {
 	q.ending = true
 }
 
-// urgency is how operations are queued.
-type urgency uint8
-
-const (
-	bounded   urgency = iota // or refused
-	unbounded                // their number is bounded by other means
-	unawaited                // likewise; releases, without a waiting caller
-	renewals                 // likewise; they are taken first, and cannot be removed
-	cleanUp                  // likewise; also while the engine is closing
-)
-
-// push appends op, or returns why not.
-func (q *queue) push(op *Op, u urgency) error {
-	var l list
-	l.push(op)
-	err, _ := q.pushAll(l, nil, u)
-	return err
-}
-
-// pushAll appends all of l, operations of one kind, or returns why none. Behind them it appends the acquire along,
-// if that is not nil, or says why it was in vain: what ends acquires ends no release.
-func (q *queue) pushAll(l list, along *Op, u urgency) (err, vain error) {
+// push appends all of l, operations of one kind that end alike, or returns why none. Behind them it appends the
+// acquire along, if that is not nil, or says why it was in vain: what ends acquires ends no release. Releases without
+// companion, renewals, and what no caller waits for are bounded by other means; a cleanup is taken even after close.
+func (q *queue) push(l list, along *Op) (err, vain error) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	n := l.n
+	defer q.unlock()
+	kind, ends, n := l.first.Kind, l.first.Ends, q.ops.n+q.renewals.n+l.n
+	bounded := kind != Release && ends != Prompt
 	if along != nil {
 		n++
+		bounded = ends.isAwaited()
 	}
 	switch {
-	case q.refuses(l.first.Kind) && u != cleanUp:
+	case q.refuses(kind) && ends != cleansUp:
 		return ErrClosed, ErrClosed
-	case int(q.size.Load())+n > q.limit && u == bounded:
+	case bounded && n > q.limit:
 		return ErrBusy, ErrBusy
 	case along != nil && q.refuses(Acquire):
 		vain = ErrClosed
 	case along != nil:
 		l.push(along)
 	}
-	q.size.Add(int64(l.n))
-	if u == renewals {
-		for op := l.first; op != nil; op = op.next {
-			op.advance(queued)
-		}
-		q.renewals.append(l)
-		return nil, vain
-	}
-	before, serial := q.tail, serials.Add(uint64(l.n))-uint64(l.n)
+	serial := serials.Add(uint64(l.n)) - uint64(l.n)
 	for op := l.first; op != nil; op = op.next {
 		op.advance(queued)
 		serial++
-		op.Serial, op.prev, before = serial, before, op
+		op.Serial = serial
 	}
-	if q.tail == nil {
-		q.head = l.first
+	if ends == Prompt {
+		q.renewals.append(l)
 	} else {
-		q.tail.next = l.first
+		q.ops.append(l)
 	}
-	q.tail = l.last
 	return nil, vain
 }
 
 // remove takes op out if it is still waiting here.
 func (q *queue) remove(op *Op) bool {
 	q.mu.Lock()
-	defer q.mu.Unlock()
+	defer q.unlock()
 	if op.state.Load()&phaseMask != queued {
 		return false
 	}
@@ -122,40 +103,16 @@ func (q *queue) unlink(op *Op, phase uint64) {
 	if q.scanned == op {
 		q.scanned = op.prev
 	}
-	if op.prev == nil {
-		q.head = op.next
-	} else {
-		op.prev.next = op.next
-	}
-	if op.next == nil {
-		q.tail = op.prev
-	} else {
-		op.next.prev = op.prev
-	}
-	op.next, op.prev = nil, nil
-	q.size.Add(-1)
+	q.ops.remove(op)
 	op.advance(phase)
 }
 
 // replace puts other in the place of op, which it leaves idle. q.mu is held.
 func (q *queue) replace(op, other *Op) {
 	other.advance(queued)
-	other.next, other.prev = op.next, op.prev
-	if other.prev == nil {
-		q.head = other
-	} else {
-		other.prev.next = other
-	}
-	if other.next == nil {
-		q.tail = other
-	} else {
-		other.next.prev = other
-	}
-	if q.scanned == op {
-		q.scanned = other
-	}
-	op.next, op.prev = nil, nil
-	op.advance(idle)
+	q.ops.insert(op, other)
+	q.unlink(op, idle)
+	q.scanned = other
 }
 
 // scan calls visit for at most n operations, with q.mu held, from the end of the last scan. visit may unlink the
@@ -165,8 +122,8 @@ func (q *queue) replace(op, other *Op) {
 // watchdog looks every few.
 func (q *queue) scan(n int, visit func(*Op)) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	op := q.head
+	defer q.unlock()
+	op := q.ops.first
 	if q.scanned != nil {
 		op = q.scanned.next
 	}
@@ -183,65 +140,38 @@ func (q *queue) scan(n int, visit func(*Op)) {
 
 // take detaches renewals and then the oldest other operations, at least one and at most as many as both bounds allow;
 // without acquires, those before the first of them.
-func (q *queue) take(ops, keyBytes int, acquires bool) (first *Op, n int) {
+func (q *queue) take(ops, keyBytes int, acquires bool) (taken list) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	var taken list
+	defer q.unlock()
 	for taken.n < ops && keyBytes > 0 {
 		op := q.renewals.pop()
-		if op == nil && q.head != nil && (acquires || q.head.Kind != Acquire) {
-			op = q.pop()
-		}
-		if op == nil {
+		if op != nil {
+			op.advance(sending)
+		} else if op = q.ops.first; op != nil && (acquires || op.Kind != Acquire) {
+			q.unlink(op, sending)
+		} else {
 			break
 		}
-		op.advance(sending)
 		keyBytes -= len(op.Key)
 		taken.push(op)
 	}
-	q.size.Add(-int64(taken.n))
-	return taken.first, taken.n
-}
-
-// pop detaches the oldest operation, renewals aside. q.mu is held.
-func (q *queue) pop() *Op {
-	op := q.head
-	if op == nil {
-		return nil
-	}
-	if q.scanned == op {
-		q.scanned = nil
-	}
-	q.head = op.next
-	if q.head == nil {
-		q.tail = nil
-	} else {
-		q.head.prev = nil
-	}
-	op.next = nil
-	return op
+	return taken
 }
 
 // putBack returns operations, taken but not sent, to the front.
 func (q *queue) putBack(l list) {
-	if l.first == nil {
+	if l.n == 0 {
 		return
 	}
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	var prev *Op
+	defer q.unlock()
 	for op := l.first; op != nil; op = op.next {
-		op.prev, prev = prev, op
 		op.advance(queued)
 	}
-	l.last.next = q.head
-	if q.head != nil {
-		q.head.prev = l.last
-	} else {
-		q.tail = l.last
+	if q.ops.n > 0 {
+		l.append(q.ops)
 	}
-	q.head = l.first
-	q.size.Add(int64(l.n))
+	q.ops = l
 }
 
 // close refuses further callers.

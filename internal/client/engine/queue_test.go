@@ -21,7 +21,7 @@ func TestQueue(t *testing.T) {
 		closed := false
 		ops := make([]*Op, 20)
 		for i := range ops {
-			ops[i] = &Op{Key: make([]byte, 1+rng.IntN(9))}
+			ops[i] = &Op{Kind: Acquire, Key: make([]byte, 1+rng.IntN(9))}
 		}
 		for range 100 {
 			op := ops[rng.IntN(len(ops))]
@@ -31,20 +31,23 @@ func TestQueue(t *testing.T) {
 				if in {
 					continue
 				}
-				how := bounded
+				op.Kind, op.Ends = Acquire, CallsBack
 				if rng.IntN(4) == 0 {
-					how = cleanUp
+					op.Kind, op.Ends = Release, cleansUp
 				}
 				var want error
 				switch {
-				case how == cleanUp:
+				case op.Ends == cleansUp:
 				case closed:
 					want = ErrClosed
 				case len(model)+len(first) >= q.limit:
 					want = ErrBusy
 				}
 				op.begin(0)
-				require.Equal(t, want, q.push(op, how), "seed %d", seed)
+				var l list
+				l.push(op)
+				err, _ := q.push(l, nil)
+				require.Equal(t, want, err, "seed %d", seed)
 				if want == nil {
 					model = append(model, op)
 				}
@@ -68,13 +71,13 @@ func TestQueue(t *testing.T) {
 					left -= len((*from)[0].Key)
 					*from = (*from)[1:]
 				}
-				taken, n := q.take(most, bytes, true)
+				taken := q.take(most, bytes, true)
 				var got []*Op
-				for op := taken; op != nil; op = op.next {
+				for op := taken.first; op != nil; op = op.next {
 					require.EqualValues(t, sending, op.state.Load()&phaseMask)
 					got = append(got, op)
 				}
-				require.Equal(t, len(want), n)
+				require.Equal(t, len(want), taken.n)
 				require.True(t, slices.Equal(want, got), "seed %d", seed)
 				for _, op := range got {
 					require.False(t, q.remove(op), "it was taken")
@@ -100,8 +103,9 @@ func TestQueue(t *testing.T) {
 				}
 				var l list
 				op.begin(0)
+				op.Ends = Prompt
 				l.push(op)
-				if err, _ := q.pushAll(l, nil, renewals); closed {
+				if err, _ := q.push(l, nil); closed {
 					require.Equal(t, ErrClosed, err)
 				} else {
 					require.NoError(t, err)
@@ -110,11 +114,11 @@ func TestQueue(t *testing.T) {
 			}
 			require.EqualValues(t, len(model)+len(first), q.size.Load())
 			var forth, back []*Op
-			for op := q.head; op != nil; op = op.next {
+			for op := q.ops.first; op != nil; op = op.next {
 				require.EqualValues(t, queued, op.state.Load()&phaseMask)
 				forth = append(forth, op)
 			}
-			for op := q.tail; op != nil; op = op.prev {
+			for op := q.ops.last; op != nil; op = op.prev {
 				back = append(back, op)
 			}
 			slices.Reverse(back)
@@ -137,7 +141,7 @@ func TestRenewalsGoFirst(t *testing.T) {
 	renewal.Ends = Prompt
 	var ops list
 	ops.push(&renewal.Op)
-	require.NoError(t, p.engine.enqueueOps(ops))
+	require.NoError(t, p.engine.enqueue(ops))
 	p.turn(func() { p.reply(p.sent[0], 0, ok) })
 	require.Len(t, p.sent, 2)
 	require.Contains(t, p.sent[1].bytes, "kept")
@@ -157,12 +161,12 @@ func TestTheEndOfAcquiresEndsNoRelease(t *testing.T) {
 					p.engine.turn(func() {})
 				}
 			}()
-			return p.engine.DoWith(release, along)
+			return p.engine.Do(release, along)
 		},
 		"no caller": func(p *scriptedFleet, release, along *Call) error {
 			var l list
 			l.push(&release.Op)
-			err := p.engine.queueReleases(l, frees, along)
+			err := p.engine.queueReleases(l, along, false)
 			p.engine.Drive()
 			p.turn(func() { p.reply(p.last(), 0, one) })
 			return err

@@ -20,14 +20,15 @@ type rounds struct {
 	inFlight []*batch // all with undecided rounds or in the window, and some others until the next tick
 }
 
-// send writes a batch of n operations to all nodes, without the deferred ones. It returns the number of these.
-func (rs *rounds) send(first *Op, n int) (deferred int) {
+// send writes a batch of operations to all nodes, without the deferred ones. It returns the number of these.
+func (rs *rounds) send(ops list) (deferred int) {
 	b := rs.batch()
 	forms := rs.nodes.Forms()
-	later := rs.planner.plan(b, first, n, forms, rs.window.size == 1 && anyScript(forms))
+	later := rs.planner.plan(b, ops, forms, rs.window.size == 1 && anyScript(forms))
 	rs.queue.putBack(later)
 	b.quarantined = rs.nodes.Quarantined()
-	rs.counters.send(n - later.n)
+	rs.counters.batches++
+	rs.counters.operations += uint64(ops.n - later.n)
 	now := rs.nodes.clock.Now()
 	b.sentAt, b.ops = now, len(b.rounds)
 	rs.nodes.pulse.see(b.soonest)

@@ -294,7 +294,7 @@ func (p *scriptedFleet) op(kind Kind, key string) *countedOp {
 // queue is op, queued without the drive after it.
 func (p *scriptedFleet) queue(kind Kind, key string) *countedOp {
 	o := p.op(kind, key)
-	require.NoError(p.t, p.engine.enqueue(&o.Op))
+	require.NoError(p.t, p.engine.queueOne(&o.Op))
 	return o
 }
 
@@ -326,8 +326,15 @@ func (plain) Want()                   {}
 func (plain) Fault(int) error         { return nil }
 func (plain) NoteTTL(time.Duration)   {}
 
-// enqueue is Submit without the drive after it.
-func (e *Engine) enqueue(op *Op) error { return e.enqueueAt(op, e.nodes.clock.Now()) }
+// queueOne is Submit without the drive after it.
+func (e *Engine) queueOne(op *Op) error {
+	if err := e.check(op); err != nil {
+		return err
+	}
+	var l list
+	l.push(op)
+	return e.enqueue(l)
+}
 
 // errLost is the end of a connection.
 var errLost = errors.New("connection lost")

@@ -12,14 +12,6 @@ import (
 // was queued.
 func (e *Engine) Submit(op *Op) error {
 	now, kind := e.nodes.clock.Now(), op.Kind // once queued, op may be submitted again by its Done
-	if err := e.enqueueAt(op, now); err != nil {
-		return err
-	}
-	e.submitted(kind, now, nil)
-	return nil
-}
-
-func (e *Engine) enqueueAt(op *Op, now clock.Instant) error {
 	if !op.isReserved() && !op.Reserve() {
 		return ErrUnderWay // and leave it as it is
 	}
@@ -30,58 +22,48 @@ func (e *Engine) enqueueAt(op *Op, now clock.Instant) error {
 	}
 	var l list
 	l.push(op)
-	return e.enqueueAll(l, nil, now, urgencyOf(op))
-}
-
-// enqueueOps queues checked operations together: all of them or, with ErrBusy or ErrClosed, none. It does not block.
-// Drive sends them.
-//
-// Prompt ones are renewals, and travel before all others. The locks held bound their number, so Config.MaxWaiting
-// does not apply. They cannot be cancelled.
-func (e *Engine) enqueueOps(ops list) error {
-	return e.enqueueAll(ops, nil, e.nodes.clock.Now(), urgencyOf(ops.first))
-}
-
-// begin is enqueueOps for calls of a kind, and sends them. Their callers Wait for each.
-func (e *Engine) begin(ops list) error {
-	kind := ops.first.Kind
-	if err := e.enqueueOps(ops); err != nil {
+	if err := e.queueAll(l, nil, now); err != nil {
 		return err
 	}
-	e.submittedNow(kind, e.nodes.clock.Now(), nil)
+	if now >= clock.Instant(e.collectOps.Load()) {
+		e.submitted(kind, now, nil)
+	}
+	return nil
+}
+
+// enqueue queues checked operations of one kind together: all of them or, with ErrBusy or ErrClosed, none. It does not
+// block. Drive sends them.
+func (e *Engine) enqueue(ops list) error { return e.queueAll(ops, nil, e.nodes.clock.Now()) }
+
+// begin is enqueue for calls, and sends them. Their callers Wait for each.
+func (e *Engine) begin(ops list) error {
+	kind, now := ops.first.Kind, e.nodes.clock.Now()
+	if err := e.queueAll(ops, nil, now); err != nil {
+		return err
+	}
+	e.submitted(kind, now, nil)
 	return nil
 }
 
 // Drive sends what waits, if no other goroutine is about to. It does not block.
-func (e *Engine) Drive() { e.submittedNow(Extend, e.nodes.clock.Now(), nil) }
+func (e *Engine) Drive() { e.submitted(Extend, e.nodes.clock.Now(), nil) }
 
-// enqueueAll queues checked operations, all of them or none, and behind them, if it is not nil, the acquire of another
-// caller. This caller learns of its end in every case: also where the closing engine takes the releases alone.
-func (e *Engine) enqueueAll(l list, along *Call, now clock.Instant, u urgency) error {
-	callers := l.n
-	if u == unawaited {
-		callers = 0
-	}
+// queueAll queues checked operations of one kind, all of them or none, and behind them, if it is not nil, the acquire of
+// another caller. This caller learns of its end in every case: also where the closing engine takes the releases alone.
+func (e *Engine) queueAll(l list, along *Call, now clock.Instant) error {
 	for op := l.first; op != nil; op = op.next {
-		op.Reserve() // unless it is
-		op.begin(now)
+		e.prepare(op, now)
 	}
 	var next *Op
 	if along != nil {
-		callers++
 		next = &along.Op
-		next.Reserve()
-		next.begin(now)
+		e.prepare(next, now)
 	}
-	e.queue.depth.Add(int64(callers))
-	err, vain := e.queue.pushAll(l, next, u)
+	err, vain := e.queue.push(l, next)
 	if err != nil {
-		e.queue.depth.Add(int64(-callers))
 		for op := l.pop(); op != nil; op = l.pop() {
 			e.refuse(op, err, along == nil)
 		}
-	} else if vain != nil {
-		e.queue.depth.Add(-1)
 	}
 	if along != nil && vain != nil {
 		e.refuse(next, vain, false)
@@ -90,10 +72,22 @@ func (e *Engine) enqueueAll(l list, along *Call, now clock.Instant, u urgency) e
 	return err
 }
 
+// prepare begins an operation, and counts it as under way if a caller waits for it.
+func (e *Engine) prepare(op *Op, now clock.Instant) {
+	op.Reserve() // unless it is
+	op.begin(now)
+	if op.Ends.isAwaited() {
+		e.queue.depth.Add(1)
+	}
+}
+
 // refuse ends an operation that was not queued. Of a pair without room each caller asks again, alone.
 func (e *Engine) refuse(op *Op, err error, alone bool) {
 	op.Err, op.Until = err, clock.Never // no phase to end: it was not begun
 	op.advance(idle)
+	if op.Ends.isAwaited() {
+		e.queue.depth.Add(-1)
+	}
 	if alone || err != ErrBusy {
 		e.counters.noteOp(op, err)
 	}

@@ -14,7 +14,7 @@ func TestWindowOfADecidedBatch(t *testing.T) {
 	var ops []*countedOp
 	for _, key := range []string{"lost", "won", "late"} {
 		ops = append(ops, p.op(Acquire, key))
-		require.NoError(t, p.engine.enqueue(&ops[len(ops)-1].Op))
+		require.NoError(t, p.engine.queueOne(&ops[len(ops)-1].Op))
 	}
 	p.turn(func() {})
 	require.Equal(t, 3, p.last().batch.Replies)
