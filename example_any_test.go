@@ -48,9 +48,7 @@ func ExampleClient_AcquireAny() {
 	ctx, keys := context.Background(), redlock.Permits("account", 2)
 
 	for range keys {
-		if _, err := client.AcquireAny(ctx, 10*time.Millisecond, keys...); err != nil {
-			log.Fatal(err)
-		}
+		must(client.AcquireAny(ctx, 10*time.Millisecond, keys...))
 	}
 	next, err := client.AcquireAny(ctx, 10*time.Second, keys...)
 	fmt.Println("the TTL of a holder that is gone has ended:", err == nil)
@@ -64,19 +62,10 @@ func ExampleClient_AcquireShared() {
 	defer stop()
 	ctx := context.Background()
 
-	reader, err := client.AcquireShared(ctx, "table", 10*time.Second)
-	if err != nil {
-		log.Fatal(err)
-	}
-	another, err := client.TryAcquireShared(ctx, "table", 10*time.Second)
-	if err != nil {
-		log.Fatal(err)
-	}
-	state, err := client.Inspect(ctx, "table")
-	if err != nil {
-		log.Fatal(err)
-	}
-	_, err = client.TryAcquire(ctx, "table", 10*time.Second)
+	reader := must(client.AcquireShared(ctx, "table", 10*time.Second))
+	another := must(client.TryAcquireShared(ctx, "table", 10*time.Second))
+	state := must(client.Inspect(ctx, "table"))
+	_, err := client.TryAcquire(ctx, "table", 10*time.Second)
 	fmt.Printf("%v by %d of %v, a writer: %v\n", state.Status, state.Holders, state.Names, err)
 
 	_, _ = reader.Release(ctx), another.Release(ctx)
@@ -109,16 +98,10 @@ func ExampleClient_TryAcquireAny() {
 	defer stop()
 	ctx := context.Background()
 
-	one, err := client.TryAcquireAny(ctx, 10*time.Second, "account:a", "account:b")
-	if err != nil {
-		log.Fatal(err)
-	}
-	two, err := client.TryAcquireAny(ctx, 10*time.Second, "account:a", "account:b")
-	if err != nil {
-		log.Fatal(err)
-	}
+	one := must(client.TryAcquireAny(ctx, 10*time.Second, "account:a", "account:b"))
+	two := must(client.TryAcquireAny(ctx, 10*time.Second, "account:a", "account:b"))
 	fmt.Println("two accounts:", one.Key() != two.Key())
-	_, err = client.TryAcquireAny(ctx, 10*time.Second, "account:a", "account:b")
+	_, err := client.TryAcquireAny(ctx, 10*time.Second, "account:a", "account:b")
 	fmt.Println(err)
 	// Output:
 	// two accounts: true

@@ -11,22 +11,15 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// The lock is extended for as long as the function runs, and released behind it.
+// Of the processes that try at midnight one makes the report. The lock is extended for as long as the function runs, and
+// released behind it.
 func ExampleClient_TryDo() {
-	nodes, stop := startNodes(3)
+	client, stop := connect()
 	defer stop()
-	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-
-	// Of the processes that try at midnight one makes the report.
-	ctx := context.Background()
 	made, goOn := make(chan error), make(chan struct{})
 	for range 2 {
 		go func() {
-			made <- client.TryDo(ctx, "report", 30*time.Second, func(context.Context) error {
+			made <- client.TryDo(context.Background(), "report", 30*time.Second, func(context.Context) error {
 				<-goOn // ... make the report ...
 				return nil
 			})
@@ -81,12 +74,8 @@ func ExampleOptions() {
 
 // A deploy costs the successor no TTL: the functions of Do are told to end, and their locks are released.
 func ExampleClient_Shutdown() {
-	nodes, stop := startNodes(3)
+	client, stop := connect()
 	defer stop()
-	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second})
-	if err != nil {
-		log.Fatal(err)
-	}
 	began, ended := make(chan struct{}), make(chan error)
 	go func() {
 		ended <- client.Do(context.Background(), "consumer", 30*time.Second, func(ctx context.Context) error {
@@ -112,16 +101,10 @@ func ExampleLostError() {
 	client, stop := connect()
 	defer stop()
 	ctx := context.Background()
-	err := client.Do(ctx, "report", 3*time.Second, func(ctx context.Context) error {
-		seen, err := client.Inspect(ctx, "report")
-		if err != nil {
-			return err
-		}
-		operator, err := client.Attach(ctx, "report", seen.Token(), time.Now().Add(seen.TTL)) // takes the lock away
-		if err != nil {
-			return err
-		}
-		if err := operator.Release(ctx); err != nil {
+	err := client.Do(ctx, "report", time.Second, func(ctx context.Context) error {
+		seen := must(client.Inspect(ctx, "report"))
+		operator := must(client.Attach(ctx, "report", seen.Token(), time.Now().Add(seen.TTL)))
+		if err := operator.Release(ctx); err != nil { // it takes the lock away
 			return err
 		}
 		<-ctx.Done() // the next renewal finds it gone
@@ -199,15 +182,12 @@ func ExampleClient_Do() {
 func ExampleAcquireError() {
 	client, stop := connect()
 	defer stop()
-	lock, err := client.Acquire(context.Background(), "orders:42", 10*time.Second)
-	if err != nil {
-		log.Fatal(err)
-	}
+	lock := must(client.Acquire(context.Background(), "orders:42", 10*time.Second))
 	defer lock.ReleaseAsync()
 
-	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	_, err = client.Acquire(ctx, "orders:42", 10*time.Second)
+	_, err := client.Acquire(ctx, "orders:42", 10*time.Second)
 	var gaveUp *redlock.AcquireError
 	if errors.As(err, &gaveUp) {
 		fmt.Println(gaveUp.Key, errors.Is(err, redlock.ErrTaken), errors.Is(err, context.DeadlineExceeded))
@@ -219,25 +199,17 @@ func ExampleAcquireError() {
 func ExampleLock_ReleaseAsync() {
 	client, stop := connect()
 	defer stop()
-	lock, err := client.Acquire(context.Background(), "orders:42", 10*time.Second)
-	if err != nil {
-		log.Fatal(err)
-	}
+	lock := must(client.Acquire(context.Background(), "orders:42", 10*time.Second))
 	lock.ReleaseAsync()
-	fmt.Println(lock.Remaining())
-	_, err = client.TryAcquire(context.Background(), "orders:42", 10*time.Second)
-	fmt.Println(err)
-	// Output:
-	// 0s
-	// <nil>
+	_, err := client.TryAcquire(context.Background(), "orders:42", 10*time.Second)
+	fmt.Println(lock.Remaining(), err)
+	// Output: 0s <nil>
 }
 
 // What runs under a lock passes its fencing token on to the resource.
 func ExampleFenceFrom() {
-	nodes, stop := startNodes(3)
+	client, stop := connect(fenced(time.Second / 2))
 	defer stop()
-	client := fenced(nodes...)
-	defer client.Close()
 	ctx := context.Background()
 	if err := client.InitFencing(ctx); err != nil { // once for new nodes
 		log.Fatal(err)
@@ -247,7 +219,7 @@ func ExampleFenceFrom() {
 		fmt.Println(ok, fence > 0) // UPDATE ... SET fence = $1 WHERE id = 42 AND fence <= $1
 		return nil
 	}
-	fmt.Println(client.Do(ctx, "orders:42", time.Second, update))
+	fmt.Println(client.Do(ctx, "orders:42", time.Second/2, update))
 	// Output:
 	// true true
 	// <nil>

@@ -18,10 +18,7 @@ import (
 // A readiness probe does not wait: its context has ended. The error names each node that cannot vote.
 func ExampleClient_Ready() {
 	nodes, stop := startNodes(3)
-	client, err := redlock.New(redlock.Config{Nodes: nodes})
-	if err != nil {
-		log.Fatal(err)
-	}
+	client := must(redlock.New(redlock.Config{Nodes: nodes}))
 	defer client.Close()
 	probe, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -48,20 +45,11 @@ func ExampleClient_ReadyAll() {
 func ExampleConfig_groups() {
 	nodes, stop := startNodes(6)
 	defer stop()
-	client, err := redlock.New(redlock.Config{Groups: [][]string{nodes[:3], nodes[3:]}, NodeTimeout: time.Second})
-	if err != nil {
-		log.Fatal(err)
-	}
+	client := must(redlock.New(redlock.Config{Groups: [][]string{nodes[:3], nodes[3:]}, NodeTimeout: time.Second}))
 	defer client.Close()
-	lock, err := client.AcquireAll(context.Background(), 10*time.Second, "{order:7}:stock", "{order:7}:payment")
-	if err != nil {
-		log.Fatal(err)
-	}
+	lock := must(client.AcquireAll(context.Background(), 10*time.Second, "{order:7}:stock", "{order:7}:payment"))
 	defer lock.ReleaseAsync()
-	state, err := client.Inspect(context.Background(), "{order:7}:stock")
-	if err != nil {
-		log.Fatal(err)
-	}
+	state := must(client.Inspect(context.Background(), "{order:7}:stock"))
 	fmt.Println(len(state.Nodes), "of", len(client.Stats().Nodes), "nodes have the key:", state.IsHeldBy(lock))
 	// Output: 3 of 6 nodes have the key: true
 }
@@ -72,72 +60,52 @@ func ExampleConfig_tls() {
 	defer authority.Close()
 	var nodes []string
 	for range 3 {
-		master, err := fakeredis.Start(fakeredis.Options{TLS: authority.TLS, User: "locks", Password: "sesame"})
-		if err != nil {
-			log.Fatal(err)
-		}
+		master := must(fakeredis.Start(fakeredis.Options{TLS: authority.TLS, User: "locks", Password: "sesame"}))
 		defer master.Close()
 		nodes = append(nodes, "rediss://"+master.Addr())
 	}
 	trust := authority.Client().Transport.(*http.Transport).TLSClientConfig
-	client, err := redlock.New(redlock.Config{
+	client := must(redlock.New(redlock.Config{
 		Nodes:       nodes,
 		NodeTimeout: time.Second,
 		TLSFor:      func(node string) *tls.Config { return trust }, // or TLS, if it is always the same
 		Credentials: func(ctx context.Context, node string) (user, password string, err error) {
 			return "locks", "sesame", nil // from a secret store
 		},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	}))
 	defer client.Close()
 	fmt.Println(client.Ready(context.Background()))
 	// Output: <nil>
 }
 
-// fenced is a client of new nodes.
-func fenced(nodes ...string) *redlock.Client {
-	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second, Fenced: true, MaxTTL: time.Second})
-	if err != nil {
-		log.Fatal(err)
-	}
-	return client
+// fenced has a client get fencing tokens from its nodes.
+func fenced(maxTTL time.Duration) func(*redlock.Config) {
+	return func(c *redlock.Config) { c.Fenced, c.MaxTTL = true, maxTTL }
 }
 
 // New nodes of a fenced fleet have no vote until an operator has said that they are new.
 func ExampleClient_InitFencing() {
-	nodes, stop := startNodes(3)
+	client, stop := connect(fenced(time.Second / 2))
 	defer stop()
-	client := fenced(nodes...)
-	defer client.Close()
 	ctx := context.Background()
 	if err := client.InitFencing(ctx); err != nil { // once, by hand: redlock fence init
 		log.Fatal(err)
 	}
-	lock, err := client.Acquire(ctx, "orders:42", time.Second)
+	lock, err := client.Acquire(ctx, "orders:42", time.Second/2)
 	fmt.Println(lock.Fence() > 0, err)
 	// Output: true <nil>
 }
 
 // Two of three nodes have lost the tokens. The resource knows the largest that it has seen.
 func ExampleClient_RecoverFencing() {
-	var nodes []string
-	var masters []*fakeredis.Server
+	var masters fakeredis.Servers
 	for range 3 {
-		master, err := fakeredis.Start(fakeredis.Options{})
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer master.Close()
-		masters, nodes = append(masters, master), append(nodes, master.Addr())
+		masters = append(masters, must(fakeredis.Start(fakeredis.Options{})))
 	}
-	client := fenced(nodes...)
-	defer client.Close()
+	defer masters.Each(func(s *fakeredis.Server) { _ = s.Close() })
+	client, stop := connect(fenced(500*time.Millisecond), func(c *redlock.Config) { c.Nodes = fakeredis.Addrs(masters) })
+	defer stop()
 	ctx := context.Background()
-	if err := client.InitFencing(ctx); err != nil {
-		log.Fatal(err)
-	}
 	var largest uint64
 	write := func(ctx context.Context) error {
 		fence, _ := redlock.FenceFrom(ctx)
@@ -145,20 +113,16 @@ func ExampleClient_RecoverFencing() {
 		largest = fence // in the database, with what is written
 		return nil
 	}
-	if err := client.Do(ctx, "orders:42", time.Second, write); err != nil {
-		log.Fatal(err)
-	}
+	fmt.Println(client.InitFencing(ctx), client.Do(ctx, "orders:42", 500*time.Millisecond, write))
 	masters[0].Flush()
 	masters[1].Flush()
 	// ... redlock.ErrForgotten; MaxTTL later, when no attempt from before is under way ...
-	if err := client.RecoverFencing(ctx, largest); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(client.Do(ctx, "orders:42", time.Second, write))
+	fmt.Println(client.RecoverFencing(ctx, largest), client.Do(ctx, "orders:42", 500*time.Millisecond, write))
 	// Output:
 	// larger: true
+	// <nil> <nil>
 	// larger: true
-	// <nil>
+	// <nil> <nil>
 }
 
 // The nodes of a fenced fleet change: one client of both lists makes the call when no client of the old list is left.
@@ -166,23 +130,20 @@ func ExampleClient_ChangeFencing() {
 	nodes, stop := startNodes(4)
 	defer stop()
 	ctx := context.Background()
-	old := fenced(nodes[:3]...)
-	if err := old.InitFencing(ctx); err != nil {
-		log.Fatal(err)
+	of := func(now, next []string) *redlock.Client {
+		return must(redlock.New(redlock.Config{Nodes: now, NextNodes: next, NodeTimeout: time.Second, Fenced: true, MaxTTL: 100 * time.Millisecond}))
 	}
+	old := of(nodes[:3], nil)
+	fmt.Println(old.InitFencing(ctx))
 	old.Close()
-	both, err := redlock.New(redlock.Config{
-		Nodes: nodes[:3], NextNodes: nodes[1:], NodeTimeout: time.Second, Fenced: true, MaxTTL: time.Second,
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	both := of(nodes[:3], nodes[1:])
 	fmt.Println(both.ChangeFencing(ctx))
 	both.Close()
-	next := fenced(nodes[1:]...)
+	next := of(nodes[1:], nil)
 	defer next.Close()
 	fmt.Println(next.Ready(ctx))
 	// Output:
+	// <nil>
 	// <nil>
 	// <nil>
 }
@@ -208,16 +169,10 @@ func ExampleKeyState() {
 		return "unknown: too few nodes answered"
 	}
 	ctx := context.Background()
-	lock, err := client.Acquire(ctx, "orders:42", 10*time.Second)
-	if err != nil {
-		log.Fatal(err)
-	}
+	lock := must(client.Acquire(ctx, "orders:42", 10*time.Second))
 	defer lock.ReleaseAsync()
 	for _, key := range []string{"orders:42", "orders:43"} {
-		state, err := client.Inspect(ctx, key)
-		if err != nil {
-			log.Fatal(err)
-		}
+		state := must(client.Inspect(ctx, key))
 		silent := slices.DeleteFunc(state.Nodes, func(n redlock.KeyOnNode) bool { return n.Err == nil })
 		fmt.Println(key, describe(state), len(silent), "nodes silent")
 	}
@@ -230,21 +185,18 @@ func ExampleKeyState() {
 
 // Hooks for a log: each wait, each vote that is no grant, and the nodes.
 func ExampleHooks_log() {
-	nodes, stop := startNodes(3)
+	client, stop := connect(func(c *redlock.Config) {
+		c.Hooks = redlock.Hooks{
+			Acquire: func(a redlock.Acquisition) { fmt.Println(a.Key, "after", a.Attempts, "attempt,", a.Err) },
+			Vote: func(v redlock.Vote) {
+				if v.Outcome != redlock.Granted {
+					log.Printf("%s: %v: %v", v.Addr, v.Outcome, v.Err)
+				}
+			},
+			NodeDown: func(n redlock.Node) { log.Printf("%s is down: %v", n.Addr, n.Err) },
+		}
+	})
 	defer stop()
-	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second, Hooks: redlock.Hooks{
-		Acquire: func(a redlock.Acquisition) { fmt.Println(a.Key, "after", a.Attempts, "attempt,", a.Err) },
-		Vote: func(v redlock.Vote) {
-			if v.Outcome != redlock.Granted {
-				log.Printf("%s: %v: %v", v.Addr, v.Outcome, v.Err)
-			}
-		},
-		NodeDown: func(n redlock.Node) { log.Printf("%s is down: %v", n.Addr, n.Err) },
-	}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
 	fmt.Println(client.Do(context.Background(), "orders:42", 10*time.Second, func(context.Context) error { return nil }))
 	fmt.Println([]redlock.Outcome{redlock.Granted, redlock.Denied, redlock.Failed})
 	// Output:

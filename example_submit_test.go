@@ -14,15 +14,13 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// proxy offers locks to programs that have no Redlock of their own, over the
-// protocol of Redis:
+// proxy offers locks to programs that have no Redlock of their own, over the protocol of Redis:
 //
 //	LOCK key milliseconds   the token, or null if the lock is taken
 //	UNLOCK key token        1, or 0 if it was not held
 //
-// Commands may be pipelined. None of them waits for another: each becomes an
-// Op that is submitted at once, so that those of all connections share the
-// client's batches, and each connection is answered in the order it asked in.
+// Commands may be pipelined. None of them waits for another: each becomes an Op that is submitted at once, so that those of
+// all connections share the client's batches, and each connection is answered in the order it asked in.
 type proxy struct{ client *redlock.Client }
 
 // request is a command that was read and not yet answered.
@@ -32,12 +30,10 @@ type request struct {
 	done  chan struct{} // holds one, so that Done never blocks
 }
 
-// maxPending is how many answers a connection may be behind before it is not
-// read any more.
+// maxPending is how many answers a connection may be behind before it is not read any more.
 const maxPending = 128
 
-// handle takes a connection out of redcon's loop, which knows no answer that
-// comes later, at its first command.
+// handle takes a connection out of redcon's loop, which knows no answer that comes later, at its first command.
 func (p *proxy) handle(conn redcon.Conn, first redcon.Command) {
 	detached := conn.Detach()
 	pending := make(chan *request, maxPending)
@@ -61,8 +57,7 @@ func (p *proxy) read(conn redcon.DetachedConn, cmd redcon.Command, pending chan<
 	}
 }
 
-// answer writes what the callbacks report, in the order of the commands, and
-// flushes when the next answer is not there yet.
+// answer writes what the callbacks report, in the order of the commands, and flushes when the next answer is not there yet.
 func (p *proxy) answer(conn redcon.DetachedConn, pending <-chan *request) {
 	defer conn.Close()
 	gone := false
@@ -102,8 +97,7 @@ func (p *proxy) giveBack(r *request) {
 	_ = p.client.Submit(&r.op) // if that fails too, the lock ends with its TTL
 }
 
-// parse turns a command into an operation. It copies the key, since redcon uses
-// the buffer again.
+// parse turns a command into an operation. It copies the key, since redcon uses the buffer again.
 func parse(cmd redcon.Command) *request {
 	r := &request{done: make(chan struct{}, 1)}
 	r.op.Done = func(*redlock.Op) { r.done <- struct{}{} }
@@ -126,25 +120,14 @@ func parse(cmd redcon.Command) *request {
 
 // A proxy with an event loop of its own submits operations and is called back.
 func ExampleClient_Submit() {
-	nodes, stop := startNodes(3)
+	client, stop := connect()
 	defer stop()
-	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal(err)
-	}
+	ln := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer ln.Close()
 	go redcon.Serve(ln, (&proxy{client}).handle, nil, nil)
 
 	// A client that pipelines.
-	conn, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		log.Fatal(err)
-	}
+	conn := must(net.Dial("tcp", ln.Addr().String()))
 	defer conn.Close()
 	replies := bufio.NewScanner(conn)
 	next := func() string {

@@ -18,19 +18,20 @@ import (
 
 // startNodes stands for your masters.
 func startNodes(n int) (nodes []string, stop func()) {
-	var servers []*fakeredis.Server
+	var servers fakeredis.Servers
 	for range n {
-		s, err := fakeredis.Start(fakeredis.Options{})
-		if err != nil {
-			log.Fatal(err)
-		}
-		servers = append(servers, s)
+		servers = append(servers, must(fakeredis.Start(fakeredis.Options{})))
 	}
-	return fakeredis.Addrs(servers), func() {
-		for _, s := range servers {
-			_ = s.Close()
-		}
+	return fakeredis.Addrs(servers), func() { servers.Each(func(s *fakeredis.Server) { _ = s.Close() }) }
+}
+
+// must is the value of a call that these examples cannot do without. What a program does with errors is shown by Example and
+// by those of the errors.
+func must[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
 	}
+	return v
 }
 
 func Example() {
@@ -74,35 +75,20 @@ func ExampleConfig_nextNodes() {
 		{Nodes: five},                   // when no client of step 0 runs, and their locks have ended
 	} {
 		cfg.NodeTimeout = time.Second
-		client, err := redlock.New(cfg)
-		if err != nil {
-			log.Fatal(err)
-		}
-		lock, err := client.Acquire(context.Background(), "orders:42", 10*time.Second)
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("step %d: acquired on %d nodes\n", step, len(client.Stats().Nodes))
-		if err := lock.Release(context.Background()); err != nil {
-			log.Print(err)
-		}
+		client := must(redlock.New(cfg))
+		lock := must(client.Acquire(context.Background(), "orders:42", 10*time.Second))
+		fmt.Printf("step %d: acquired on %d nodes, %v\n", step, len(client.Stats().Nodes), lock.Release(context.Background()))
 		_ = client.Close()
 	}
 	// Output:
-	// step 0: acquired on 3 nodes
-	// step 1: acquired on 5 nodes
-	// step 2: acquired on 5 nodes
+	// step 0: acquired on 3 nodes, <nil>
+	// step 1: acquired on 5 nodes, <nil>
+	// step 2: acquired on 5 nodes, <nil>
 }
 
 func ExampleClient_TryAcquire() {
-	nodes, stop := startNodes(3)
+	client, stop := connect()
 	defer stop()
-	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-
 	ctx := context.Background()
 	for range 2 {
 		lock, err := client.TryAcquire(ctx, "orders:42", 10*time.Second)
@@ -128,19 +114,10 @@ func ExampleClient_TryAcquire() {
 }
 
 func ExampleLock_Extend() {
-	nodes, stop := startNodes(3)
+	client, stop := connect()
 	defer stop()
-	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-
 	ctx := context.Background()
-	lock, err := client.Acquire(ctx, "orders:42", 2*time.Second)
-	if err != nil {
-		log.Fatal(err)
-	}
+	lock := must(client.Acquire(ctx, "orders:42", 2*time.Second))
 	defer lock.Release(ctx)
 	for step := range 3 {
 		// Before each step, see to it that there is time enough for it.
@@ -151,22 +128,16 @@ func ExampleLock_Extend() {
 			fmt.Println("extended before step", step)
 		}
 	}
-	// Output:
-	// extended before step 0
+	// Output: extended before step 0
 }
 
 func ExampleQuorumError() {
 	nodes, stop := startNodes(1)
 	defer stop()
-	client, err := redlock.New(redlock.Config{
-		Nodes: append(nodes, "127.0.0.1:1", "127.0.0.1:2"), // where no server is
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	client := must(redlock.New(redlock.Config{Nodes: append(nodes, "127.0.0.1:1", "127.0.0.1:2")})) // where no server is
 	defer client.Close()
 
-	_, err = client.TryAcquire(context.Background(), "orders:42", 10*time.Second)
+	_, err := client.TryAcquire(context.Background(), "orders:42", 10*time.Second)
 	var quorum *redlock.QuorumError
 	if errors.As(err, &quorum) {
 		fmt.Printf("%d of %d nodes failed:\n", len(quorum.Failed), quorum.Nodes)
@@ -183,17 +154,10 @@ func ExampleQuorumError() {
 	// a node's: true
 }
 
-// Stats are exported with expvar: a program with an HTTP server then
-// shows them at /debug/vars. Durations are in nanoseconds.
+// Stats are exported with expvar: a program with an HTTP server then shows them at /debug/vars. Durations are in nanoseconds.
 func ExampleClient_Stats() {
-	nodes, stop := startNodes(3)
+	client, stop := connect()
 	defer stop()
-	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-
 	vars := new(expvar.Map)
 	vars.Set("stats", expvar.Func(func() any { return client.Stats() }))
 	vars.Set("nodes up", expvar.Func(func() any {
@@ -209,19 +173,12 @@ func ExampleClient_Stats() {
 		expvar.Publish("redlock", vars)
 	}
 
-	ctx := context.Background()
 	for range 3 {
-		if lock, err := client.TryAcquire(ctx, "orders:42", 10*time.Second); err == nil {
-			defer lock.Release(ctx)
+		if lock, err := client.TryAcquire(context.Background(), "orders:42", 10*time.Second); err == nil {
+			defer lock.ReleaseAsync()
 		}
 	}
-
-	if err := client.ReadyAll(ctx); err != nil { // New has waited for a quorum
-		log.Fatal(err)
-	}
-
-	// A monitor that reads /debug/vars would see this.
-	var seen struct {
+	var seen struct { // by a monitor that reads /debug/vars
 		Acquire struct{ Won, Denied uint64 }
 		Nodes   []struct{ Addr, Err string }
 	}
@@ -265,25 +222,14 @@ func ExampleStats_WriteMetrics() {
 // A job that another process may do as well tries for a moment and leaves it at that. It
 // needs two locks, so it asks again and again: for a single one Acquire would be woken.
 func ExampleRetry() {
-	nodes, stop := startNodes(3)
-	defer stop()
-	client, err := redlock.New(redlock.Config{
-		Nodes:       nodes,
-		NodeTimeout: time.Second,
-		Retry:       redlock.Retry{Min: 5 * time.Millisecond, Max: 20 * time.Millisecond, Attempts: 3},
+	client, stop := connect(func(c *redlock.Config) {
+		c.Retry = redlock.Retry{Min: 5 * time.Millisecond, Max: 20 * time.Millisecond, Attempts: 3}
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-
+	defer stop()
 	ctx := context.Background()
-	lock, err := client.Acquire(ctx, "nightly report", 10*time.Second)
-	if err != nil {
-		log.Fatal(err)
-	}
+	lock := must(client.Acquire(ctx, "nightly report", 10*time.Second))
 	defer lock.Release(ctx)
-	_, err = client.AcquireAll(ctx, 10*time.Second, "nightly report", "weekly report")
+	_, err := client.AcquireAll(ctx, 10*time.Second, "nightly report", "weekly report")
 	var gaveUp *redlock.AcquireError
 	if errors.As(err, &gaveUp) && gaveUp.Ctx == nil {
 		fmt.Println("taken:", errors.Is(err, redlock.ErrTaken), "after", gaveUp.Attempts, "attempts")
@@ -296,30 +242,16 @@ func ExampleRetry() {
 
 // A hook for each attempt is where a program measures how long locks take.
 func ExampleHooks() {
-	nodes, stop := startNodes(3)
-	defer stop()
-	client, err := redlock.New(redlock.Config{
-		Nodes:       nodes,
-		NodeTimeout: time.Second,
-		Hooks: redlock.Hooks{
-			Attempt: func(a redlock.Attempt) {
-				// ... histogram.Observe(a.Duration.Seconds()) ...
-				fmt.Printf("%v %s: %v\n", a.Kind, a.Key, a.Err)
-			},
-			LockLost: func(key string, err error) { log.Printf("lost %s: %v", key, err) },
-		},
+	client, stop := connect(func(c *redlock.Config) {
+		c.Hooks.Attempt = func(a redlock.Attempt) {
+			// ... histogram.Observe(a.Duration.Seconds()) ...
+			fmt.Printf("%v %s: %v\n", a.Kind, a.Key, a.Err)
+		}
+		c.Hooks.LockLost = func(key string, err error) { log.Printf("lost %s: %v", key, err) }
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-
-	ctx := context.Background()
-	lock, err := client.Acquire(ctx, "orders:42", 10*time.Second)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := lock.Release(ctx); err != nil {
+	defer stop()
+	lock := must(client.Acquire(context.Background(), "orders:42", 10*time.Second))
+	if err := lock.Release(context.Background()); err != nil {
 		log.Print(err)
 	}
 	// Output:
@@ -327,15 +259,16 @@ func ExampleHooks() {
 	// release orders:42: <nil>
 }
 
-// connect is New with three nodes, for the examples that follow. On a busy machine they may be late.
-func connect() (client *redlock.Client, stop func()) {
+// connect is New with three nodes. On a busy machine they may be late.
+func connect(change ...func(*redlock.Config)) (client *redlock.Client, stop func()) {
 	nodes, stopNodes := startNodes(3)
-	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Minute, StallTimeout: time.Minute, Name: "worker-7"})
-	if err != nil {
-		log.Fatal(err)
+	cfg := redlock.Config{Nodes: nodes, NodeTimeout: time.Minute, StallTimeout: time.Minute, Name: "worker-7"}
+	for _, f := range change {
+		f(&cfg)
 	}
-	if err := client.ReadyAll(context.Background()); err != nil { // New has waited for a quorum
-		log.Fatal(err)
+	client = must(redlock.New(cfg))
+	if !cfg.Fenced { // New has waited for a quorum
+		_ = client.ReadyAll(context.Background())
 	}
 	return client, func() {
 		client.Close()
@@ -346,10 +279,7 @@ func connect() (client *redlock.Client, stop func()) {
 func ExampleLock_KeepAlive() {
 	client, stop := connect()
 	defer stop()
-	lock, err := client.Acquire(context.Background(), "orders:42", 10*time.Second)
-	if err != nil {
-		log.Fatal(err)
-	}
+	lock := must(client.Acquire(context.Background(), "orders:42", 10*time.Second))
 	ctx, stopKeeping := lock.KeepAlive(context.Background())
 	defer stopKeeping()
 
@@ -358,22 +288,17 @@ func ExampleLock_KeepAlive() {
 		log.Print(err)
 	}
 	fmt.Println(context.Cause(ctx))
-	// Output:
-	// redlock: no longer kept alive: stopped or released
+	// Output: redlock: no longer kept alive: stopped or released
 }
 
 func ExampleClient_AcquireAll() {
 	client, stop := connect()
 	defer stop()
 	ctx := context.Background()
-
-	both, err := client.AcquireAll(ctx, 10*time.Second, "accounts:2", "accounts:1")
-	if err != nil {
-		log.Fatal(err)
-	}
+	both := must(client.AcquireAll(ctx, 10*time.Second, "accounts:2", "accounts:1"))
 	defer both.ReleaseAsync()
 	fmt.Println("acquired", both.Keys())
-	_, err = client.TryAcquire(ctx, "accounts:1", time.Second)
+	_, err := client.TryAcquire(ctx, "accounts:1", time.Second)
 	fmt.Println(err)
 	// Output:
 	// acquired [accounts:1 accounts:2]
@@ -384,19 +309,11 @@ func ExampleClient_Inspect() {
 	client, stop := connect()
 	defer stop()
 	ctx := context.Background()
-	lock, err := client.Acquire(ctx, "orders:42", 10*time.Second)
-	if err != nil {
-		log.Fatal(err)
-	}
+	lock := must(client.Acquire(ctx, "orders:42", 10*time.Second))
 	defer lock.Release(ctx)
-
-	state, err := client.Inspect(ctx, "orders:42")
-	if err != nil {
-		log.Fatal(err)
-	}
+	state := must(client.Inspect(ctx, "orders:42"))
 	fmt.Println(state.Status, "by", state.Holder, "- ours:", state.IsHeldBy(lock))
-	// Output:
-	// held by worker-7 - ours: true
+	// Output: held by worker-7 - ours: true
 }
 
 // A lock is handed to another process, with its token and the end of its validity.
@@ -404,36 +321,23 @@ func ExampleClient_Attach() {
 	client, stop := connect()
 	defer stop()
 	ctx := context.Background()
-	lock, err := client.Acquire(ctx, "orders:42", 10*time.Second)
-	if err != nil {
-		log.Fatal(err)
-	}
+	lock := must(client.Acquire(ctx, "orders:42", 10*time.Second))
 	token, validUntil := lock.Token(), time.Now().Add(lock.Remaining())
 
 	// ... in the other process ...
-	attached, err := client.Attach(ctx, "orders:42", token, validUntil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	attached := must(client.Attach(ctx, "orders:42", token, validUntil))
 	fmt.Println("released:", attached.Release(ctx) == nil)
-	// Output:
-	// released: true
+	// Output: released: true
 }
 
 // A resource that remembers the largest token refuses a holder that comes too late.
 func ExampleLock_Fence() {
-	nodes, stop := startNodes(3)
+	client, stop := connect(fenced(100 * time.Millisecond))
 	defer stop()
-	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: time.Second, Fenced: true, MaxTTL: 100 * time.Millisecond})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
 	ctx := context.Background()
 	if err := client.InitFencing(ctx); err != nil { // once for new nodes
 		log.Fatal(err)
 	}
-
 	var largest uint64 // in a database: UPDATE ... SET fence = $1 WHERE id = 42 AND fence <= $1
 	write := func(fence uint64) bool {
 		if fence < largest {
@@ -442,16 +346,10 @@ func ExampleLock_Fence() {
 		largest = fence
 		return true
 	}
-	paused, err := client.Acquire(ctx, "orders:42", 50*time.Millisecond)
-	if err != nil {
-		log.Fatal(err)
-	}
+	paused := must(client.Acquire(ctx, "orders:42", 50*time.Millisecond))
 	token := paused.Fence()
 	// ... its process stands still, and its lock ends ...
-	next, err := client.Acquire(ctx, "orders:42", 100*time.Millisecond)
-	if err != nil {
-		log.Fatal(err)
-	}
+	next := must(client.Acquire(ctx, "orders:42", 100*time.Millisecond))
 	fmt.Println("the next writes, twice:", write(next.Fence()), write(next.Fence()))
 	fmt.Println("the late one writes:", write(token))
 	// Output:

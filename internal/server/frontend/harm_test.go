@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/redlock-go/redlock/internal/server/session"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+	"github.com/redlock-go/redlock/resp"
 )
 
 // TestGoneBehindAWait: the end of a client is noticed behind an endless wait and more commands than
@@ -122,4 +124,28 @@ func TestManyScripts(t *testing.T) {
 	b.sendWords([]string{"SCRIPT", "LOAD", "return redis.call('get', KEYS[1])"})
 	require.Regexp(t, `^\$[0-9a-f]{40}$`, b.receive())
 	require.Equal(t, ":0", b.call("EVALSHA", called, "1", "k", "v"))
+}
+
+// TestIdleConnections: an idle connection costs little memory.
+func TestIdleConnections(t *testing.T) {
+	f := startOn(t, cluster.New(t, 1))
+	n := 500
+	before := used()
+	for range n {
+		c := f.dial(t)
+		c.expect("PING => +PONG") // its client side is in this process, too
+		c.buf, c.d = nil, resp.Decoder{}
+	}
+	each := (used() - before) / uint64(n)
+	t.Logf("%d bytes for both ends of a connection", each)
+	require.Less(t, each, uint64(10_000))
+}
+
+// used is the bytes of the heap and of stacks in use.
+func used() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
 }

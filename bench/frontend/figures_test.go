@@ -1,4 +1,5 @@
-package frontend_test
+// Package frontend measures what the front end costs beside the library.
+package frontend
 
 import (
 	"bufio"
@@ -7,7 +8,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,8 +20,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
-	"github.com/redlock-go/redlock/resp"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
 // TestFigures measures the cost of the front end, with REDLOCK_FIGURES set: the address of a
@@ -33,7 +32,7 @@ func TestFigures(t *testing.T) {
 	if addr == "" {
 		t.Skip("needs REDLOCK_FIGURES")
 	}
-	f, floor := &front{addr: addr}, &front{addr: os.Getenv("REDLOCK_FLOOR")}
+	floor := os.Getenv("REDLOCK_FLOOR")
 	lib, err := redlock.New(redlock.Config{Nodes: strings.Split(os.Getenv("REDLOCK_NODES"), ",")})
 	require.NoError(t, err)
 	defer lib.Close()
@@ -51,10 +50,10 @@ func TestFigures(t *testing.T) {
 					return lock.Release(context.Background())
 				}
 			},
-			func(key string) func() error { return f.pair(t, key) },
-			func(key string) func() error { return floor.pair(t, key) },
+			func(key string) func() error { return pair(t, addr, key) },
+			func(key string) func() error { return pair(t, floor, key) },
 		}
-		if floor.addr == "" {
+		if floor == "" {
 			ways = ways[:2]
 		}
 		measured := make([][]float64, 3)
@@ -119,64 +118,32 @@ func pairs(n int, long time.Duration, prepare func(key string) func() error) flo
 }
 
 // pair is a SET NX PX and its release by a script, on a new connection.
-func (f *front) pair(t *testing.T, key string) func() error {
-	c := f.dial(t)
-	name := strings.TrimPrefix(c.call("SCRIPT", "LOAD", release), "$")
-	set := command("SET", key, "0123456789abcdef", "NX", "PX", "10000")
-	del := command("EVALSHA", name, "1", key, "0123456789abcdef")
-	ask := f.exchangeOn(c.conn, string(set))
-	free := f.exchangeOn(c.conn, string(del))
-	return func() error {
-		if err := ask(); err != nil {
+func pair(t *testing.T, addr, key string) func() error {
+	const release = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end`
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	in := bufio.NewReaderSize(conn, 512)
+	ask := func(request string) error {
+		if _, err := conn.Write([]byte(request)); err != nil {
 			return err
 		}
-		return free()
-	}
-}
-
-// exchangeOn writes a command and reads a reply of one line.
-func (f *front) exchangeOn(conn net.Conn, request string) func() error {
-	in, out := bufio.NewReaderSize(conn, 512), []byte(request)
-	return func() error {
-		if _, err := conn.Write(out); err != nil {
-			return err
-		}
-		line, err := in.ReadSlice('\n')
-		if err == nil && (line[0] == '-' || line[0] == '$') {
-			err = errors.New(strings.TrimSpace(string(line)))
+		reply, err := in.ReadSlice('\n')
+		if err == nil && (reply[0] == '-' || reply[0] == '$' && reply[1] == '-') {
+			err = errors.New(strings.TrimSpace(string(reply)))
 		}
 		return err
 	}
-}
-
-func command(args ...string) []byte {
-	out := resp.AppendArray(nil, len(args))
-	for _, arg := range args {
-		out = resp.AppendBulkString(out, arg)
+	err = ask(testkit.Encode("SCRIPT", "LOAD", release))
+	require.NoError(t, err)
+	name, err := in.ReadString('\n')
+	require.NoError(t, err)
+	set := testkit.Encode("SET", key, "0123456789abcdef", "NX", "PX", "10000")
+	del := testkit.Encode("EVALSHA", strings.TrimSpace(name), "1", key, "0123456789abcdef")
+	return func() error {
+		if err := ask(set); err != nil {
+			return err
+		}
+		return ask(del)
 	}
-	return out
-}
-
-// TestIdleConnections: an idle connection costs little memory.
-func TestIdleConnections(t *testing.T) {
-	f := startOn(t, cluster.New(t, 1))
-	n := 500
-	before := used()
-	for range n {
-		c := f.dial(t)
-		c.expect("PING => +PONG") // its client side is in this process, too
-		c.buf, c.d = nil, resp.Decoder{}
-	}
-	each := (used() - before) / uint64(n)
-	t.Logf("%d bytes for both ends of a connection", each)
-	require.Less(t, each, uint64(10_000))
-}
-
-// used is the bytes of the heap and of stacks in use.
-func used() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc + m.StackInuse
 }
