@@ -1,5 +1,5 @@
-// Package frontend measures what the front end costs beside the library.
-package frontend
+// Package served measures what the front end costs beside the library.
+package served
 
 import (
 	"bufio"
