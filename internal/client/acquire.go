@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/client/texts"
 	"github.com/redlock-go/redlock/internal/client/waiting"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/rules/renewal"
 	"github.com/redlock-go/redlock/internal/wire/token"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -168,7 +169,7 @@ func watch(calls *engine.Call, l engine.Limit) {
 // acquisition returns the calls for the attempts to get the lock of an option, to be freed. The first may have ended already.
 func (w *want) acquisition(at int, ended *engine.Call) (c *engine.Call, s holding.State, err error) {
 	o, own := &w.options()[at], w.by.more
-	s = holding.State{Key: o.Key, More: o.More, TTL: w.ttl.Truncate(time.Millisecond), Shared: o.shared, Waits: !w.IsOnce()}
+	s = holding.State{Key: o.Key, More: o.More, Held: renewal.Held{TTL: w.ttl.Truncate(time.Millisecond)}, Shared: o.shared, Waits: !w.IsOnce()}
 	switch {
 	case own != nil && o.More != nil:
 		s.More.HasTail, s.More.Tail = true, own.Tail

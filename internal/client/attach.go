@@ -8,6 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/internal/rules/renewal"
 	"github.com/redlock-go/redlock/internal/wire/token"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -32,7 +33,7 @@ func (c *Client) Attach(ctx context.Context, key, value string, validUntil time.
 	case left <= 0:
 		return Handle{}, engine.WrongArgument("validity has ended %v ago", -left)
 	}
-	s := holding.State{Key: key, Until: now.Add(left), More: &holding.More{HasTail: true, Tail: value}}
+	s := holding.State{Key: key, Held: renewal.Held{Until: now.Add(left)}, More: &holding.More{HasTail: true, Tail: value}}
 	if len(value) >= token.Size { // else it is another library's, and all tail
 		s.More.Tail = value[copy(s.Token[:], value):]
 	}

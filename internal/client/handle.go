@@ -147,9 +147,8 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 
 // mayExtend looks at the lock again, since user code has run: it may have been released.
 func (h Handle) mayExtend(s *holding.State) error {
-	var ok bool
-	switch *s, ok = h.hold.State(); {
-	case !ok, s.Released:
+	switch *s, _ = h.hold.State(); {
+	case s.Released:
 		return engine.ErrNotHeld
 	case h.group.clock.Now() >= s.Until:
 		return engine.ErrExpired
@@ -288,10 +287,11 @@ func (g *site) at(m *holding.More, i int) *site { return siteOf(m.At(i, g.engine
 
 // KeepAlive keeps the lock alive until its context ends.
 func (h Handle) KeepAlive(ctx context.Context) *holding.Kept {
-	if h.group == nil {
-		return holding.NotKept(orBackground(ctx), engine.ErrNotHeld)
+	var k *holding.Keeper
+	if h.group != nil {
+		k = h.group.keeper
 	}
-	return h.group.keeper.Keep(orBackground(ctx), h.hold)
+	return k.Keep(orBackground(ctx), h.hold)
 }
 
 // left is the time to an instant of the group's clock, or 0.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/internal/rules/renewal"
 )
 
 // This page is the whole path of a plain lock, exclusive or shared: one key in one group, no hook, no fencing, no value
@@ -32,7 +33,7 @@ func (g *site) plainly(ctx context.Context, key string, ttl time.Duration, r req
 	if !won || !g.lines.Granted(key, c.Serial, c.Shared) {
 		return h, c, nil
 	}
-	s := holding.State{Key: key, Serial: c.Serial, Token: c.Token, Until: c.Until, TTL: c.TTL, More: r.more, Shared: c.Shared, Waits: !r.IsOnce()}
+	s := holding.State{Key: key, Serial: c.Serial, Token: c.Token, Held: renewal.Held{Until: c.Until, TTL: c.TTL}, More: r.more, Shared: c.Shared, Waits: !r.IsOnce()}
 	h = Handle{group: g, hold: g.keeper.Begin(&s, c.Absent, 0), key: key}
 	r.term.won(g, 0, c.Trip)
 	c.Free()

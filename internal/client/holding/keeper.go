@@ -5,11 +5,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
-	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -31,51 +31,47 @@ type Config struct {
 // Keeper keeps the locks of a client alive: it renews them, and reports their end. One goroutine calls Turn. No lock
 // has a goroutine or a timer of its own, and no renewal allocates.
 //
-// No lock is renewed after a stop: an entry is taken out of the schedule, and renewals are put into the engine's
-// queue, with mu held. Results come from the driver. It appends them to the inbox and does nothing else.
+// No lock is renewed after a stop: it is taken out of the schedule, and renewals are put into the engine's queue, with
+// mu held. Results come from the driver. It adds them to results and does nothing else.
 //
-// Lock order: mu, then a lease's or an engine's queue's. The inbox's lock is taken alone,
-// or under the driver lock or mu.
+// Lock order: mu, then a lease's or an engine's queue's.
 type Keeper struct {
 	cfg Config
 
 	mu       sync.Mutex
-	schedule renewal.Schedule[*entry]
-	failing  map[*entry]error // why the last renewal failed
-	news     []func()         // calls of hooks, to be announced without mu
-	gone     []State          // lost locks, to be reported without mu
+	schedule renewal.Schedule[*entry] // of the locks kept alive
+	news     []func()                 // calls of hooks, to be announced without mu
+	gone     []State                  // lost locks, to be reported without mu
 	lost     uint64
 	closed   bool
 
-	expiries expiries // not under mu
-
-	inbox inbox
-	spare sync.Pool // of *renewing
-
-	driven []*engine.Engine // in this turn, of its goroutine
+	// Not under mu.
+	expiries expiries
+	results  atomic.Pointer[entry] // whose renewal has a result, the last first
+	driven   []*engine.Engine      // in this turn, of its goroutine
 }
 
-// entry is a lock kept alive, a part of its Kept.
-type entry struct {
-	renewal.Lock
-	lease *lease
-	life  uint64
-	kept  *Kept // learns the reason of the end
-	place int32 // in the schedule
-}
-
-// SetPlace implements renewal.Entry.
-func (e *entry) SetPlace(place int) { e.place = int32(place) }
+// entry is a Kept as its keeper sees it. The methods are hidden from users of the context.
+type entry Kept
 
 // Place implements renewal.Entry.
-func (e *entry) Place() int { return int(e.place) }
+func (e *entry) Place() *int { return &e.place }
 
-// hold is the entry's lock.
-func (e *entry) hold() Hold { return Hold{lease: e.lease, life: e.life} }
-
-// is reports whether e is still the entry of h.
-func (e *entry) is(h Hold) bool {
-	return e.lease == h.lease && e.life == h.life && e.place != renewal.Nowhere
+// Complete implements engine.Completion. A driver calls it for each call of a renewal, under its lock.
+func (e *entry) Complete(*engine.Op) {
+	if e.left.Add(-1) > 0 {
+		return
+	}
+	for {
+		next := e.keeper.results.Load()
+		e.next = next
+		if e.keeper.results.CompareAndSwap(next, e) { // from here on it is the turn's
+			if next == nil {
+				e.keeper.cfg.Ring()
+			}
+			return
+		}
+	}
 }
 
 const (
@@ -83,6 +79,8 @@ const (
 	maxRenewals = 1024
 	// syncEvery is how often, at least, the keeper looks for a suspension of the machine.
 	syncEvery = 100 * time.Millisecond
+
+	leastTimeout = 2 * time.Millisecond // of a renewal
 )
 
 // noCaller is the context of an attempt without a waiting caller.
@@ -90,128 +88,86 @@ var noCaller context.Context
 
 // NewKeeper returns a keeper without locks.
 func NewKeeper(cfg Config) *Keeper {
-	return &Keeper{cfg: cfg, failing: make(map[*entry]error), expiries: expiries{clock: cfg.Clock}, inbox: inbox{ring: cfg.Ring}}
+	return &Keeper{cfg: cfg, expiries: expiries{clock: cfg.Clock}}
 }
 
-// add begins to keep the lock of c alive. The context of c ends with the entry.
+// add begins to keep the lock of c alive.
 func (k *Keeper) add(c *Kept) error {
-	h, e := c.hold, &c.entry
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
 		return engine.ErrClosed
 	}
 	now := k.cfg.Clock.Now()
-	s, ok := h.State()
+	s, _ := c.hold.State()
 	switch {
-	case !ok || s.Released:
+	case s.Released:
 		return engine.ErrNotHeld
 	case s.TTL < renewal.MinTTL:
 		return engine.WrongArgument("ttl is %v; to keep a lock alive takes %v at least", s.TTL, renewal.MinTTL)
 	case now >= s.Until:
 		return engine.ErrExpired
-	case !h.keep(e):
+	case !c.hold.keep(c):
 		return engine.WrongArgument("lock is kept alive already, or was released")
 	}
-	e.lease, e.life, e.kept = h.lease, h.life, c
 	began := min(now, s.Until.Add(quorum.Drift(s.TTL)-s.TTL)) // validity may be longer than the TTL of renewals
-	k.schedule.Set(e, e.Start(stateFor(s, true), began))
-	k.ringFor(e)
+	k.review(c, &s, began)
 	return nil
 }
 
-// ringFor has the next turn come earlier, if it is about e.
-func (k *Keeper) ringFor(e *entry) {
-	if first, _ := k.schedule.First(); first == e {
+// review gives a lock a new next event, and has the next turn come earlier, if it is about that. mu is held.
+func (k *Keeper) review(c *Kept, s *State, since clock.Instant) {
+	k.schedule.Set((*entry)(c), c.lock.Review(s.Held, since))
+	if first, _ := k.schedule.First(); first == (*entry)(c) {
 		k.cfg.Ring()
 	}
 }
 
-// Review gives the entry of a lock, if any, a new next event: its holder has extended it, or has found it lost.
+// Review gives the lock of h, if it is kept alive, a new next event: its holder has extended it, or has found it lost.
 func (k *Keeper) Review(h Hold) {
-	e := h.kept()
-	if e == nil {
+	c := h.kept()
+	if c == nil {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	s, ok := h.State()
-	if !ok || s.Released || !e.is(h) {
-		return
+	if s, _ := h.State(); !s.Released && c.place != 0 {
+		c.failed = nil
+		k.review(c, &s, k.cfg.Clock.Now())
 	}
-	delete(k.failing, e)
-	k.schedule.Set(e, e.Review(stateFor(s, true), k.cfg.Clock.Now()))
-	k.ringFor(e)
 }
 
 // Stop ends the renewals of the lock of h. When it returns, no renewal begins any more.
 func (k *Keeper) Stop(h Hold) {
-	if e := h.kept(); e != nil {
-		k.stop(e, h)
+	if c := h.kept(); c != nil {
+		k.stop(c)
 	}
 }
 
-// Releasing notes that a release of the lock of h is about to be sent: it ends validity, and the renewals. It returns
-// the nodes without the key. If not ok, h holds nothing to be released.
-func (k *Keeper) Releasing(h Hold) (absent quorum.Set, ok bool) {
-	until, absent, e, ok := h.releasing()
-	k.expiries.add(until, -1)
-	if e != nil {
-		k.stop(e, h)
-	}
-	return absent, ok
-}
-
-// ReleasingPlain is Releasing for a lock of one key, not kept alive and not released before. It makes op the lock's release; for any other lock it notes nothing.
-func (k *Keeper) ReleasingPlain(h Hold, op *engine.Op) (ok bool) {
-	until, ok := h.releasingPlain(op)
-	k.expiries.add(until, -1)
-	return ok
-}
-
-// Unreleased takes back a release never sent.
-func (k *Keeper) Unreleased(h Hold) { k.expiries.add(h.unreleased(), 1) }
-
-// Begin begins to hold a lock. The nodes of absent do not have its key.
-func (k *Keeper) Begin(s *State, absent quorum.Set, fence fencing.Token) Hold {
-	k.expiries.add(s.Until, 1)
-	return begin(s, absent, fence)
-}
-
-// NoteExtend notes the result of an extension of the lock of h.
-func (k *Keeper) NoteExtend(h Hold, calls *engine.Call, r renewal.Result) {
-	if before, after := h.noteExtend(renewal.Validity{TTL: calls.TTL, Until: calls.Least()}, r); before != after {
-		k.expiries.add(before, -1)
-		k.expiries.add(after, 1)
-	}
-}
-
-// stop ends an entry made for h, unless it has ended.
-func (k *Keeper) stop(e *entry, h Hold) {
+// stop keeps a lock alive no longer, as asked.
+func (k *Keeper) stop(c *Kept) {
 	k.mu.Lock()
-	if e.is(h) {
-		k.endEntry(e, engine.ErrStopped)
-	}
+	k.end(c, engine.ErrStopped)
 	k.unlock()
 }
 
-// expire ends an entry if its validity is over.
-func (k *Keeper) expire(e *entry, h Hold) {
+// expire ends the context of a lock if its validity is over.
+func (k *Keeper) expire(c *Kept) {
 	now := k.cfg.Clock.Now()
 	k.mu.Lock()
-	if s, ok := h.State(); e.is(h) && ok && now >= s.Until {
-		k.endEntry(e, k.causeOf(e, &s))
+	if s, ok := c.hold.State(); ok && now >= s.Until {
+		k.end(c, c.causeOf(&s))
 	}
 	k.unlock()
 }
 
-// Close ends all entries.
+// Close keeps no lock alive any longer.
 func (k *Keeper) Close() {
 	k.mu.Lock()
 	k.closed = true
 	for k.schedule.Len() > 0 {
 		e, _ := k.schedule.First()
-		k.endEntry(e, engine.ErrClosed)
+		k.end((*Kept)(e), engine.ErrClosed)
 	}
 	k.unlock()
 }
@@ -227,23 +183,23 @@ func (k *Keeper) Count() (held, kept int, lost uint64) {
 func (k *Keeper) Turn() (pause time.Duration) {
 	k.mu.Lock()
 	now := k.cfg.Clock.Now()
-	for r := k.inbox.take(); r != nil; {
-		next := r.next
-		k.result(r, now)
-		r = next
+	for e := k.results.Swap(nil); e != nil; {
+		next := e.next // before another renewal begins
+		k.result((*Kept)(e), now)
+		e = next
 	}
 	k.driven = append(k.driven[:0], k.cfg.Home)
-	for n := 0; n < maxRenewals && k.schedule.Len() > 0; n++ {
+	pause = clock.Forever
+	for n := 0; k.schedule.Len() > 0; n++ {
 		e, at := k.schedule.First()
-		if at > now {
+		if at > now || n == maxRenewals {
+			pause = max(0, min(at.Sub(now), syncEvery))
 			break
 		}
-		k.event(e, now)
-	}
-	pause = clock.Forever
-	if k.schedule.Len() > 0 {
-		_, at := k.schedule.First()
-		pause = max(0, min(at.Sub(now), syncEvery))
+		c := (*Kept)(e)
+		s, _ := c.hold.State()
+		action, next := c.lock.Event(s.Held, now)
+		k.act(c, &s, action, next, now)
 	}
 	k.unlock()
 	for _, e := range k.driven {
@@ -252,61 +208,46 @@ func (k *Keeper) Turn() (pause time.Duration) {
 	return pause
 }
 
-// event does what is due for an entry, and gives it its next event.
-func (k *Keeper) event(e *entry, now clock.Instant) {
-	s, ok := e.hold().State()
-	if action, next := e.Event(stateFor(s, ok), now); action == renewal.Renew {
-		k.renew(e, &s, now)
-	} else {
-		k.do(e, &s, action, next)
-	}
-}
-
-// do waits for the next event of an entry, or ends it.
-func (k *Keeper) do(e *entry, s *State, a renewal.Action, next clock.Instant) {
+// act has a lock wait for its next event, after the begin of a renewal if it is due, or keeps it alive no longer.
+func (k *Keeper) act(c *Kept, s *State, a renewal.Action, next, now clock.Instant) {
 	switch a {
+	case renewal.Renew:
+		if err := k.renew(c, s, now); err != nil {
+			k.end(c, err)
+			return
+		}
+		fallthrough
 	case renewal.Wait:
-		k.schedule.Set(e, next)
+		k.schedule.Set((*entry)(c), next)
 	case renewal.Stop: // and about to be stopped
-		k.endEntry(e, engine.ErrStopped)
+		k.end(c, engine.ErrStopped)
 	case renewal.Expire:
-		k.endEntry(e, k.causeOf(e, s))
+		k.end(c, c.causeOf(s))
 	case renewal.Lose:
-		k.endEntry(e, engine.ErrNotHeld)
+		k.end(c, engine.ErrNotHeld)
 	}
 }
 
-// causeOf is why validity has come to its end. Validity is 0 after a release, until its caller stops the entry, and
-// after the holder's own extension has found the lock lost.
-func (k *Keeper) causeOf(e *entry, s *State) error {
-	switch err := k.failing[e]; {
-	case s.Released:
-		return engine.ErrStopped
-	case s.Until == 0:
-		return engine.ErrNotHeld
-	case err != nil:
-		return err
+// end keeps a lock alive no longer, and ends its context: that runs no user code. What has ended has no place in the
+// schedule, and never has one again. mu is held: Kept.Err relies on it, all ends are seen.
+func (k *Keeper) end(c *Kept, cause error) {
+	if c.place == 0 {
+		return
 	}
-	return engine.ErrExpired
-}
-
-// endEntry ends an entry, and its context: that runs no user code. mu is held: Kept.Err relies on it, all ends are seen.
-func (k *Keeper) endEntry(e *entry, cause error) {
-	k.schedule.Remove(e)
-	delete(k.failing, e)
-	h := e.hold()
-	s, _ := h.State()
-	h.unkeep()
-	e.kept.ended(cause)
+	k.schedule.Remove((*entry)(c))
+	s, _ := c.hold.State()
+	if c.hold.lock() {
+		c.hold.lease.kept = nil
+		c.hold.lease.mu.Unlock()
+	}
+	c.ended(cause)
 	if cause != engine.ErrStopped && cause != engine.ErrClosed {
 		k.gone = append(k.gone, s)
 		k.lost++
-		if f, key := k.cfg.OnLockLost, s.Key; h.ReportLoss() && f != nil {
+		if f, key := k.cfg.OnLockLost, s.Key; c.hold.ReportLoss() && f != nil {
 			k.news = append(k.news, func() { f(key, cause) })
 		}
 	}
-	e.End()
-	e.lease, e.kept = nil, nil
 }
 
 // unlock gives mu up, and reports what was found under it. The goroutine of callbacks calls the hooks.
@@ -322,54 +263,58 @@ func (k *Keeper) unlock() {
 	}
 }
 
-// renew begins a renewal.
-func (k *Keeper) renew(e *entry, s *State, now clock.Instant) {
-	r, _ := k.spare.Get().(*renewing)
-	if r == nil {
-		r = &renewing{inbox: &k.inbox}
+// renew begins a renewal; an error means a wrong TTL, as of an attached lock, above MaxTTL. The nodes have half of the
+// remaining validity at most, so there is time for another try.
+func (k *Keeper) renew(c *Kept, s *State, now clock.Instant) (err error) {
+	if c.calls, err = s.Calls(k.cfg.Home, engine.Extend, s.TTL, s.Tail(k.cfg.Tail)); err != nil {
+		return err
 	}
-	if err := r.prepare(k.cfg.Home, s, s.Tail(k.cfg.Tail), now); err != nil { // of an attached lock, with a TTL above MaxTTL
-		k.endEntry(e, err)
-		return
-	}
-	h := e.hold()
-	seq, next := e.Begin(stateFor(*s, true))
-	r.entry, r.seq, r.hold, r.began = e, seq, h, now
-	h.Bind(r.calls, s.Until)
-	r.calls.Each(func(c *engine.Call) {
-		if !slices.Contains(k.driven, c.On) {
-			k.driven = append(k.driven, c.On)
+	c.began = now
+	c.hold.Bind(c.calls, s.Until)
+	c.calls.Each(func(call *engine.Call) {
+		call.Done, call.Ends, call.Token = (*entry)(c), engine.Prompt, s.Token
+		call.Timeout = min(call.Timeout, max(s.Until.Sub(now)/2, leastTimeout))
+		c.left.Add(1)
+		if !slices.Contains(k.driven, call.On) {
+			k.driven = append(k.driven, call.On)
 		}
 	})
-	_ = r.calls.Enqueue() // ErrClosed: Close has ended, or will end, all entries
-	k.schedule.Set(e, next)
+	_ = c.calls.Enqueue() // ErrClosed: Close has ended, or will end, all contexts
+	return nil
 }
 
-// result notes the result of a renewal. mu is held.
-func (k *Keeper) result(r *renewing, now clock.Instant) {
-	by, err := r.calls.Result()
-	r.calls.Note(err)
+// result notes the result of the renewal of a lock, which may be kept alive no longer. mu is held.
+func (k *Keeper) result(c *Kept, now clock.Instant) {
+	by, err := c.calls.Result()
+	c.calls.Note(err)
 	result := ResultOf(err)
-	k.NoteExtend(r.hold, r.calls, result)
+	k.NoteExtend(c.hold, c.calls, result)
 	err = by.Explain(err)
-	if e := r.entry; e.is(r.hold) && e.Awaits(r.seq) {
-		s, ok := r.hold.State()
-		switch action, next := e.Result(result, stateFor(s, ok), r.began, now, rand.Float64()); {
-		case action == renewal.Wait && err == engine.ErrClosed:
-			k.endEntry(e, err)
-		default:
-			delete(k.failing, e)
-			if err != nil {
-				k.failing[e] = err
-			}
-			k.do(e, &s, action, next)
+	if c.place != 0 {
+		c.failed = err
+		s, _ := c.hold.State()
+		action, next := c.lock.Result(result, s.Held, c.began, now, rand.Float64())
+		if action == renewal.Wait && err == engine.ErrClosed {
+			k.end(c, err)
+		} else {
+			k.act(c, &s, action, next, now)
 		}
 	}
 	if f := k.cfg.OnAttempt; f != nil {
-		key, took, votes := string(r.calls.Key), by.Took(k.cfg.Clock.Now()), by.Tally
+		key, took, votes := string(c.calls.Key), by.Took(k.cfg.Clock.Now()), by.Tally
 		k.news = append(k.news, func() { f(noCaller, engine.Extend, key, took, votes, err) })
 	}
-	r.calls.Free()
-	r.calls, r.entry, r.hold, r.next = nil, nil, Hold{}, nil
-	k.spare.Put(r)
+	c.calls.Free()
+	c.calls = nil
+}
+
+// ResultOf is the result of an extension that ended with err.
+func ResultOf(err error) renewal.Result {
+	switch err {
+	case nil:
+		return renewal.Won
+	case engine.ErrNotHeld:
+		return renewal.Lost
+	}
+	return renewal.Unknown
 }

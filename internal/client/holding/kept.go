@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/rules/renewal"
@@ -19,23 +20,38 @@ type Kept struct {
 	cancel context.CancelCauseFunc
 	source source
 	user   context.Context
-	keeper *Keeper
+	keeper *Keeper // nil: it was never kept alive
 	hold   Hold
-	entry  entry // no other lock's, ever: a late stop does no harm
 	detach func() bool
 	lost   atomic.Pointer[error] // the keeper's report
+
+	// The keeper's mutex protects the rest.
+	place  int // in the schedule, while the lock is kept alive
+	lock   renewal.Lock
+	failed error // why the last renewal failed
+
+	// The last renewal. None begins before its result is known.
+	calls *engine.Call
+	began clock.Instant
+	left  atomic.Int32 // calls without a result
+	next  *entry       // in Keeper.results
 }
 
 // Keep keeps the lock of h alive until its context ends: by Stop, with ctx, or because the lock is lost. If the lock
-// cannot be kept alive, the context has ended already.
+// cannot be kept alive, the context has ended already. Without a keeper h holds nothing.
 //
 // The user's context is asked before the keeper knows of the lock: it is user code and may panic, and then nothing
-// was begun. It may end at any time from then on, also before the keeper has the entry; so it is looked at again
+// was begun. It may end at any time from then on, also before the keeper has the lock; so it is looked at again
 // afterwards.
 func (k *Keeper) Keep(ctx context.Context, h Hold) *Kept {
-	c := newKept(ctx)
-	c.keeper, c.hold = k, h
-	if c.user.Err() != nil {
+	c := &Kept{user: ctx, keeper: k, hold: h}
+	c.source.Context = ctx
+	c.Context, c.cancel = context.WithCancelCause(&c.source)
+	switch {
+	case k == nil:
+		c.ended(engine.ErrNotHeld)
+		return c
+	case c.user.Err() != nil:
 		c.endWithUser()
 		return c
 	}
@@ -45,23 +61,8 @@ func (k *Keeper) Keep(ctx context.Context, h Hold) *Kept {
 		return c
 	}
 	if c.Context.Err() != nil {
-		k.stop(&c.entry, h)
+		k.stop(c)
 	}
-	return c
-}
-
-// NotKept is the context of a lock that cannot be kept alive because of cause.
-func NotKept(ctx context.Context, cause error) *Kept {
-	c := newKept(ctx)
-	c.ended(cause)
-	return c
-}
-
-func newKept(ctx context.Context) *Kept {
-	c := &Kept{user: ctx}
-	c.source.Context = ctx
-	c.Context, c.cancel = context.WithCancelCause(&c.source)
-	c.entry.place = renewal.Nowhere
 	return c
 }
 
@@ -115,6 +116,20 @@ func (c *Kept) Err() error {
 	return c.Context.Err()
 }
 
+// causeOf is why validity has come to its end. Validity is 0 after a release, until its caller stops the renewals, and
+// after the holder's own extension has found the lock lost. The keeper's mutex is held.
+func (c *Kept) causeOf(s *State) error {
+	switch {
+	case s.Released:
+		return engine.ErrStopped
+	case s.Until == 0:
+		return engine.ErrNotHeld
+	case c.failed != nil:
+		return c.failed
+	}
+	return engine.ErrExpired
+}
+
 // check ends the context if validity is over, and reports whether it is.
 func (c *Kept) check() (over bool) {
 	s, ok := c.hold.State()
@@ -123,7 +138,7 @@ func (c *Kept) check() (over bool) {
 	}
 	over = c.keeper.cfg.Clock.Now() >= s.Until
 	if over {
-		c.keeper.expire(&c.entry, c.hold)
+		c.keeper.expire(c)
 	}
 	return over
 }
@@ -132,7 +147,7 @@ func (c *Kept) check() (over bool) {
 func (c *Kept) Stop() {
 	if c.detach != nil {
 		c.detach()
-		c.keeper.stop(&c.entry, c.hold)
+		c.keeper.stop(c)
 	}
 	c.cancel(engine.ErrStopped) // unless it has ended before
 }
@@ -154,7 +169,7 @@ func (c *Kept) Lost() error {
 // userEnded passes on the end of the user's context.
 func (c *Kept) userEnded() {
 	c.endWithUser()
-	c.keeper.stop(&c.entry, c.hold)
+	c.keeper.stop(c)
 }
 
 // endWithUser ends the context with the error of the user's, which has ended. To ask for it is user code, on a

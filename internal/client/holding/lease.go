@@ -29,7 +29,7 @@ type lease struct {
 	validity renewal.Validity
 
 	absent quorum.Set // nodes without the key
-	kept   *entry     // the keeper's, if the lock is kept alive
+	kept   *Kept      // if the lock is kept alive
 	more   *More      // what only some locks have
 }
 
@@ -79,16 +79,14 @@ func (m *More) Turns() int {
 
 // State is a copy of what is known of a lock.
 type State struct {
-	Key      string
-	Serial   uint64 // of the grant, of the first key: see engine.Op
-	Token    token.Token
-	Until    clock.Instant // when validity ends
-	TTL      time.Duration
-	Released bool // a release was asked for: no validity, but perhaps a key
-	More     *More
-	Kept     bool // it is kept alive
-	Shared   bool // others may hold it too
-	Waits    bool // its caller has called Acquire or Do, which wait for a lock
+	Key          string
+	Serial       uint64 // of the grant, of the first key: see engine.Op
+	Token        token.Token
+	renewal.Held // once a release was asked for there is no validity, but perhaps a key
+	More         *More
+	Kept         bool // it is kept alive
+	Shared       bool // others may hold it too
+	Waits        bool // its caller has called Acquire or Do, which wait for a lock
 }
 
 // Keys is all keys, in the order of their writing.
@@ -138,8 +136,9 @@ func (s *State) Calls(home *engine.Engine, kind engine.Kind, ttl time.Duration, 
 // leases is used leases, of all clients.
 var leases = sync.Pool{New: func() any { return new(lease) }}
 
-// begin begins to hold a lock. The nodes of absent do not have its key.
-func begin(s *State, absent quorum.Set, fence fencing.Token) Hold {
+// Begin begins to hold a lock. The nodes of absent do not have its key.
+func (k *Keeper) Begin(s *State, absent quorum.Set, fence fencing.Token) Hold {
+	k.expiries.add(s.Until, 1)
 	l := leases.Get().(*lease)
 	return Hold{l, l.begin(s, absent), fence}
 }
@@ -219,16 +218,18 @@ func (h Hold) lock() bool {
 	return false
 }
 
-// State returns what is known of the lock, and false if h holds nothing.
+// State returns what is known of the lock. If h holds nothing it is a released one, and false.
 func (h Hold) State() (s State, ok bool) {
 	if !h.lock() {
+		s.Released = true
 		return s, false
 	}
 	l := h.lease
 	defer l.mu.Unlock()
 	s = State{
-		Key: l.key, Serial: l.life / MaxPasses, Token: l.token.unveil(), Until: l.validity.Until, TTL: l.validity.TTL,
-		Released: l.releases > 0, More: l.more, Kept: l.kept != nil, Shared: l.notes&shared != 0, Waits: l.notes&waits != 0,
+		Key: l.key, Serial: l.life / MaxPasses, Token: l.token.unveil(), More: l.more,
+		Held: renewal.Held{Until: l.validity.Until, TTL: l.validity.TTL, Released: l.releases > 0},
+		Kept: l.kept != nil, Shared: l.notes&shared != 0, Waits: l.notes&waits != 0,
 	}
 	if s.Released {
 		s.Until = 0
@@ -236,24 +237,24 @@ func (h Hold) State() (s State, ok bool) {
 	return s, true
 }
 
-// noteExtend notes the result of an extension. It returns when validity ended before, and ends now, both 0 once a
-// release was asked for.
-func (h Hold) noteExtend(by renewal.Validity, result renewal.Result) (before, after clock.Instant) {
+// NoteExtend notes the result of an extension of the lock of h.
+func (k *Keeper) NoteExtend(h Hold, calls *engine.Call, r renewal.Result) {
 	if !h.lock() {
-		return 0, 0
+		return
 	}
 	l := h.lease
-	defer l.mu.Unlock()
-	before = l.validity.Until
-	l.validity.Extended(by, result)
-	if l.releases > 0 {
-		return 0, 0
+	before := l.validity.Until
+	l.validity.Extended(renewal.Validity{TTL: calls.TTL, Until: calls.Least()}, r)
+	after, released := l.validity.Until, l.releases > 0
+	l.mu.Unlock()
+	if before != after && !released { // else it is not counted
+		k.expiries.add(before, -1)
+		k.expiries.add(after, 1)
 	}
-	return before, l.validity.Until
 }
 
-// keep notes that the keeper has an entry for the lock. It is false for a lock released, or kept alive already.
-func (h Hold) keep(e *entry) bool {
+// keep notes that the lock is kept alive. It is false for a lock released, or kept alive already.
+func (h Hold) keep(c *Kept) bool {
 	if !h.lock() {
 		return false
 	}
@@ -261,20 +262,12 @@ func (h Hold) keep(e *entry) bool {
 	if h.lease.releases > 0 || h.lease.kept != nil {
 		return false
 	}
-	h.lease.kept = e
+	h.lease.kept = c
 	return true
 }
 
-// unkeep undoes keep.
-func (h Hold) unkeep() {
-	if h.lock() {
-		h.lease.kept = nil
-		h.lease.mu.Unlock()
-	}
-}
-
-// kept is the keeper's entry for the lock, or nil.
-func (h Hold) kept() *entry {
+// kept is the context of the lock, or nil if it is not kept alive.
+func (h Hold) kept() *Kept {
 	if !h.lock() {
 		return nil
 	}
@@ -282,17 +275,15 @@ func (h Hold) kept() *entry {
 	return h.lease.kept
 }
 
-// releasing notes that a release is about to be sent. This ends validity: the nodes may apply it at any time, and
-// another holder may follow. It returns the end that validity had, 0 after an earlier release, the nodes without the
-// key, and the keeper's entry, to be stopped. If not ok, the release must not be sent: another Hold may have the lock
-// by the same token.
-func (h Hold) releasing() (until clock.Instant, absent quorum.Set, kept *entry, ok bool) {
+// Releasing notes that a release of the lock of h is about to be sent. This ends validity, and the renewals: the nodes
+// may apply it at any time, and another holder may follow. It returns the nodes without the key. If not ok, the release
+// must not be sent: another Hold may have the lock by the same token.
+func (k *Keeper) Releasing(h Hold) (absent quorum.Set, ok bool) {
 	if !h.lock() {
-		return 0, 0, nil, false
+		return 0, false
 	}
 	l := h.lease
-	defer l.mu.Unlock()
-	until = l.validity.Until
+	until, absent, kept := l.validity.Until, l.absent, l.kept
 	if l.releases > 0 {
 		until = 0
 		l.notes |= contended
@@ -300,41 +291,51 @@ func (h Hold) releasing() (until clock.Instant, absent quorum.Set, kept *entry, 
 	if l.releases < manyReleases {
 		l.releases++
 	}
-	return until, l.absent, l.kept, true
+	l.mu.Unlock()
+	k.expiries.add(until, -1)
+	if kept != nil {
+		k.stop(kept)
+	}
+	return absent, true
 }
 
-// releasingPlain is releasing for a plain lock; op becomes its release.
-func (h Hold) releasingPlain(op *engine.Op) (until clock.Instant, ok bool) {
+// ReleasingPlain is Releasing for a lock of one key, not kept alive and not released before. It makes op the lock's
+// release; for any other lock it notes nothing.
+func (k *Keeper) ReleasingPlain(h Hold, op *engine.Op) (ok bool) {
 	if !h.lock() {
-		return 0, false
+		return false
 	}
 	l := h.lease
+	until := l.validity.Until
 	ok = l.releases == 0 && l.kept == nil && (l.more == nil || l.more.Keys == nil)
 	if ok {
-		until, l.releases = l.validity.Until, 1
+		l.releases = 1
 		op.Token, op.Absent, op.Shared = l.token.unveil(), l.absent, l.notes&shared != 0
 		if l.more != nil {
 			op.Tail = l.more.Tail
 		}
 	}
 	l.mu.Unlock()
-	return until, ok
+	if ok {
+		k.expiries.add(until, -1)
+	}
+	return ok
 }
 
-// unreleased takes back a release never sent, and returns when validity ends again, or 0.
-func (h Hold) unreleased() (until clock.Instant) {
+// Unreleased takes back a release never sent.
+func (k *Keeper) Unreleased(h Hold) {
 	if !h.lock() {
-		return 0
+		return
 	}
 	l := h.lease
-	defer l.mu.Unlock()
 	if l.releases < manyReleases {
 		l.releases--
 	}
-	if l.releases > 0 {
-		return 0
+	until, released := l.validity.Until, l.releases > 0
+	l.mu.Unlock()
+	if !released {
+		k.expiries.add(until, 1)
 	}
-	return l.validity.Until
 }
 
 // ReportLoss notes that the loss of the lock is known, and reports whether the user is to learn of it: once, and not
@@ -354,20 +355,13 @@ func (h Hold) ReportLoss() bool {
 
 // End gives the lease back for another lock. Of several callers one gets true.
 func (h Hold) End() bool {
-	if !h.end() {
-		return false
-	}
-	leases.Put(h.lease)
-	return true
-}
-
-func (h Hold) end() bool {
 	if !h.lock() {
 		return false
 	}
 	l := h.lease
-	defer l.mu.Unlock()
 	l.key, l.more, l.validity, l.kept = "", nil, renewal.Validity{}, nil
+	l.mu.Unlock()
+	leases.Put(l)
 	return true
 }
 

@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 	"github.com/redlock-go/redlock/internal/wire/token"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 const second = clock.Instant(time.Second)
@@ -19,41 +21,54 @@ func tokenOf(n byte) (t token.Token) {
 	return t
 }
 
-// of is the Hold of a life.
-func (l *lease) of(life uint64) Hold { return Hold{lease: l, life: life} }
+// newKeeper returns one for the counts of locks alone.
+func newKeeper() *Keeper { return NewKeeper(Config{Env: engine.Env{Clock: clock.New()}}) }
 
-// until is when validity ends, or false if that life is over.
-func until(l *lease, life uint64) (clock.Instant, bool) {
-	s, ok := l.of(life).State()
-	return s.Until, ok
+// extension is a call that would have a lock last until an instant.
+func extension(until clock.Instant) *engine.Call {
+	return &engine.Call{Op: engine.Op{TTL: 1, Until: until}}
+}
+
+// lasting is the state of a lock with validity until an instant.
+func lasting(key string, serial uint64, until clock.Instant) State {
+	return State{Key: key, Serial: serial, Token: tokenOf(byte(serial)), Held: renewal.Held{Until: until}}
+}
+
+// hold begins to hold the lock of s in a lease of its own.
+func (l *lease) hold(s State, absent quorum.Set) Hold {
+	return Hold{lease: l, life: l.begin(&s, absent)}
 }
 
 // TestHandlesOfAnotherLifeAreDead: they see nothing, and change nothing.
 func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 	var l lease
-	old := l.begin(&State{Key: "old", Serial: 1, Token: tokenOf(1), Until: second}, 0)
-	require.True(t, l.of(old).end())
-	require.False(t, l.of(old).end(), "twice")
+	k := newKeeper()
+	old := l.hold(lasting("old", 1, second), 0)
+	require.True(t, old.End())
+	require.False(t, old.End(), "twice")
 	check := func() {
 		t.Helper()
-		s, ok := l.of(old).State()
+		s, ok := old.State()
 		require.False(t, ok)
-		require.Zero(t, s, "the token outlives its lock")
-		l.of(old).noteExtend(renewal.Validity{Until: 3600 * second}, renewal.Won)
-		l.of(old).noteExtend(renewal.Validity{Until: 3600 * second}, renewal.Lost)
-		_, absent, _, _ := l.of(old).releasing()
+		require.Equal(t, State{Held: renewal.Held{Released: true}}, s, "the token outlives its lock")
+		k.NoteExtend(old, extension(3600*second), renewal.Won)
+		k.NoteExtend(old, extension(3600*second), renewal.Lost)
+		absent, ok := k.Releasing(old)
 		require.Zero(t, absent)
-		l.of(old).unreleased()
-		require.False(t, l.of(old).ReportLoss())
-		require.False(t, l.of(old).end())
+		require.False(t, ok)
+		require.False(t, k.ReleasingPlain(old, new(engine.Op)))
+		k.Unreleased(old)
+		require.False(t, old.ReportLoss())
+		require.False(t, old.End())
 	}
 	check()
-	life := l.begin(&State{Key: "new", Serial: 2, Token: tokenOf(2), Until: 2 * second}, 0b10)
-	require.NotEqual(t, old, life)
+	want := lasting("new", 2, 2*second)
+	h := l.hold(want, 0b10)
+	require.NotEqual(t, old, h)
 	check()
-	s, ok := l.of(life).State()
+	s, ok := h.State()
 	require.True(t, ok)
-	require.Equal(t, State{Key: "new", Serial: 2, Token: tokenOf(2), Until: 2 * second}, s)
+	require.Equal(t, want, s)
 }
 
 // TestExtensions: validity begins at 5 and moves forward, with what has won, until the lock is lost.
@@ -63,49 +78,57 @@ func TestExtensions(t *testing.T) {
 		result renewal.Result
 		want   clock.Instant
 	}
-	var l lease
-	life := l.begin(&State{Key: "key", Token: tokenOf(1), Until: 5}, 0)
+	k := newKeeper()
+	first := lasting("key", 1, 5)
+	h := k.Begin(&first, 0, 0)
 	for i, s := range []step{
 		{9, renewal.Unknown, 5}, {3, renewal.Unknown, 5}, {3, renewal.Won, 5}, {9, renewal.Won, 9}, {7, renewal.Won, 9},
 		{0, renewal.Lost, 0}, {20, renewal.Won, 0},
 	} {
-		l.of(life).noteExtend(renewal.Validity{TTL: 1, Until: s.until}, s.result)
-		got, ok := until(&l, life)
+		k.NoteExtend(h, extension(s.until), s.result)
+		got, ok := h.State()
 		require.True(t, ok)
-		require.Equal(t, s.want, got, "step %d", i)
+		require.Equal(t, s.want, got.Until, "step %d", i)
 	}
 }
 
 // TestAReleaseEndsValidity when it is asked for, and an extension does not bring it
 // back. One that was never sent does.
 func TestAReleaseEndsValidity(t *testing.T) {
-	var l lease
-	life := l.begin(&State{Key: "key", Token: tokenOf(1), Until: 5}, 0)
+	k := newKeeper()
+	first := lasting("key", 1, 3600*second)
+	h := k.Begin(&first, 0, 0)
+	require.Equal(t, 1, k.expiries.count())
 	for range 2 {
-		l.of(life).releasing()
-		s, ok := l.of(life).State()
+		k.Releasing(h)
+		s, ok := h.State()
 		require.True(t, ok, "it can be released again")
 		require.True(t, s.Released)
 		require.Zero(t, s.Until)
+		require.Zero(t, k.expiries.count())
 	}
-	l.of(life).noteExtend(renewal.Validity{Until: 9}, renewal.Won)
-	l.of(life).unreleased()
-	got, _ := until(&l, life)
-	require.Zero(t, got, "the other release may have been sent")
-	l.of(life).unreleased()
-	got, _ = until(&l, life)
-	require.EqualValues(t, 9, got)
+	k.NoteExtend(h, extension(7200*second), renewal.Won)
+	k.Unreleased(h)
+	s, _ := h.State()
+	require.Zero(t, s.Until, "the other release may have been sent")
+	require.Zero(t, k.expiries.count())
+	k.Unreleased(h)
+	s, _ = h.State()
+	require.Equal(t, 7200*second, s.Until)
+	require.Equal(t, 1, k.expiries.count())
 }
 
 // TestPassedOnTTL: the lock is kept alive by what its next holder has asked for.
 func TestPassedOnTTL(t *testing.T) {
 	var l lease
 	for _, asked := range []time.Duration{9 * time.Second, 10 * time.Second} {
-		life := l.begin(&State{Key: "key", Token: tokenOf(1), TTL: time.Hour, Until: 9 * second}, 0)
-		next, until, ok := l.of(life).Pass(0, asked, nil)
+		first := lasting("key", 1, 9*second)
+		first.TTL = time.Hour
+		h := l.hold(first, 0)
+		next, until, ok := h.Pass(0, asked, nil)
 		require.True(t, ok)
 		require.Equal(t, 9*second, until)
-		_, ok = l.of(life).State()
+		_, ok = h.State()
 		require.False(t, ok, "the old handle lives")
 		s, ok := next.State()
 		require.True(t, ok)
@@ -117,5 +140,4 @@ func TestPassedOnTTL(t *testing.T) {
 // TestLeaseIsSmall: a client may hold a million.
 func TestLeaseIsSmall(t *testing.T) {
 	require.LessOrEqual(t, unsafe.Sizeof(lease{}), uintptr(112))
-	require.LessOrEqual(t, unsafe.Sizeof(entry{}), uintptr(48))
 }

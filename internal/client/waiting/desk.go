@@ -66,9 +66,8 @@ type desk struct {
 	slot int // in the schedule of the shard
 }
 
-// SetPlace and Place implement renewal.Entry.
-func (d *desk) SetPlace(slot int) { d.slot = slot }
-func (d *desk) Place() int        { return d.slot }
+// Place implements renewal.Entry.
+func (d *desk) Place() *int { return &d.slot }
 
 // advance does what can be done now: it gives the turn, or asks a node; and it notes when it is to be called again.
 func (d *desk) advance() {

@@ -222,7 +222,7 @@ func (l *Lines) deskFor(s *shard, key string) (_ *desk, isNew bool) {
 		return d, false
 	}
 	l.known.Add(1)
-	d := &desk{lines: l, shard: s, key: key, passes: maxPasses - 1, unknown: l.grants.of(l.hash(key)).Load(), slot: renewal.Nowhere}
+	d := &desk{lines: l, shard: s, key: key, passes: maxPasses - 1, unknown: l.grants.of(l.hash(key)).Load()}
 	d.Init(key, l.names)
 	s.desks[key] = d
 	return d, true

@@ -10,8 +10,7 @@ import (
 // validity; during a renewal, the latter alone. Its user waits for the instant returned as next by
 // each method, and calls Event then.
 type Lock struct {
-	seq  uint16 // of its renewals
-	busy bool   // a renewal is under way
+	busy bool // a renewal is under way
 }
 
 // Held is a lock as its holder sees it.
@@ -26,19 +25,13 @@ type Action uint8
 
 const (
 	Wait  Action = iota
-	Renew        // and call Begin
+	Renew        // begin a renewal, and wait for its Result and for next
 
 	// The lock is no longer kept alive.
 	Stop   // it was released
 	Expire // its validity is over
 	Lose   // too few nodes have it
 )
-
-// Start begins to keep a lock alive. Its TTL counts from began.
-func (l *Lock) Start(h Held, began clock.Instant) (next clock.Instant) {
-	l.busy = false
-	return min(Next(began, h.TTL), h.Until)
-}
 
 // Event is what to do at an instant.
 func (l *Lock) Event(h Held, now clock.Instant) (a Action, next clock.Instant) {
@@ -50,18 +43,9 @@ func (l *Lock) Event(h Held, now clock.Instant) (a Action, next clock.Instant) {
 	case l.busy:
 		return Wait, h.Until
 	}
-	return Renew, 0
-}
-
-// Begin notes that a renewal has begun, and returns its number for Result.
-func (l *Lock) Begin(h Held) (seq uint16, next clock.Instant) {
 	l.busy = true
-	l.seq++
-	return l.seq, h.Until
+	return Renew, h.Until
 }
-
-// Awaits reports whether the renewal under way has the number seq.
-func (l *Lock) Awaits(seq uint16) bool { return l.busy && l.seq == seq }
 
 // Result is what to do after the renewal under way, begun at an instant. h is the lock after it.
 // random is that of Retry.
@@ -80,13 +64,11 @@ func (l *Lock) Result(r Result, h Held, began, now clock.Instant, random float64
 	return Wait, min(next, h.Until)
 }
 
-// Review returns the next event anew: the holder has extended the lock, or has found it lost.
-func (l *Lock) Review(h Held, now clock.Instant) (next clock.Instant) {
+// Review returns the next event of a lock with a TTL that counts from since, at the start, and anew
+// after its holder has extended the lock, or has found it lost.
+func (l *Lock) Review(h Held, since clock.Instant) (next clock.Instant) {
 	if l.busy {
 		return h.Until
 	}
-	return min(Next(now, h.TTL), h.Until)
+	return min(Next(since, h.TTL), h.Until)
 }
-
-// End notes that the lock is no longer kept alive: a renewal under way is no longer its user's.
-func (l *Lock) End() { l.busy = false }

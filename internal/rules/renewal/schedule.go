@@ -1,20 +1,10 @@
 package renewal
 
-import (
-	"github.com/redlock-go/redlock/internal/base/clock"
-)
+import "github.com/redlock-go/redlock/internal/base/clock"
 
-// Entry is an element of a [Schedule]. It remembers its own place there.
-type Entry interface {
-	comparable
-	// SetPlace has the entry remember its place, or Nowhere.
-	SetPlace(place int)
-	// Place returns what SetPlace was given last.
-	Place() int
-}
-
-// Nowhere is the place of an entry in no schedule.
-const Nowhere = -1
+// Entry is an element of a [Schedule]. It remembers its own place there, from 1 on, in what Place
+// points to; 0: it is in none.
+type Entry interface{ Place() *int }
 
 // Schedule orders entries by the instant of their next event: a heap with four children a node, for
 // half the depth of a binary one. The zero value is empty.
@@ -37,21 +27,20 @@ func (s *Schedule[E]) First() (E, clock.Instant) { return s.slots[0].entry, s.sl
 
 // Set gives e its next event, and adds it if it is not there.
 func (s *Schedule[E]) Set(e E, at clock.Instant) {
-	place := e.Place()
-	if place == Nowhere {
-		place = len(s.slots)
+	if *e.Place() == 0 {
 		s.slots = append(s.slots, slot[E]{at, e})
+		*e.Place() = len(s.slots)
 	}
-	s.settle(place, slot[E]{at, e})
+	s.settle(*e.Place()-1, slot[E]{at, e})
 }
 
 // Remove takes e out, if it is there.
 func (s *Schedule[E]) Remove(e E) {
-	place, last := e.Place(), len(s.slots)-1
-	if place == Nowhere {
+	place, last := *e.Place()-1, len(s.slots)-1
+	if place < 0 {
 		return
 	}
-	e.SetPlace(Nowhere)
+	*e.Place() = 0
 	moved := s.slots[last]
 	s.slots[last] = slot[E]{}
 	s.slots = s.slots[:last]
@@ -90,5 +79,5 @@ func (s *Schedule[E]) settle(place int, v slot[E]) {
 
 func (s *Schedule[E]) put(place int, v slot[E]) {
 	s.slots[place] = v
-	v.entry.SetPlace(place)
+	*v.entry.Place() = place + 1
 }
