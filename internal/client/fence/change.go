@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
 
-// Change has clients of the present configuration refused, and clients of the next one served: see [fencing.Change].
+// Change has clients of the present configuration refused, and clients of the next one served: see [fencing.Changes].
 // It waits until a quorum of each list of each group has its vote, and then for the longest TTL of both. Each step
 // may be repeated: a call that ends early is made again, and two at once do the work of one. A call after a confirmed
 // one opens the nodes it has missed.
@@ -33,7 +33,7 @@ func (a Acts) Change(ctx context.Context) error {
 	}
 	changes := make(fencing.Changes, len(a.Groups))
 	for i, c := range a.Groups {
-		changes[i] = fencing.BeginChange(c.fleet)
+		changes[i].Fleet = c.fleet
 	}
 	for changes.Begin(); ; {
 		pause := fencing.MinPause
@@ -41,11 +41,11 @@ func (a Acts) Change(ctx context.Context) error {
 			return err
 		}
 		switch {
-		case changes.Confirmed():
+		case changes.Are(true):
 			if a.open(changes) {
 				return nil
 			}
-		case changes.Complete():
+		case changes.Are(false):
 			for _, c := range a.Groups {
 				pause = c.fleet.Quarantine // the locks of the clients refused from now on end
 				c.log(slog.LevelInfo, "redlock: nodes refuse clients with the old configuration alone, and will serve clients with the new one alone",

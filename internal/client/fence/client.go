@@ -271,7 +271,7 @@ func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, erro
 	case fencing.Misfit:
 		return advice, c.misfit()
 	case fencing.Closed:
-		return advice, fmt.Errorf("%w (%s)", ErrForgotten, c.names(r.Forgotten()))
+		return advice, fmt.Errorf("%w (%s)", ErrForgotten, c.names(r[fencing.Amnesia]))
 	default:
 		return advice, nil
 	}

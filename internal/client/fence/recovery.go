@@ -23,8 +23,7 @@ const (
 
 // recovery brings back a node that has forgotten its tokens.
 type recovery struct {
-	fencing.Treatment
-	node       int
+	fencing.Recovery
 	request    fencing.Request
 	asked      *question // the request, while it is under way
 	connection uint64    // of the last answer
@@ -32,7 +31,7 @@ type recovery struct {
 }
 
 func (c *Client) recovery(node int) recovery {
-	return recovery{Treatment: fencing.Treatment{Rejoin: fencing.BeginRejoin(c.fleet, node)}, node: node}
+	return recovery{Recovery: fencing.Recovery{Fleet: c.fleet, Node: node}}
 }
 
 // Turn brings nodes back as far as it can be done now, and returns the pause to the next turn.
@@ -58,7 +57,7 @@ func (c *Client) Turn() time.Duration {
 			r, c.recoveries[node] = &begun, &begun
 		}
 		again := c.advance(r, c.cfg.Ring, nil)
-		if r.Finished() {
+		if r.Done {
 			delete(c.recoveries, node)
 			again = 0
 			if !c.relapsed.Has(node) { // else the answer is older than the relapse
@@ -105,14 +104,14 @@ func (c *Client) advance(r *recovery, ring func(), by *View) (pause time.Duratio
 			r.connection, r.asked = x.life.connection, nil
 			c.answered(r, x.answer, x.err)
 		}
-		if by == nil && c.doubted.Remove(r.node) {
+		if by == nil && c.doubted.Remove(r.Node) {
 			r.Doubt()
 		}
 		r.request, pause = r.Next(c.cfg.Clock.Now(), c.nonce(), ^c.forgotten.Load())
 		var args []string
 		switch r.request.Verb {
 		case fencing.NoticeVerb:
-			c.relapsed.Remove(r.node)
+			c.relapsed.Remove(r.Node)
 			args = []string{r.request.Nonce}
 		case fencing.ReadVerb:
 		case fencing.RejoinVerb:
@@ -121,9 +120,9 @@ func (c *Client) advance(r *recovery, ring func(), by *View) (pause time.Duratio
 			}
 			args = []string{r.request.Nonce, r.request.Floor.String(), r.request.Fleet}
 		default:
-			if r.failed != nil && !r.Finished() { // too few others have a vote
+			if r.failed != nil && !r.Done { // too few others have a vote
 				c.mu.Lock()
-				c.nodes[r.node].fault = r.failed
+				c.nodes[r.Node].fault = r.failed
 				c.mu.Unlock()
 			}
 			r.failed = nil
@@ -140,7 +139,7 @@ func (c *Client) answered(r *recovery, a fencing.Answer, err error) {
 	r.Answered(request, a, err == nil, now)
 	if request.Verb == fencing.NoticeVerb {
 		c.mu.Lock()
-		c.nodes[r.node].due = r.Due
+		c.nodes[r.Node].due = r.Due
 		c.mu.Unlock()
 	}
 	switch left := r.Due.Sub(now); {
@@ -151,7 +150,7 @@ func (c *Client) answered(r *recovery, a fencing.Answer, err error) {
 	case request.Verb == fencing.RejoinVerb && a.Code == fencing.OK:
 		c.log(slog.LevelDebug, "redlock: node has its fenced vote back", "node", name, "floor", uint64(request.Floor))
 	case left > 0 && r.Due != before:
-		c.cfg.Forgot(r.node)
+		c.cfg.Forgot(r.Node)
 	}
 }
 

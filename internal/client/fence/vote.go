@@ -90,7 +90,7 @@ func (v *View) begin(o *order) {
 	for node := range v.all {
 		v.all[node] = c.recovery(node)
 		if v.alone && v.Nonces[node] != "" {
-			v.all[node].Rejoin = fencing.BeginInit(c.fleet, node, c.fleet.At(o.stage))
+			v.all[node].Given = c.fleet.At(o.stage)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func (v *View) turn(answers bell) (pause time.Duration, err error) {
 		r := &v.all[node]
 		again := c.advance(r, answers.ring, v)
 		switch nonce := r.Nonce; {
-		case r.Finished():
+		case r.Done:
 			c.voting(node, r.connection)
 			votes.Add(node)
 			continue

@@ -61,15 +61,14 @@ func (w *world) client(step uint8) Me {
 
 // names is what a client has a node's marker name.
 func (m *stepper) names(k *client) int {
-	r := m.rejoin(k)
-	r.Next(1)
+	r := m.recovery(k)
 	switch {
 	case k.step == joint && m.relabels:
 		return namesBoth
 	case k.step == joint && m.unsealed:
 		return namesNow
 	}
-	switch r.Fleet() {
+	switch r.Names() {
 	case "now":
 		return namesNow
 	case "next":

@@ -40,14 +40,14 @@ func TestProposal(t *testing.T) {
 	require.EqualValues(t, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro(), uint64(FirstTime))
 }
 
-// TestTreatment: requests follow each other, with growing pauses where nodes do not answer. A
+// TestRecovery: requests follow each other, with growing pauses where nodes do not answer. A
 // REJOIN is never sent again, and a changed nonce is found during the quarantine. The node is asked
 // after each pause: another client may have brought it back.
-func TestTreatment(t *testing.T) {
+func TestRecovery(t *testing.T) {
 	const ms, at = time.Millisecond, clock.Instant(time.Millisecond)
 	three := majority(3)
 	three.Quarantine = 150 * ms
-	tr := Treatment{Rejoin: BeginRejoin(three, 1)}
+	tr := Recovery{Fleet: three, Node: 1}
 	voting := quorum.Set(0b101)
 	next := func(now clock.Instant, want Request, pause time.Duration) {
 		t.Helper()
@@ -100,7 +100,7 @@ func TestTreatment(t *testing.T) {
 	tr.Doubt()
 	next(3461*at, notice, 0)
 	tr.Answered(notice, Answer{Code: Active}, true, 3461*at)
-	require.True(t, tr.Finished())
+	require.True(t, tr.Done)
 	next(3461*at, Request{}, 0)
 }
 
@@ -132,9 +132,6 @@ func TestAdvice(t *testing.T) {
 		}
 		require.Equal(t, c.want, r.Advise(&three, Memory{}), "%v", c.answers)
 	}
-	r := Refusals{}
-	r.Add(1, Answer{Code: Amnesia})
-	require.Equal(t, quorum.Set(2), r.Forgotten())
 }
 
 // majority is a fleet of n nodes without a change.
@@ -149,64 +146,87 @@ func answered(token Token) Answer {
 
 var five = majority(5)
 
-func TestRejoin(t *testing.T) {
-	r := BeginRejoin(five, 1)
-	require.Equal(t, SendNotice, r.Next(0))
-	r.Noticed(Answer{Code: Amnesia}, 4)
-	require.Equal(t, SendNotice, r.Next(99), "no nonce, no timer")
-	r.Noticed(Answer{Code: Amnesia, Text: "n"}, 5)
-	require.Equal(t, WaitUntil, r.Next(14))
-	r.Noticed(Answer{Code: Amnesia, Text: "n"}, 12)
+// recovering is a Recovery with the answers that a test gives it.
+type recovering struct{ Recovery }
+
+func (r *recovering) noticed(a Answer, at clock.Instant) {
+	r.Answered(Request{Node: r.Node, Verb: NoticeVerb}, a, true, at)
+}
+
+func (r *recovering) nonce(nonce string, at clock.Instant) {
+	r.noticed(Answer{Code: Amnesia, Text: nonce}, at)
+}
+
+func (r *recovering) learned(nonce string, node int, a Answer, at clock.Instant) {
+	r.Answered(Request{Node: node, Verb: ReadVerb, Nonce: nonce}, a, true, at)
+}
+
+func (r *recovering) rejoined(a Answer, at clock.Instant) {
+	r.Answered(Request{Node: r.Node, Verb: RejoinVerb}, a, true, at)
+}
+
+// TestSteps: the protocol's, without its pauses.
+func TestSteps(t *testing.T) {
+	begin := func() recovering { return recovering{Recovery{Fleet: five, Node: 1}} }
+	r := begin()
+	require.Equal(t, NoticeVerb, r.Step(0))
+	r.nonce("", 4)
+	require.Equal(t, NoticeVerb, r.Step(99), "no nonce, no timer")
+	r.nonce("n", 5)
+	require.Empty(t, r.Step(14))
+	r.nonce("n", 12)
 	require.Equal(t, clock.Instant(15), r.Due, "the first receipt counts")
-	r.Learned("n", 0, answered(99))
-	require.Equal(t, SendReads, r.Next(15))
+	r.learned("n", 0, answered(99), 14)
+	require.Equal(t, ReadVerb, r.Step(15))
 	require.Zero(t, r.Floor, "a read before the end counts nothing")
 	require.Equal(t, quorum.Set(0b11101), r.Unread())
-	r.Learned("n", 0, answered(8))
-	r.Learned("n", 0, answered(7))
-	r.Learned("n", 1, answered(9))
-	r.Learned("m", 2, answered(9))
-	r.Learned("n", 2, Answer{Code: Amnesia})
-	r.Learned("n", 3, answered(3))
-	require.Equal(t, SendReads, r.Next(20), "2 of 3 others")
-	r.Learned("n", 4, answered(5))
-	require.Equal(t, SendRejoin, r.Next(20))
+	r.learned("n", 0, answered(8), 15)
+	r.learned("n", 0, answered(7), 15)
+	r.learned("n", 1, answered(9), 15)
+	r.learned("m", 2, answered(9), 15)
+	r.learned("n", 2, Answer{Code: Amnesia}, 15)
+	r.learned("n", 3, answered(3), 15)
+	require.Equal(t, ReadVerb, r.Step(20), "2 of 3 others")
+	r.learned("n", 4, answered(5), 20)
+	require.Equal(t, RejoinVerb, r.Step(20))
 	require.Equal(t, Token(8), r.Floor)
 	require.Equal(t, "n", r.Nonce)
-	r.Rejoined(Answer{Code: OK}, 21)
-	require.Equal(t, Finished, r.Next(21))
+	r.rejoined(Answer{Code: OK}, 21)
+	require.True(t, r.Done)
 
 	// Another nonce: everything begins again, the timer too.
-	reads := func() Rejoin {
-		r := BeginRejoin(five, 1)
-		r.Noticed(Answer{Code: Amnesia, Text: "n"}, 5)
-		r.Next(15)
-		r.Learned("n", 0, answered(8))
+	reads := func() recovering {
+		r := begin()
+		r.nonce("n", 5)
+		r.learned("n", 0, answered(8), 15)
 		return r
 	}
 	r = reads()
-	r.Noticed(Answer{Code: Amnesia, Text: "m"}, 30)
-	require.Equal(t, WaitUntil, r.Next(39))
-	require.Equal(t, SendReads, r.Next(40))
+	r.nonce("m", 30)
+	require.Empty(t, r.Step(39))
+	require.Equal(t, ReadVerb, r.Step(40))
 	require.Equal(t, quorum.Set(0b11101), r.Unread())
 	require.Zero(t, r.Floor)
 	r = reads()
-	r.Rejoined(Answer{Code: Amnesia, Text: "n"}, 30)
-	require.Equal(t, WaitUntil, r.Next(39), "a REJOIN that was refused is not sent again")
+	r.rejoined(Answer{Code: Amnesia, Text: "n"}, 30)
+	require.Empty(t, r.Step(39), "a REJOIN that was refused is not sent again")
 	r = reads()
-	r.Noticed(Answer{Code: Active}, 30)
-	require.Equal(t, Finished, r.Next(30), "another client was faster")
+	r.noticed(Answer{Code: Active}, 30)
+	require.True(t, r.Done, "another client was faster")
 	r = reads()
-	r.Drop()
-	require.Equal(t, BeginRejoin(five, 1), r)
+	r.Answered(Request{Node: 1, Verb: RejoinVerb}, Answer{}, false, 30)
+	require.Equal(t, NoticeVerb, r.Step(99), "a REJOIN without an answer is not sent again")
+	require.Equal(t, quorum.Set(0b11101), r.Unread())
 
 	// An operator's floor takes the place of the reads, not of the quarantine.
-	r = BeginInit(five, 1, five.Now.Name)
-	r.Noticed(Answer{Code: Amnesia, Text: "n"}, 5)
-	require.Equal(t, WaitUntil, r.Next(14))
-	require.Equal(t, SendRejoin, r.Next(15))
-	r.Rejoined(Answer{Code: Amnesia, Text: "m"}, 16)
-	require.Equal(t, SendRejoin, r.Next(26))
+	r = begin()
+	r.Given = five.Now.Name
+	r.nonce("n", 5)
+	require.Empty(t, r.Step(14))
+	require.Equal(t, RejoinVerb, r.Step(15))
+	r.rejoined(Answer{Code: Amnesia, Text: "m"}, 16)
+	require.Empty(t, r.Step(25))
+	require.Equal(t, RejoinVerb, r.Step(26))
 	require.EqualValues(t, 74, InitFloor(70, 4, 73, 72), "the holders behind the first are counted")
 	require.EqualValues(t, 80, InitFloor(70, 4, 80, 72))
 	require.EqualValues(t, 90, InitFloor(70, 4, 80, 90))
@@ -231,46 +251,44 @@ func TestRejoinInAChange(t *testing.T) {
 		{"those of the next are missing", map[int]string{0: "old+new", 2: "old+new"}, ""},
 		{"sealed for the way back", map[int]string{0: "new+old", 2: "old", 3: "new"}, "old+new"},
 	} {
-		r := BeginRejoin(replaced, 1)
-		r.Noticed(Answer{Code: Amnesia, Text: "n"}, 0)
-		r.Next(0)
+		r := recovering{Recovery{Fleet: replaced, Node: 1}}
+		r.nonce("n", 0)
 		for node, fleet := range c.read {
-			r.Learned("n", node, Answer{Code: OK, Token: Token(node), Text: "active:" + fleet + ":run"})
+			r.learned("n", node, Answer{Code: OK, Token: Token(node), Text: "active:" + fleet + ":run"}, 0)
 		}
-		require.Equal(t, c.want, r.Fleet(), c.why)
-		require.Equal(t, c.want != "", r.Next(0) == SendRejoin, c.why)
+		require.Equal(t, c.want, r.Names(), c.why)
+		require.Equal(t, c.want != "", r.Step(0) == RejoinVerb, c.why)
 	}
 	for names, seen := range map[string]Memory{"old": {Now: 1}, "old+new": {Now: 1, Both: 4}, "new": {Next: 1, Both: 4}} {
-		r := BeginInit(replaced, 1, replaced.At(seen.Stage()))
-		require.Equal(t, names, r.Fleet(), "an operator's number leaves the change where it was")
+		require.Equal(t, names, replaced.At(seen.Stage()), "an operator's number leaves the change where it was")
 	}
 }
 
 // TestChange: a quorum of the present nodes must have the same nonces in two looks, and one of the
 // next must be sealed as well. Groups are looked at together, and have one floor.
 func TestChange(t *testing.T) {
-	c := Changes{BeginChange(replaced)}
+	c := Changes{{Fleet: replaced}}
 	look := func(nonces ...string) {
 		c.Begin()
 		for node, nonce := range nonces {
 			if nonce != "" {
-				c[0].Sealed(node, Answer{Code: OK, Token: Token(10 + node), Text: "active:old+new:run:" + nonce})
+				c[len(c)-1].Sealed(node, Answer{Code: OK, Token: Token(10 + node), Text: "active:old+new:run:" + nonce})
 			}
 		}
 	}
 	look("a", "b", "c")
-	require.True(t, c.Complete())
-	require.False(t, c.Confirmed(), "the first look")
+	require.True(t, c.Are(false))
+	require.False(t, c.Are(true), "the first look")
 	look("a", "x", "y")
-	require.True(t, c.Complete())
-	require.False(t, c.Confirmed(), "two have forgotten")
+	require.True(t, c.Are(false))
+	require.False(t, c.Are(true), "two have forgotten")
 	look("a", "", "y")
-	require.False(t, c.Complete(), "the next ones have no quorum")
-	require.False(t, c.Confirmed())
+	require.False(t, c.Are(false), "the next ones have no quorum")
+	require.False(t, c.Are(true))
 	c[0].Sealed(3, Answer{Code: Amnesia})
-	require.False(t, c.Complete())
+	require.False(t, c.Are(false))
 	c[0].Sealed(3, Answer{Code: OK, Token: 99, Text: "active:old+new:run:z"})
-	require.True(t, c.Confirmed())
+	require.True(t, c.Are(true))
 	_, opens := c.Opens(0, 2)
 	require.False(t, opens, "it is not of the next")
 	_, opens = c.Opens(0, 1)
@@ -279,14 +297,14 @@ func TestChange(t *testing.T) {
 	require.True(t, opens)
 	require.Equal(t, Request{Node: 3, Verb: RejoinVerb, Nonce: "z", Floor: 99, Fleet: "new"}, r)
 
-	c = append(Changes{BeginChange(Fleet{Now: Configuration{"old", 1, 1}, Next: Configuration{"new", 1, 1}})}, c...)
-	c[0].Begin()
-	require.False(t, c.Complete(), "the other group is not sealed")
+	c = append(Changes{{Fleet: Fleet{Now: Configuration{"old", 1, 1}, Next: Configuration{"new", 1, 1}}}}, c...)
+	look("a", "", "y", "z")
+	require.False(t, c.Are(false), "the other group is not sealed")
 	c[0].Sealed(0, Answer{Code: OK, Token: 100, Text: "active:old+new:run:a"})
-	require.True(t, c.Complete())
-	require.False(t, c.Confirmed(), "it was not looked at before")
+	require.True(t, c.Are(false))
+	require.False(t, c.Are(true), "it was not looked at before")
 	c[0].Sealed(0, Answer{Code: OK, Token: 100, Text: "active:new:run"})
-	require.True(t, c.Confirmed(), "it was changed by an earlier call")
+	require.True(t, c.Are(true), "it was changed by an earlier call")
 	_, opens = c.Opens(0, 0)
 	require.False(t, opens, "it is open")
 	r, _ = c.Opens(1, 3)

@@ -22,7 +22,7 @@
 //     second attempt.
 //   - [Refusals] decides what follows a lost round.
 //   - [Block] is the tokens of one lease that passes from holder to holder.
-//   - [Rejoin] brings a forgetful node back.
+//   - [Recovery] brings a forgetful node back.
 //
 // # A node that forgets
 //
@@ -47,14 +47,14 @@
 //
 //   - A [Marker] names one configuration or two, and a node serves the clients of all it names. At
 //     first each names the present one: clients of steps 0 and 1 are served.
-//   - An operator's call ([Change]) seals nodes: their markers name both, and clients of step 0 are
+//   - An operator's call ([Changes]) seals nodes: their markers name both, and clients of step 0 are
 //     refused. Once a quorum of the present configuration is sealed at one moment, no client of
 //     step 0 is granted a lock, and all their grants are known there.
 //   - After the longest TTL the last of those locks has ended. Then the call gives nodes of the
 //     next configuration the largest token as their floor, and markers naming it alone: clients
 //     of step 2 are served.
 //   - A node that forgets in between learns from the nodes of each configuration named by a marker,
-//     and is sealed if they are ([Rejoin.Fleet]).
+//     and is sealed if they are ([Recovery.Names]).
 //
 // The groups of a client change by this protocol too, each for itself: a group's number, and the
 // number of groups, are part of the configuration, and a staying node is in both. A key may go from

@@ -2,9 +2,9 @@ package fencing
 
 import "github.com/redlock-go/redlock/internal/base/clock"
 
-// RejoinAt is a Rejoin in the middle of its steps.
-func RejoinAt(f Fleet, node int, s Step, nonce string, due clock.Instant, read Memory, floor Token) Rejoin {
-	return Rejoin{fleet: f, node: node, step: s, Nonce: nonce, Due: due, read: read, Floor: floor}
+// RecoveryAt is a Recovery in the middle of its steps.
+func RecoveryAt(f Fleet, node int, nonce string, due clock.Instant, read Memory, floor Token) Recovery {
+	return Recovery{Fleet: f, Node: node, Nonce: nonce, Due: due, read: read, Floor: floor}
 }
 
 // String is the name in the protocol's text.

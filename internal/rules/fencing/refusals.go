@@ -12,41 +12,22 @@ const (
 	Misfit               // a fleet of another configuration, or no token: an error for good
 )
 
-// Refusals is what the nodes of one round answered. An OK is a vote, counted elsewhere; Refusals
-// notes its node only.
-type Refusals struct {
-	ok, held, number, amnesia, misfit quorum.Set
-}
+// Refusals is the nodes of one round, by what they answered.
+type Refusals [Invalid + 1]quorum.Set
 
 // Add notes the answer of a node.
-func (r *Refusals) Add(node int, a Answer) {
-	bit := quorum.Only(node)
-	switch a.Code {
-	case OK:
-		r.ok |= bit
-	case Held:
-		r.held |= bit
-	case Stale, Low:
-		r.number |= bit
-	case Amnesia:
-		r.amnesia |= bit
-	case Foreign, Invalid:
-		r.misfit |= bit
-	}
-}
-
-// Forgotten is the nodes with the answer Amnesia: each is to be rejoined.
-func (r *Refusals) Forgotten() quorum.Set { return r.amnesia }
+func (r *Refusals) Add(node int, a Answer) { r[a.Code].Add(node) }
 
 // Advise decides what to do after a lost round. shown is the markers shown by nodes: a node without
 // one may remember, unless it has answered Amnesia.
 func (r *Refusals) Advise(f *Fleet, shown Memory) Advice {
+	number := r[Stale] | r[Low]
 	switch {
-	case f.blocks(r.misfit):
+	case f.blocks(r[Foreign] | r[Invalid]):
 		return Misfit
-	case r.amnesia != 0 && shown.Perhaps(f.Nodes()&^shown.All()).Without(r.amnesia).Names(f) == "":
+	case r[Amnesia] != 0 && shown.Perhaps(f.Nodes()&^shown.All()).Without(r[Amnesia]).Names(f) == "":
 		return Closed
-	case r.number != 0 && f.IsQuorum(r.ok|r.number) && !f.blocks(r.held):
+	case number != 0 && f.IsQuorum(r[OK]|number) && !f.blocks(r[Held]):
 		return Again
 	}
 	return Pause

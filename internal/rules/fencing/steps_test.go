@@ -241,9 +241,9 @@ func (m *stepper) notice(r, i int, wait, step, by uint8) {
 		return
 	}
 	answer := v.Notice(mes[step], m.noticeOf(step), 0)
-	rejoin := BeginRejoin(m.readers(step, i), i)
-	rejoin.Noticed(answer, 0)
-	if rejoin.Next(0) != WaitUntil {
+	recovery := Recovery{Fleet: m.readers(step, i), Node: i}
+	recovery.Answered(Request{Node: i, Verb: NoticeVerb}, answer, true, 0)
+	if recovery.Done || recovery.Step(0) != "" {
 		return
 	}
 	x := m.add(notices, r, i, int(step+10*by)) // an act and its step
@@ -334,20 +334,20 @@ func (m *stepper) initialize(r int) {
 	if k.by > 0 {
 		word, names = m.s.calls[k.by-1].floor, f.At(Stage(m.s.calls[k.by-1].stage))
 	}
-	rejoin := BeginInit(f, int(k.node), names)
-	rejoin.Noticed(Answer{Code: Amnesia, Text: k.nonce()}, 0)
-	if rejoin.Next(0) != WaitUntil || rejoin.Next(1) != SendRejoin {
+	given := Recovery{Fleet: f, Node: int(k.node), Given: names}
+	given.Answered(Request{Node: int(k.node), Verb: NoticeVerb}, Answer{Code: Amnesia, Text: k.nonce()}, true, 0)
+	if given.Step(0) != "" || given.Step(1) != RejoinVerb {
 		panic("an operator's floor is not used behind the quarantine")
 	}
 	if k.by > 0 && m.kind(int(k.by)-1) == 'i' {
 		x := m.add(initializes, r, 0)
-		m.send(&x.after, r, 0, slices.Index(fleetNames[:], rejoin.Fleet()))
+		m.send(&x.after, r, 0, slices.Index(fleetNames[:], given.Names()))
 		m.settle(&x.after)
 		return
 	}
 	floor := uint8(min(InitFloor(Token(word), m.block-1, Token(shown), 0), Token(m.top())))
 	x := m.add(initializes, r, int(floor))
-	m.send(&x.after, r, floor, slices.Index(fleetNames[:], rejoin.Fleet()))
+	m.send(&x.after, r, floor, slices.Index(fleetNames[:], given.Names()))
 	m.settle(&x.after)
 }
 
@@ -365,8 +365,8 @@ func (m *stepper) send(s *state, r int, floor uint8, names int) {
 
 func (m *stepper) read(r, j int) {
 	k := &m.s.clients[r]
-	rejoin := m.rejoin(k)
-	if rejoin.Next(0) != SendReads || rejoin.Unread()>>j&1 == 0 {
+	recovery := m.recovery(k)
+	if recovery.Step(0) != ReadVerb || recovery.Unread()>>j&1 == 0 {
 		return
 	}
 	v := m.s.nodes[j].node(m.tokens)
@@ -380,10 +380,10 @@ func (m *stepper) read(r, j int) {
 	if m.noFloor {
 		answer.Token = Token(m.s.nodes[j].f)
 	}
-	rejoin.Learned(k.nonce(), j, answer)
+	recovery.Answered(Request{Node: j, Verb: ReadVerb, Nonce: k.nonce()}, answer, true, 0)
 	x := m.add(reads, r, j)
 	c := &x.after.clients[r]
-	c.floor = uint8(rejoin.Floor)
+	c.floor = uint8(recovery.Floor)
 	names := slices.Index(fleetNames[:], ParseMarker(answer.Text).Me.Fleet)
 	if names < 0 { // sealed on the way back
 		names = namesBoth
@@ -409,8 +409,8 @@ func (w *world) enough(k *client) bool {
 	if w.oldReads && f.Now.Knows(k.memory().All()) {
 		return true
 	}
-	r := w.rejoin(k)
-	return r.Next(1) == SendRejoin
+	r := w.recovery(k)
+	return r.Step(1) == RejoinVerb
 }
 
 // settle does all that follows at once, and drops data without further effect.

@@ -3,6 +3,7 @@ package fencing_test
 import (
 	"fmt"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	. "github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/test/fencenode"
 	"github.com/redlock-go/redlock/quorum"
@@ -351,13 +352,13 @@ func (k *client) memory() Memory {
 	return Memory{Now: now, Next: next, Both: both}
 }
 
-// rejoin makes the value for the client's rules, at time 0: the quarantine ends at 1.
-func (w *world) rejoin(k *client) Rejoin {
-	step := SendReads
+// recovery makes the value for the client's rules, at time 0: the quarantine ends at 1.
+func (w *world) recovery(k *client) Recovery {
+	due := clock.Instant(0)
 	if k.phase == waiting && !w.readsEarly {
-		step = WaitUntil
+		due = 1
 	}
-	return RejoinAt(w.readers(k.step, int(k.node)), int(k.node), step, k.nonce(), 1, k.memory(), Token(k.floor))
+	return RecoveryAt(w.readers(k.step, int(k.node)), int(k.node), k.nonce(), due, k.memory(), Token(k.floor))
 }
 
 // An action is a step of the model, and what it is about.

@@ -1,0 +1,173 @@
+package fencing
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Verb is the verb of a request to the member script.
+type Verb string
+
+const (
+	NoticeVerb  Verb = "notice"
+	ResumeVerb  Verb = "resume"
+	ReadVerb    Verb = "read"
+	RejoinVerb  Verb = "rejoin"
+	ShowVerb    Verb = "show"
+	RaiseVerb   Verb = "raise"
+	CollectVerb Verb = "collect"
+	SealVerb    Verb = "seal"
+)
+
+// The pauses between two questions about a node's vote: the first, and the longest.
+const (
+	MinPause = 100 * time.Millisecond
+	MaxPause = time.Second
+)
+
+// Request is one call of the member script. The zero Request is none.
+type Request struct {
+	Node  int
+	Verb  Verb
+	Nonce string
+	Floor Token  // of RejoinVerb
+	Fleet string // of RejoinVerb: what the marker is to name
+}
+
+// Recovery is how one client brings one node back: it decides which node is asked what, and takes the
+// answers, or their absence. Several clients may do it at once, each with a Recovery of its own, and
+// each may stop at any point. It is a plain value: the caller hands in the time, on any clock of
+// elapsed time, suspension included. One request is under way at a time.
+//
+// A node that gets its vote from an operator takes the same steps, the quarantine included, but for
+// the reads: its floor is at least [InitFloor].
+type Recovery struct {
+	Fleet Fleet
+	Node  int
+	Given string // what the marker is to name, by an operator: nothing is read
+
+	Nonce string        // everything after NOTICE is bound to it; "": the node has not told it
+	Due   clock.Instant // when the quarantine ends
+	Floor Token         // the largest token read
+	Done  bool          // the node has its vote
+	read  Memory
+
+	tried quorum.Set // nodes read since the last pause
+	pause time.Duration
+	until clock.Instant // the pause ends
+	ask   bool          // the node, after the pause
+}
+
+// InitFloor is the floor given by an operator's call, once the quarantine is over. atLeast is not
+// less than any token of a lock granted before the call. Blocks have k tokens: holders after the
+// first may have some unknown to atLeast. shown is what the other nodes show, with a vote or
+// without, and now is the client's time. Beside a correct atLeast these are not needed, and do no
+// harm.
+func InitFloor(atLeast Token, k int, shown Token, now uint64) Token {
+	return max(atLeast+Token(k), shown, Token(now))
+}
+
+// Names is what the node's marker is to name, or empty while too few nodes have been read.
+func (r *Recovery) Names() string {
+	if r.Given != "" {
+		return r.Given
+	}
+	return r.read.Names(&r.Fleet)
+}
+
+// Unread is the nodes still to be read, if need be.
+func (r *Recovery) Unread() quorum.Set {
+	return r.Fleet.Nodes() &^ (r.read.All() | quorum.Only(r.Node))
+}
+
+// Step is the verb of the protocol's next request, or empty in the quarantine.
+func (r *Recovery) Step(now clock.Instant) Verb {
+	switch {
+	case r.Nonce == "":
+		return NoticeVerb
+	case now < r.Due:
+		return ""
+	case r.Names() == "":
+		return ReadVerb
+	}
+	return RejoinVerb // once
+}
+
+// Next returns the next request, or the pause before the next call of Next. nonce is new to NOTICE,
+// and voting are the nodes known to have a vote. While it waits for the end of a quarantine, or for
+// votes of others, the node is asked from time to time: another client may have been faster.
+func (r *Recovery) Next(now clock.Instant, nonce string, voting quorum.Set) (q Request, pause time.Duration) {
+	step := r.Step(now)
+	switch {
+	case r.Done:
+		return q, 0
+	case now < r.until:
+		return q, r.until.Sub(now)
+	case r.ask || step == NoticeVerb:
+		r.ask = false
+		return Request{Node: r.Node, Verb: NoticeVerb, Nonce: nonce}, 0
+	case step == RejoinVerb:
+		return Request{Node: r.Node, Verb: RejoinVerb, Nonce: r.Nonce, Floor: r.Floor, Fleet: r.Names()}, 0
+	case step == ReadVerb:
+		left := r.Unread() & voting &^ r.tried
+		if next := left & r.Fleet.Next.Nodes; next != 0 {
+			left = next // once a change is done, nodes of the first alone name both for ever
+		}
+		if left != 0 { // else too few others have a vote
+			node := left.Least()
+			r.tried.Add(node)
+			return Request{Node: node, Verb: ReadVerb, Nonce: r.Nonce}, 0
+		}
+	}
+	return q, r.rest(now)
+}
+
+// rest begins a pause, after which the node is asked.
+func (r *Recovery) rest(now clock.Instant) time.Duration {
+	r.pause = min(max(2*r.pause, MinPause), MaxPause)
+	r.until, r.ask, r.tried = now.Add(r.pause), true, 0
+	if r.Step(now) == "" {
+		r.until = min(r.until, r.Due)
+	}
+	return r.until.Sub(now)
+}
+
+// Doubt has the node asked at once: there is a new connection, or the node has answered that it has
+// no nonce, or has granted a vote. If it has forgotten again during the quarantine, the quarantine
+// of the new nonce begins at once, and not after a refused REJOIN.
+func (r *Recovery) Doubt() { r.ask, r.pause, r.until = true, 0, 0 }
+
+// Answered takes the answer to the last request. ok is false if none came, or one that does not fit.
+// received is a time at or after its receipt: an attempt begun between the sending and the execution
+// of NOTICE may have a vote of the node's earlier life, and must have ended too.
+func (r *Recovery) Answered(q Request, a Answer, ok bool, received clock.Instant) {
+	switch {
+	case q.Verb == ReadVerb:
+		// For an earlier nonce, or before the quarantine's end, it counts nothing: the node may have
+		// voted since, for an attempt still counting its votes.
+		if ok && q.Nonce == r.Nonce && received >= r.Due && a.Code == OK && a.Token <= MaxToken && q.Node != r.Node {
+			r.read.Add(&r.Fleet, q.Node, ParseMarker(a.Text))
+			r.Floor = max(r.Floor, a.Token)
+		}
+		return
+	case !ok && q.Verb == RejoinVerb: // it may have been applied, or may yet be: never again
+		r.begin("", 0)
+	case !ok, a.Code == Foreign:
+	case a.Code == Active, a.Code == OK:
+		r.Done = true
+	case a.Code != Amnesia || a.Text == "":
+		r.begin("", 0)
+	case a.Text != r.Nonce || q.Verb == RejoinVerb: // the first receipt counts
+		r.begin(a.Text, received.Add(r.Fleet.Quarantine))
+	}
+	if !ok || a.Code == Foreign || r.Nonce == "" && !r.Done {
+		r.rest(received)
+	}
+}
+
+// begin begins again with another nonce of the node, or without one. What was read is of the one before.
+func (r *Recovery) begin(nonce string, due clock.Instant) {
+	r.Nonce, r.Due, r.Floor, r.read = nonce, due, 0, Memory{}
+}
