@@ -40,6 +40,13 @@ type batch struct {
 	left   bool          // it has left the window
 	listed bool          // in rounds.inFlight, perhaps since an earlier use
 	latest clock.Instant // when the time of its last round is up
+
+	own struct { // memory for a small one
+		bytes  [slabBytes]byte // of commands
+		rounds [slabRounds]round
+		spans  [slabRounds]span
+		runs   [slabRounds]run
+	}
 }
 
 // run is successive rounds of one kind, to be merged.
@@ -221,9 +228,8 @@ func (w *wire) sendTo(node int) {
 
 const (
 	keepBuffers = 2 << 20 // bytes of buffers kept for later batches
-
-	slabBytes  = 512 // of commands, in each batch of a slab
-	slabRounds = 4   // in each
+	slabBytes   = 512
+	slabRounds  = 4
 )
 
 // slab is how many batches are made at once. Tests that count them set it to 1.
@@ -246,25 +252,13 @@ func (bs *batches) batch() *batch {
 // with little load it carries one operation. If batches were made one by one, each new peak of this node's delay
 // would show as allocations.
 func (bs *batches) makeBatches() {
-	batches := make([]batch, slab)
-	bytes := make([]byte, slab*slabBytes)
-	rounds := make([]round, slab*slabRounds)
-	runs := make([]run, slab*slabRounds)
-	spans := make([]span, slab*slabRounds)
-	causes := make([]error, slab*bs.nodes.n)
-	open := make([]uint16, slab*bs.nodes.n)
-	upto := make([]int32, slab*bs.nodes.n)
+	batches, n := make([]batch, slab), bs.nodes.n
+	causes, open := make([]error, slab*n), make([]uint16, slab*n)
 	for i := range batches {
 		b := &batches[i]
-		b.batches, b.ledger = bs, &bs.ledger
-		b.first.batch, b.first.Owner, b.first.Counter = b, &b.first, &b.first
-		b.first.Buf = bytes[i*slabBytes : i*slabBytes : (i+1)*slabBytes]
-		b.first.spans = spans[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
-		b.rounds = rounds[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
-		b.runs = runs[i*slabRounds : i*slabRounds : (i+1)*slabRounds]
-		b.cause = causes[i*bs.nodes.n : (i+1)*bs.nodes.n : (i+1)*bs.nodes.n]
-		b.open = open[i*bs.nodes.n : (i+1)*bs.nodes.n : (i+1)*bs.nodes.n]
-		b.upto = upto[i*bs.nodes.n : (i+1)*bs.nodes.n : (i+1)*bs.nodes.n]
+		b.batches, b.ledger, b.first.batch, b.first.Owner, b.first.Counter = bs, &bs.ledger, b, &b.first, &b.first
+		b.first.Buf, b.first.spans, b.runs, b.rounds = b.own.bytes[:0], b.own.spans[:0], b.own.runs[:0], b.own.rounds[:0]
+		b.cause, b.open = causes[i*n:(i+1)*n:(i+1)*n], open[i*n:(i+1)*n:(i+1)*n]
 		bs.keep(b)
 	}
 }

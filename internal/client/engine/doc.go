@@ -32,10 +32,7 @@
 // # Votes of a whole batch
 //
 // Nodes nearly always do all that they are asked. So a batch has the replies of this case written beside its commands
-// (Batch.Usual). What arrives is compared with them in one piece, and counted: votes.granted notes how many rounds,
-// from the first on, a node has granted. It decides the rounds granted by a quorum at once. The first vote of another
-// kind puts these counts into the tallies (uncount), where all further votes of the batch go. A hook for votes,
-// extends, reads and fenced commands use tallies from the start.
+// (Batch.Usual). What arrives is compared with them in one piece, and granted in one loop (votes.granted).
 //
 // # User code
 //

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -96,25 +95,4 @@ func TestFencedRepeats(t *testing.T) {
 	p.acquires()
 	p.turn(func() { p.reply(p.sent[2], 2, noKey) })
 	require.Equal(t, 2, p.last().batch.Replies, "the keys share a refusal")
-}
-
-// TestGrantsBehindARepeat: a node that grants all of a call has not granted the call before it, which it is asked again.
-func TestGrantsBehindARepeat(t *testing.T) {
-	p := newFenced(t)
-	var ops [3]*countedOp
-	for i := range ops {
-		ops[i] = p.op(Acquire, strconv.Itoa(i))
-		ops[i].Block = fencing.Block{First: 5, Last: [3]fencing.Token{6, 6, 7}[i]} // two calls
-		require.NoError(t, p.engine.queueOne(&ops[i].Op))
-	}
-	p.turn(func() {})
-	require.Len(t, p.sent, 3)
-	for node := range 2 {
-		p.turn(func() { require.NoError(t, p.reply(p.sent[node], node, noSuch, ":1\r\n")) })
-	}
-	require.Zero(t, ops[0].times)
-	require.Equal(t, 1, ops[2].times)
-	require.NoError(t, ops[2].Err)
-	p.turn(func() { require.NoError(t, p.reply(p.sent[2], 2, ":2\r\n", ":1\r\n")) })
-	require.Zero(t, ops[0].times, "one node has granted it")
 }

@@ -133,7 +133,7 @@ func (bs *batches) handOff(node int) {
 	}
 	h.out = true
 	b, some := bs.batch(), h.take(now)
-	b.to, b.left, b.counted = quorum.Only(node), true, false // it is in no window
+	b.to, b.left = quorum.Only(node), true // it is in no window
 	operands := make([]command.Operand, len(some))
 	for i, x := range some {
 		operands[i] = command.Operand{Key: []byte(x.key), Token: []byte(x.token), TTL: x.left(now), Shared: x.shared}

@@ -45,12 +45,6 @@ type votes struct {
 	undecided int  // rounds without a verdict
 	lacking   bool // a node lacks the key of an extend
 
-	// While nodes have granted all rounds they have answered, their votes are these counts, and no tally has a vote
-	// of an undecided round.
-	counted bool
-	upto    []int32 // by node: how many rounds it has granted, from the first on
-	settled int     // how many rounds, from the first on, were decided by counts
-
 	deadline clock.Instant // of the most impatient round
 	doubt    clock.Instant // when lost rounds are decided without the missing votes
 
@@ -108,53 +102,25 @@ func (v *votes) add(op *Op) {
 	v.soonest = min(v.soonest, op.Timeout)
 }
 
-// granted records that a node has granted the rounds from first to upto. In most batches there is nothing else to
-// record: then it is one addition, and the rounds now granted by a quorum are decided.
+// granted records that a node has granted the rounds from first to upto, as nodes nearly always do: it is answered for
+// each, but for what only others need.
 func (v *votes) granted(node, first, upto int) {
-	if !v.counted || v.quarantined.Has(node) || int(v.upto[node]) != first {
-		for i := first; i < upto; i++ {
-			v.answered(node, i, true, v.rounds[i].kind)
-		}
-		return
-	}
-	v.counters.votes[node][quorum.Granted] += uint64(upto - first)
-	v.upto[node] = int32(upto)
-	for _, upto := range v.upto {
-		if int(upto) <= v.settled {
+	plain, by := v.callbacks.onVote == nil && !v.quarantined.Has(node), quorum.Only(node)
+	for i := first; i < upto; i++ {
+		r := &v.rounds[i]
+		if !plain || r.stale != 0 || r.tally.Verdict() == quorum.Lost || r.tally.Outcome(node) != 0 {
+			v.answered(node, i, true, r.kind)
 			continue
 		}
-		var by quorum.Set
-		for node, other := range v.upto {
-			if other >= upto {
-				by.Add(node)
-			}
-		}
-		for v.nodes.quorum.IsQuorum(by) && v.settled < int(upto) {
-			r := &v.rounds[v.settled]
-			r.tally.Grant(by)
-			if r.op != nil {
-				v.decide(v.settled, r)
-			}
-			v.settled++
-		}
-	}
-}
-
-// uncount puts the counted votes into the tallies, before the first vote other than a grant.
-func (v *votes) uncount() {
-	v.counted = false
-	for node, upto := range v.upto {
-		for i := range v.rounds[:upto] {
-			v.rounds[i].tally.Grant(quorum.Only(node))
+		v.counters.votes[node][quorum.Granted]++
+		if r.tally.Grant(by) == quorum.Won && r.op != nil {
+			v.decide(i, r)
 		}
 	}
 }
 
 // vote records one node's vote in one round.
 func (v *votes) vote(node, i int, o quorum.Outcome, err error) {
-	if v.counted {
-		v.uncount()
-	}
 	r := &v.rounds[i]
 	if r.kind != Look && r.tally.Outcome(node) == 0 {
 		v.observe(node, r.kind, o, err)
@@ -254,9 +220,6 @@ func (v *votes) fenced(node, i int, kind Kind, a fencing.Answer) {
 
 // refused records a failed vote in one round, and why.
 func (v *votes) refused(node, i int, err error) {
-	if v.counted {
-		v.uncount()
-	}
 	r := &v.rounds[i]
 	if r.tally.Outcome(node) != 0 {
 		return
@@ -390,6 +353,4 @@ func (v *votes) reset() {
 	clear(v.refusals)
 	v.refusals = v.refusals[:0]
 	v.replied, v.lacking, v.soonest = false, false, clock.Forever
-	v.counted, v.settled = v.callbacks.onVote == nil, 0
-	clear(v.upto)
 }

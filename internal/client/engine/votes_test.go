@@ -90,16 +90,16 @@ func TestMisfits(t *testing.T) {
 	}
 }
 
-// TestCountedVotes: votes that are counted decide each round when single votes do, in any order of nodes and pieces,
-// also where one of them is no grant, and leave the same tallies.
-func TestCountedVotes(t *testing.T) {
+// TestGrants: what a node grants in one piece decides each round as single answers do, in any order of nodes and
+// pieces, also where some are denials, and leaves the same tallies and counts.
+func TestGrants(t *testing.T) {
 	const nodes, n = 5, 7
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		e := New(Config{Clock: new(testkit.Clock), MaxWaiting: n, Timeout: time.Second})
-		attach(e, newScripted(t, nodes))
-		var all [2]*batch // of which the first counts
+		var all [2]*batch // the second has single answers
 		for i := range all {
+			e := New(Config{Clock: new(testkit.Clock), MaxWaiting: n, Timeout: time.Second})
+			attach(e, newScripted(t, nodes))
 			all[i] = e.rounds.batch()
 			for range n {
 				op := &Op{Kind: Acquire, TTL: time.Second}
@@ -107,37 +107,32 @@ func TestCountedVotes(t *testing.T) {
 				all[i].add(op)
 			}
 		}
-		all[1].counted = false
 		var done [nodes]int
-		odd, denies := random.IntN(2*nodes), random.IntN(n) // perhaps a node denies a round
+		denies := random.IntN(3) // of so many votes
 		for range 4 * nodes {
 			node := random.IntN(nodes)
 			from := done[node]
 			to := from + random.IntN(n-from+1)
-			if node == odd && from <= denies && denies < to {
-				to = denies
-			}
-			for _, b := range all {
-				b.granted(node, from, to)
-				if node == odd && to == denies {
+			done[node] = to
+			if to > from && random.IntN(4) < denies {
+				to--
+				for _, b := range all {
 					b.answered(node, to, false, Acquire)
 				}
 			}
-			done[node] = to
-			if node == odd && to == denies {
-				done[node]++
+			all[0].granted(node, from, to)
+			for i := from; i < to; i++ {
+				all[1].answered(node, i, true, Acquire)
 			}
 			for i := range n {
 				require.Equal(t, all[1].rounds[i].op == nil, all[0].rounds[i].op == nil)
 			}
 			require.Equal(t, all[1].undecided, all[0].undecided)
 		}
-		if all[0].counted {
-			all[0].uncount()
-		}
 		for i := range n {
 			require.Equal(t, all[1].rounds[i].tally, all[0].rounds[i].tally)
 		}
+		require.Equal(t, all[1].counters.votes, all[0].counters.votes)
 	}
 }
 
