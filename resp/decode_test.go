@@ -1,38 +1,73 @@
-package resp_test
+package resp
 
 import (
+	"bytes"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/resp"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
+// allocates requires an exact number of allocations. The race detector has its own.
+func allocates(t *testing.T, want float64, f func()) {
+	t.Helper()
+	if !testkit.Race {
+		require.Equal(t, want, testing.AllocsPerRun(100, f))
+	}
+}
+
+// TestDecodeGood has one Decoder and one Value for all: each frame leaves them clean for the next.
 func TestDecodeGood(t *testing.T) {
-	var d resp.Decoder // one for all, so that each leaves it clean for the next
+	var d Decoder
+	var v Value
 	for _, test := range goodFrames {
-		t.Run(test.name, func(t *testing.T) {
-			var v resp.Value
-			n, err := d.Decode([]byte(test.frame+"+NEXT\r\n"), &v)
-			require.NoError(t, err)
-			assert.Equal(t, len(test.frame), n)
-			assert.Equal(t, test.want, tree(&v))
-			agree(t, &d, []byte(test.frame))
+		n, err := d.Decode([]byte(test.frame+"+NEXT\r\n"), &v)
+		require.NoError(t, err, test.name)
+		require.Equal(t, len(test.frame), n, test.name)
+		require.Equal(t, test.want, tree(&v), test.name)
+		agree(t, &d, []byte(test.frame))
+
+		buf := []byte(test.frame)
+		first := max(0, len(buf)-256)
+		allocates(t, 0, func() { // piece by piece
+			for end := first; end < len(buf); end++ {
+				if _, err := d.Decode(buf[:end], &v); err != ErrIncomplete {
+					t.Error(err)
+				}
+			}
+			if _, err := d.Decode(buf, &v); err != nil {
+				t.Error(err)
+			}
+			_ = total(&v)
 		})
 	}
 }
 
+// total reads everything there is in a value.
+func total(v *Value) (sum int64) {
+	sum = v.Int + int64(len(v.Bytes))
+	it := v.Elements()
+	for it.Next() {
+		sum += total(it.Value())
+	}
+	return sum
+}
+
+// TestDecodeMalformed: the error is the only thing that is allocated, for any announced length.
 func TestDecodeMalformed(t *testing.T) {
 	for _, test := range badFrames {
 		t.Run(test.name, func(t *testing.T) {
-			var d resp.Decoder
-			var v resp.Value
-			n, err := d.Decode([]byte(test.frame), &v)
-			require.Equal(t, &resp.ProtocolError{Offset: test.offset, Reason: string(test.reason)}, err)
+			var d Decoder
+			var v Value
+			buf := []byte(test.frame)
+			n, err := d.Decode(buf, &v)
+			require.Equal(t, &ProtocolError{Offset: test.offset, Reason: string(test.reason)}, err)
 			assert.Zero(t, n)
-			checkMalformed(t, err, len(test.frame))
+			checkMalformed(t, err, len(buf))
 
 			_, again := d.Decode([]byte("+OK\r\n"), &v)
 			require.Equal(t, err, again, "malformed until Reset")
@@ -42,52 +77,57 @@ func TestDecodeMalformed(t *testing.T) {
 			assert.Equal(t, 5, n)
 
 			d.Reset()
-			agree(t, &d, []byte(test.frame))
+			agree(t, &d, buf)
+			allocates(t, 1, func() {
+				d.Reset()
+				for range 2 {
+					if _, err := d.Decode(buf, &v); err == nil {
+						t.Error("well-formed")
+					}
+				}
+			})
 		})
 	}
 }
 
 func TestDecodeLimits(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, frame string
-		limits      resp.Limits
-		reason      resp.Reason // "" for none
+		limits      Limits
+		reason      reason // "" for none
 	}{
-		{"line exceeded", "+OK\r\n", resp.Limits{Line: 1}, resp.LineTooLong},
-		{"line has no say in numbers", "*1\r\n:-123\r\n", resp.Limits{Line: 1}, ""},
-		{"line raised", "+" + strings.Repeat("x", 5000) + "\r\n", resp.Limits{Line: 5000}, ""},
-		{"line at its cap", "+" + strings.Repeat("x", resp.MaxLine) + "\r\n", resp.Limits{Line: 1 << 30}, ""},
-		{"line beyond its cap", "+" + strings.Repeat("x", resp.MaxLine+1) + "\r\n", resp.Limits{Line: 1 << 30}, resp.LineTooLong},
-		{"bulk exceeded", "$3\r\nabc\r\n", resp.Limits{Bulk: 2}, resp.BulkTooLong},
-		{"verbatim counts its format", "=5\r\ntxt:a\r\n", resp.Limits{Bulk: 4}, resp.BulkTooLong},
-		{"bulk beyond its cap", "$536870913\r\n", resp.Limits{Bulk: 1<<31 - 1}, resp.BulkTooLong},
-		{"elements exceeded", "*2\r\n:1\r\n:2\r\n", resp.Limits{Elements: 1}, resp.TooManyElements},
-		{"elements met in total", "*2\r\n*1\r\n:1\r\n:2\r\n", resp.Limits{Elements: 3}, ""},
-		{"elements exceeded in total", "*2\r\n*1\r\n:1\r\n:2\r\n", resp.Limits{Elements: 2}, resp.TooManyElements},
-		{"pairs exceeded", "%1\r\n:1\r\n:2\r\n", resp.Limits{Elements: 1}, resp.TooManyElements},
-		{"attribute exceeded", "|1\r\n:1\r\n:2\r\n:3\r\n", resp.Limits{Elements: 2}, resp.TooManyElements},
-		{"elements beyond their cap", "*1048577\r\n", resp.Limits{Elements: 1<<31 - 1}, resp.TooManyElements},
-		{"depth exceeded", "*1\r\n*0\r\n", resp.Limits{Depth: 1}, resp.TooDeep},
-		{"depth has no say in nulls", "*1\r\n*-1\r\n", resp.Limits{Depth: 1}, ""},
-		{"depth of an attribute", "*1\r\n|0\r\n:1\r\n", resp.Limits{Depth: 1}, resp.TooDeep},
-		{"depth at its cap", strings.Repeat("*1\r\n", resp.MaxDepth) + ":1\r\n", resp.Limits{Depth: 1000}, ""},
-		{"depth beyond its cap", strings.Repeat("*1\r\n", resp.MaxDepth+1) + ":1\r\n", resp.Limits{Depth: 1000}, resp.TooDeep},
-		{"negative means default", "*1\r\n+OK\r\n", resp.Limits{Line: -1, Bulk: -1, Elements: -1, Depth: -1}, ""},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			d := resp.Decoder{Limits: test.limits}
-			var v resp.Value
-			n, err := d.Decode([]byte(test.frame), &v)
-			if test.reason == "" {
-				require.NoError(t, err)
-				assert.Equal(t, len(test.frame), n)
-				return
-			}
-			var malformed *resp.ProtocolError
-			require.ErrorAs(t, err, &malformed)
-			assert.Equal(t, string(test.reason), malformed.Reason)
-		})
+		{"line exceeded", "+OK\r\n", Limits{Line: 1}, lineTooLong},
+		{"line has no say in numbers", "*1\r\n:-123\r\n", Limits{Line: 1}, ""},
+		{"line raised", "+" + strings.Repeat("x", 5000) + "\r\n", Limits{Line: 5000}, ""},
+		{"line at its cap", "+" + strings.Repeat("x", MaxLine) + "\r\n", Limits{Line: 1 << 30}, ""},
+		{"line beyond its cap", "+" + strings.Repeat("x", MaxLine+1) + "\r\n", Limits{Line: 1 << 30}, lineTooLong},
+		{"bulk exceeded", "$3\r\nabc\r\n", Limits{Bulk: 2}, bulkTooLong},
+		{"verbatim counts its format", "=5\r\ntxt:a\r\n", Limits{Bulk: 4}, bulkTooLong},
+		{"bulk beyond its cap", "$536870913\r\n", Limits{Bulk: 1<<31 - 1}, bulkTooLong},
+		{"elements exceeded", "*2\r\n:1\r\n:2\r\n", Limits{Elements: 1}, tooManyElements},
+		{"elements met in total", "*2\r\n*1\r\n:1\r\n:2\r\n", Limits{Elements: 3}, ""},
+		{"elements exceeded in total", "*2\r\n*1\r\n:1\r\n:2\r\n", Limits{Elements: 2}, tooManyElements},
+		{"pairs exceeded", "%1\r\n:1\r\n:2\r\n", Limits{Elements: 1}, tooManyElements},
+		{"attribute exceeded", "|1\r\n:1\r\n:2\r\n:3\r\n", Limits{Elements: 2}, tooManyElements},
+		{"elements beyond their cap", "*1048577\r\n", Limits{Elements: 1<<31 - 1}, tooManyElements},
+		{"depth exceeded", "*1\r\n*0\r\n", Limits{Depth: 1}, tooDeep},
+		{"depth has no say in nulls", "*1\r\n*-1\r\n", Limits{Depth: 1}, ""},
+		{"depth of an attribute", "*1\r\n|0\r\n:1\r\n", Limits{Depth: 1}, tooDeep},
+		{"depth at its cap", strings.Repeat("*1\r\n", MaxDepth) + ":1\r\n", Limits{Depth: 1000}, ""},
+		{"depth beyond its cap", strings.Repeat("*1\r\n", MaxDepth+1) + ":1\r\n", Limits{Depth: 1000}, tooDeep},
+		{"negative means default", "*1\r\n+OK\r\n", Limits{Line: -1, Bulk: -1, Elements: -1, Depth: -1}, ""},
+	} {
+		d := Decoder{Limits: test.limits}
+		var v Value
+		n, err := d.Decode([]byte(test.frame), &v)
+		if test.reason == "" {
+			require.NoError(t, err, test.name)
+			assert.Equal(t, len(test.frame), n, test.name)
+			continue
+		}
+		var malformed *ProtocolError
+		require.ErrorAs(t, err, &malformed, test.name)
+		assert.Equal(t, string(test.reason), malformed.Reason, test.name)
 	}
 }
 
@@ -101,8 +141,8 @@ func TestDecodeMisuse(t *testing.T) {
 	for _, first := range fragments {
 		for _, second := range fragments {
 			for _, third := range fragments {
-				d := resp.Decoder{Limits: resp.Limits{Depth: 5}}
-				var v resp.Value
+				d := Decoder{Limits: Limits{Depth: 5}}
+				var v Value
 				for i, fragment := range []string{first, second, third} {
 					d.Limits.Line = 1024 >> (3 * i)
 					d.Limits.Elements = 64 >> (3 * i)
@@ -114,4 +154,58 @@ func TestDecodeMisuse(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDecodeWorkIsLinear: the work that a piece causes is what Decode scans from d.off or d.seen on. It is bounded by how
+// far those lag behind the bytes already shown: by a header before a payload, and by nothing otherwise.
+func TestDecodeWorkIsLinear(t *testing.T) {
+	for _, frame := range []string{
+		"+" + strings.Repeat("x", 1024) + "\r\n",
+		"$8192\r\n" + strings.Repeat("x", 8192) + "\r\n",
+		"*2\r\n$8192\r\n" + strings.Repeat("x", 8192) + "\r\n+" + strings.Repeat("y", 1000) + "\r\n",
+		"*4096\r\n" + strings.Repeat("$3\r\nabc\r\n", 4096),
+		"*8\r\n" + strings.Repeat("*8\r\n"+strings.Repeat("%1\r\n:1\r\n#t\r\n", 8), 8),
+	} {
+		var d Decoder
+		var v Value
+		buf, last := []byte(frame), 0
+		for end := range len(buf) {
+			_, err := d.Decode(buf[:end], &v)
+			if err != ErrIncomplete || d.off < last {
+				t.Fatalf("at %d it goes back from %d to %d: %v", end, last, d.off, err)
+			}
+			last = d.off
+			line := bytes.IndexByte(buf[d.off:end], '\n')
+			if line >= 0 && buf[d.off] == '$' { // the payload is stepped over, not searched
+				require.LessOrEqual(t, line, len("$8192\r\n"))
+			} else if end > d.off && end-d.seen > 1 {
+				t.Fatalf("at %d it searches again from %d on", end, d.seen)
+			}
+		}
+		n, err := d.Decode(buf, &v)
+		require.NoError(t, err)
+		require.Equal(t, len(buf), n)
+	}
+}
+
+func TestAppend(t *testing.T) {
+	for want, got := range map[string][]byte{
+		"*0\r\n":                    AppendArray(nil, 0),
+		"*9\r\n":                    AppendArray(nil, 9),
+		"*10\r\n":                   AppendArray(nil, 10),
+		"*-1\r\n":                   AppendArray(nil, -7),
+		"$4\r\na\r\nb\r\n":          AppendBulk(nil, []byte("a\r\nb")),
+		"$12\r\nhello, world\r\n":   AppendBulkString(nil, "hello, world"),
+		"$0\r\n\r\n":                AppendBulk(AppendBulkString(nil, "")[:0], []byte(nil)),
+		"%12\r\n":                   AppendHeader(nil, Map, 12),
+		"=8\r\ntxt:a\r\nb\r\n":      AppendPayload(nil, Verbatim, "txt:a\r\nb"),
+		"-ERR two  lines\r\n":       AppendLine(nil, Error, "ERR two\r\nlines"),
+		"_\r\n":                     AppendLine(nil, Null, ""),
+		":-42\r\n":                  AppendInt(nil, -42),
+		":-9223372036854775808\r\n": AppendInt(nil, math.MinInt64),
+	} {
+		assert.Equal(t, want, string(got))
+	}
+	buf, token := make([]byte, 0, 1024), []byte("0123456789abcdef0123")
+	allocates(t, 0, func() { _ = AppendBulk(AppendBulkString(AppendArray(buf[:0], 6), "SET"), token) })
 }

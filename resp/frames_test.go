@@ -1,10 +1,8 @@
-package resp_test
+package resp
 
 import (
 	"strconv"
 	"strings"
-
-	"github.com/redlock-go/redlock/resp"
 )
 
 // goodFrames are well-formed within the default limits, with what they hold.
@@ -82,97 +80,97 @@ func nest(depth int, n node) node {
 type badFrame struct {
 	name, frame string
 	offset      int
-	reason      resp.Reason
+	reason      reason
 }
 
 var badFrames = append(badLengths(), []badFrame{
 	// First bytes.
-	{"zero byte", "\x00", 0, resp.UnknownKind},
-	{"http banner", "HTTP/1.1 400 Bad Request\r\n", 0, resp.UnknownKind},
-	{"tls alert", "\x15\x03\x01\x00\x02\x02\x46", 0, resp.UnknownKind},
-	{"unknown kind inside", "*2\r\n:1\r\nx", 8, resp.UnknownKind},
+	{"zero byte", "\x00", 0, unknownKind},
+	{"http banner", "HTTP/1.1 400 Bad Request\r\n", 0, unknownKind},
+	{"tls alert", "\x15\x03\x01\x00\x02\x02\x46", 0, unknownKind},
+	{"unknown kind inside", "*2\r\n:1\r\nx", 8, unknownKind},
 
 	// Streamed types.
-	{"streamed bulk", "$?\r\n", 1, resp.StreamedType},
-	{"chunk", ";4\r\nabcd\r\n", 0, resp.StreamedType},
-	{"end of stream", ".\r\n", 0, resp.StreamedType},
-	{"end of stream inside", "*1\r\n.\r\n", 4, resp.StreamedType},
+	{"streamed bulk", "$?\r\n", 1, streamedType},
+	{"chunk", ";4\r\nabcd\r\n", 0, streamedType},
+	{"end of stream", ".\r\n", 0, streamedType},
+	{"end of stream inside", "*1\r\n.\r\n", 4, streamedType},
 
 	// Line ends.
-	{"simple with LF only", "+OK\n", 3, resp.BareLineBreak},
-	{"simple with CR only", "+OK\r+", 3, resp.BareLineBreak},
-	{"simple with LF inside", "+O\nK\r\n", 2, resp.BareLineBreak},
-	{"simple with CR inside", "+O\rK\r\n", 2, resp.BareLineBreak},
-	{"integer with LF only", ":1\n", 2, resp.BareLineBreak},
-	{"bulk header with LF only", "$1\na\r\n", 2, resp.BareLineBreak},
-	{"null with LF only", "_\n", 1, resp.BareLineBreak},
-	{"element with LF only", "*2\r\n:1\r\n:1\n", 10, resp.BareLineBreak},
-	{"element without line end", "*2\r\n:1\r\n:1:1\r\n", 9, resp.BadNumber},
+	{"simple with LF only", "+OK\n", 3, bareLineBreak},
+	{"simple with CR only", "+OK\r+", 3, bareLineBreak},
+	{"simple with LF inside", "+O\nK\r\n", 2, bareLineBreak},
+	{"simple with CR inside", "+O\rK\r\n", 2, bareLineBreak},
+	{"integer with LF only", ":1\n", 2, bareLineBreak},
+	{"bulk header with LF only", "$1\na\r\n", 2, bareLineBreak},
+	{"null with LF only", "_\n", 1, bareLineBreak},
+	{"element with LF only", "*2\r\n:1\r\n:1\n", 10, bareLineBreak},
+	{"element without line end", "*2\r\n:1\r\n:1:1\r\n", 9, badNumber},
 
 	// Line lengths.
-	{"simple beyond the limit", "+" + strings.Repeat("x", 1025), 1025, resp.LineTooLong},
-	{"simple far beyond the limit", "+" + strings.Repeat("x", 9999) + "\r\n", 1025, resp.LineTooLong},
-	{"double beyond the limit", "," + strings.Repeat("1", 1025), 1025, resp.LineTooLong},
-	{"big number beyond the limit", "(" + strings.Repeat("1", 1025), 1025, resp.LineTooLong},
-	{"limit before LF", "+" + strings.Repeat("x", 1025) + "\n", 1025, resp.LineTooLong},
+	{"simple beyond the limit", "+" + strings.Repeat("x", 1025), 1025, lineTooLong},
+	{"simple far beyond the limit", "+" + strings.Repeat("x", 9999) + "\r\n", 1025, lineTooLong},
+	{"double beyond the limit", "," + strings.Repeat("1", 1025), 1025, lineTooLong},
+	{"big number beyond the limit", "(" + strings.Repeat("1", 1025), 1025, lineTooLong},
+	{"limit before LF", "+" + strings.Repeat("x", 1025) + "\n", 1025, lineTooLong},
 
 	// Constants and texts.
-	{"null with payload", "_1\r\n", 1, resp.BadNull},
-	{"boolean empty", "#\r\n", 1, resp.BadBoolean},
-	{"boolean upper case", "#T\r\n", 1, resp.BadBoolean},
-	{"double empty", ",\r\n", 1, resp.BadDouble},
-	{"double with sign +", ",+1.5\r\n", 1, resp.BadDouble},
-	{"double with two dots", ",1.2.3\r\n", 1, resp.BadDouble},
-	{"double without integral", ",.5\r\n", 1, resp.BadDouble},
-	{"double without exponent", ",1e\r\n", 1, resp.BadDouble},
-	{"double with text behind", ",1e5x\r\n", 1, resp.BadDouble},
-	{"double sign only", ",-\r\n", 1, resp.BadDouble},
-	{"big number empty", "(\r\n", 1, resp.BadBigNumber},
-	{"big number with sign +", "(+1\r\n", 1, resp.BadBigNumber},
-	{"big number -0", "(-0\r\n", 1, resp.BadBigNumber},
-	{"big number with leading zero", "(01\r\n", 1, resp.BadBigNumber},
+	{"null with payload", "_1\r\n", 1, badNull},
+	{"boolean empty", "#\r\n", 1, badBoolean},
+	{"boolean upper case", "#T\r\n", 1, badBoolean},
+	{"double empty", ",\r\n", 1, badDouble},
+	{"double with sign +", ",+1.5\r\n", 1, badDouble},
+	{"double with two dots", ",1.2.3\r\n", 1, badDouble},
+	{"double without integral", ",.5\r\n", 1, badDouble},
+	{"double without exponent", ",1e\r\n", 1, badDouble},
+	{"double with text behind", ",1e5x\r\n", 1, badDouble},
+	{"double sign only", ",-\r\n", 1, badDouble},
+	{"big number empty", "(\r\n", 1, badBigNumber},
+	{"big number with sign +", "(+1\r\n", 1, badBigNumber},
+	{"big number -0", "(-0\r\n", 1, badBigNumber},
+	{"big number with leading zero", "(01\r\n", 1, badBigNumber},
 
 	// Payloads.
-	{"bulk longer by one", "$4\r\nhello\r\n", 8, resp.BadTerminator},
-	{"bulk shorter by one", "$6\r\nhello\r\n", 10, resp.BadTerminator},
-	{"bulk with LF only", "$5\r\nhello\n", 9, resp.BadTerminator},
-	{"bulk with CR only", "$5\r\nhello\r+", 10, resp.BadTerminator},
-	{"bulk empty without end", "$0\r\n+OK\r\n", 4, resp.BadTerminator},
-	{"bulk error longer by one", "!2\r\nERR\r\n", 6, resp.BadTerminator},
-	{"verbatim longer by one", "=4\r\ntxt:a\r\n", 8, resp.BadTerminator},
-	{"verbatim without colon", "=4\r\ntext\r\n", 4, resp.BadVerbatim},
-	{"verbatim too short", "=3\r\ntxt\r\n", 1, resp.BadVerbatim},
-	{"bulk beyond the limit", "$65537\r\n", 1, resp.BulkTooLong},
-	{"verbatim beyond the limit", "=65537\r\n", 1, resp.BulkTooLong},
-	{"bulk beyond the limit inside", "*1\r\n$65537\r\n", 5, resp.BulkTooLong},
+	{"bulk longer by one", "$4\r\nhello\r\n", 8, badTerminator},
+	{"bulk shorter by one", "$6\r\nhello\r\n", 10, badTerminator},
+	{"bulk with LF only", "$5\r\nhello\n", 9, badTerminator},
+	{"bulk with CR only", "$5\r\nhello\r+", 10, badTerminator},
+	{"bulk empty without end", "$0\r\n+OK\r\n", 4, badTerminator},
+	{"bulk error longer by one", "!2\r\nERR\r\n", 6, badTerminator},
+	{"verbatim longer by one", "=4\r\ntxt:a\r\n", 8, badTerminator},
+	{"verbatim without colon", "=4\r\ntext\r\n", 4, badVerbatim},
+	{"verbatim too short", "=3\r\ntxt\r\n", 1, badVerbatim},
+	{"bulk beyond the limit", "$65537\r\n", 1, bulkTooLong},
+	{"verbatim beyond the limit", "=65537\r\n", 1, bulkTooLong},
+	{"bulk beyond the limit inside", "*1\r\n$65537\r\n", 5, bulkTooLong},
 
 	// Elements and depth.
-	{"array beyond the limit", "*4097\r\n", 1, resp.TooManyElements},
-	{"array of 2^31", "*2147483648\r\n", 1, resp.TooManyElements},
-	{"map beyond the limit", "%2049\r\n", 1, resp.TooManyElements},
-	{"map that overflows 32 bits doubled", "%2147483649\r\n", 1, resp.TooManyElements},
-	{"map that overflows 64 bits doubled", "%9223372036854775807\r\n", 1, resp.TooManyElements},
-	{"attribute beyond the limit", "|2048\r\n", 1, resp.TooManyElements},
-	{"elements beyond the limit in total", "*2\r\n*4000\r\n" + strings.Repeat(":1\r\n", 4000) + "*95\r\n", 16012, resp.TooManyElements},
-	{"attribute bomb", strings.Repeat("|0\r\n", 5000), 4096*4 + 1, resp.TooManyElements},
-	{"attribute bomb inside", "*1\r\n" + strings.Repeat("|1\r\n:1\r\n:2\r\n", 5000), 4 + 1365*12 + 1, resp.TooManyElements},
-	{"attributes in attributes", strings.Repeat("|1\r\n", 9), 32, resp.TooDeep},
-	{"arrays 9 deep", strings.Repeat("*1\r\n", 9), 32, resp.TooDeep},
-	{"empty array 9 deep", strings.Repeat("*1\r\n", 8) + "*0\r\n", 32, resp.TooDeep},
-	{"arrays 100000 deep", strings.Repeat("*1\r\n", 100_000), 32, resp.TooDeep},
-	{"all kinds deep", "*1\r\n~1\r\n%1\r\n|1\r\n*1\r\n~1\r\n%1\r\n|1\r\n*1\r\n", 32, resp.TooDeep},
-	{"push inside", "*1\r\n>1\r\n:1\r\n", 4, resp.NestedPush},
-	{"push inside attribute", "|1\r\n>0\r\n", 4, resp.NestedPush},
+	{"array beyond the limit", "*4097\r\n", 1, tooManyElements},
+	{"array of 2^31", "*2147483648\r\n", 1, tooManyElements},
+	{"map beyond the limit", "%2049\r\n", 1, tooManyElements},
+	{"map that overflows 32 bits doubled", "%2147483649\r\n", 1, tooManyElements},
+	{"map that overflows 64 bits doubled", "%9223372036854775807\r\n", 1, tooManyElements},
+	{"attribute beyond the limit", "|2048\r\n", 1, tooManyElements},
+	{"elements beyond the limit in total", "*2\r\n*4000\r\n" + strings.Repeat(":1\r\n", 4000) + "*95\r\n", 16012, tooManyElements},
+	{"attribute bomb", strings.Repeat("|0\r\n", 5000), 4096*4 + 1, tooManyElements},
+	{"attribute bomb inside", "*1\r\n" + strings.Repeat("|1\r\n:1\r\n:2\r\n", 5000), 4 + 1365*12 + 1, tooManyElements},
+	{"attributes in attributes", strings.Repeat("|1\r\n", 9), 32, tooDeep},
+	{"arrays 9 deep", strings.Repeat("*1\r\n", 9), 32, tooDeep},
+	{"empty array 9 deep", strings.Repeat("*1\r\n", 8) + "*0\r\n", 32, tooDeep},
+	{"arrays 100000 deep", strings.Repeat("*1\r\n", 100_000), 32, tooDeep},
+	{"all kinds deep", "*1\r\n~1\r\n%1\r\n|1\r\n*1\r\n~1\r\n%1\r\n|1\r\n*1\r\n", 32, tooDeep},
+	{"push inside", "*1\r\n>1\r\n:1\r\n", 4, nestedPush},
+	{"push inside attribute", "|1\r\n>0\r\n", 4, nestedPush},
 }...)
 
 // badLengths crosses every kind that has a number with every wrong number.
 func badLengths() []badFrame {
 	var frames []badFrame
-	for _, kind := range []resp.Kind{
-		resp.Integer, resp.Bulk, resp.BulkError, resp.Verbatim,
-		resp.Array, resp.Map, resp.Set, resp.Push, resp.Attribute,
+	for _, kind := range []Kind{
+		Integer, Bulk, BulkError, Verbatim,
+		Array, Map, Set, Push, Attribute,
 	} {
-		add := func(number string, offset int, reason resp.Reason) {
+		add := func(number string, offset int, reason reason) {
 			name := kind.String() + " " + strconv.Quote(number)
 			frames = append(frames, badFrame{name, string(rune(kind)) + number + "\r\n", offset, reason})
 		}
@@ -180,27 +178,27 @@ func badLengths() []badFrame {
 			"", "-", "+", "+1", "-0", "00", "01", "-01", "0x1", "1f", "abc", " 1", "1 ", "1 2", "\t1",
 			"1\x00", "--1", "1-", "1.0", "1e3", "1_0", "1,0", "-a", "??", "\xd9\xa1",
 		} {
-			add(number, 1, resp.BadNumber)
+			add(number, 1, badNumber)
 		}
 		for _, number := range []string{
 			"9223372036854775808", "-9223372036854775809", "9999999999999999999", "10000000000000000000", "18446744073709551617",
 		} {
-			add(number, 1, resp.NumberOverflow)
+			add(number, 1, numberOverflow)
 		}
-		add("100000000000000000000", 21, resp.LineTooLong)
-		add("?", 1, resp.StreamedType)
-		if kind == resp.Integer {
+		add("100000000000000000000", 21, lineTooLong)
+		add("?", 1, streamedType)
+		if kind == Integer {
 			continue
 		}
 		for _, number := range []string{"-2", "-10", "-2147483648", "-9223372036854775808"} {
-			add(number, 1, resp.NegativeLength)
+			add(number, 1, negativeLength)
 		}
-		if kind != resp.Bulk && kind != resp.Array {
-			add("-1", 1, resp.NegativeLength)
+		if kind != Bulk && kind != Array {
+			add("-1", 1, negativeLength)
 		}
-		tooBig := resp.BulkTooLong
+		tooBig := bulkTooLong
 		if isAggregate(kind) {
-			tooBig = resp.TooManyElements
+			tooBig = tooManyElements
 		}
 		for _, number := range []string{"1048577", "536870913", "2147483647", "4294967295", "4294967296", "999999999999999999", "9223372036854775807"} {
 			add(number, 1, tooBig)
@@ -209,6 +207,6 @@ func badLengths() []badFrame {
 	return frames
 }
 
-func isAggregate(kind resp.Kind) bool {
+func isAggregate(kind Kind) bool {
 	return strings.ContainsRune("*%~>|", rune(kind))
 }

@@ -1,4 +1,4 @@
-package resp_test
+package resp
 
 import (
 	"errors"
@@ -7,13 +7,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/redlock-go/redlock/resp"
 )
 
 // A node is a decoded frame that owns everything in it, for comparing.
 type node struct {
-	Kind  resp.Kind
+	Kind  Kind
 	Null  bool
 	Int   int64
 	Bytes string
@@ -21,7 +19,7 @@ type node struct {
 }
 
 // tree copies a value with all its elements.
-func tree(v *resp.Value) node {
+func tree(v *Value) node {
 	n := node{Kind: v.Kind, Null: v.Null, Int: v.Int, Bytes: string(v.Bytes)}
 	it := v.Elements()
 	for it.Next() {
@@ -46,13 +44,13 @@ var (
 // wasteful, bytewise, with the syntax of numbers in regular expressions. It
 // takes no part of package resp but the constants. Limits have to be positive.
 type reference struct {
-	lim      resp.Limits
+	lim      Limits
 	buf      string
 	at       int
 	elements int
 }
 
-func referenceDecode(buf []byte, lim resp.Limits) (n int, root node, err error) {
+func referenceDecode(buf []byte, lim Limits) (n int, root node, err error) {
 	r := reference{lim: lim, buf: string(buf)}
 	root, err = r.frame(1)
 	return r.at, root, err
@@ -115,24 +113,24 @@ func (r *reference) frame(depth int) (node, error) {
 	if err != nil {
 		return node{}, err
 	}
-	n := node{Kind: resp.Kind(c)}
+	n := node{Kind: Kind(c)}
 	switch n.Kind {
-	case resp.SimpleString, resp.Error:
+	case SimpleString, Error:
 		n.Bytes, err = r.line(r.lim.Line)
-	case resp.Double, resp.BigNumber:
+	case Double, BigNumber:
 		n.Bytes, err = r.line(r.lim.Line)
-		if err == nil && n.Kind == resp.Double && !fraction.MatchString(n.Bytes) {
+		if err == nil && n.Kind == Double && !fraction.MatchString(n.Bytes) {
 			err = errBad
 		}
-		if err == nil && n.Kind == resp.BigNumber && !decimal.MatchString(n.Bytes) {
+		if err == nil && n.Kind == BigNumber && !decimal.MatchString(n.Bytes) {
 			err = errBad
 		}
-	case resp.Integer:
+	case Integer:
 		n.Int, err = r.number()
-	case resp.Null:
+	case Null:
 		n.Null = true
 		err = r.expect("\r\n")
-	case resp.Boolean:
+	case Boolean:
 		var text string
 		if text, err = r.line(1); err == nil && text != "t" && text != "f" {
 			err = errBad
@@ -140,9 +138,9 @@ func (r *reference) frame(depth int) (node, error) {
 		if text == "t" {
 			n.Int = 1
 		}
-	case resp.Bulk, resp.BulkError, resp.Verbatim:
+	case Bulk, BulkError, Verbatim:
 		err = r.bulk(&n)
-	case resp.Array, resp.Set, resp.Push, resp.Map, resp.Attribute:
+	case Array, Set, Push, Map, Attribute:
 		return r.aggregate(n, depth)
 	default:
 		err = errBad
@@ -155,10 +153,10 @@ func (r *reference) bulk(n *node) error {
 	switch {
 	case err != nil:
 		return err
-	case size == -1 && n.Kind == resp.Bulk:
+	case size == -1 && n.Kind == Bulk:
 		n.Null = true
 		return nil
-	case size < 0 || size > int64(r.lim.Bulk) || (n.Kind == resp.Verbatim && size < 4):
+	case size < 0 || size > int64(r.lim.Bulk) || (n.Kind == Verbatim && size < 4):
 		return errBad
 	case int64(len(r.buf)-r.at) < size:
 		return errShort
@@ -168,7 +166,7 @@ func (r *reference) bulk(n *node) error {
 	if err := r.expect("\r\n"); err != nil {
 		return err
 	}
-	if n.Kind == resp.Verbatim {
+	if n.Kind == Verbatim {
 		if n.Bytes[3] != ':' {
 			return errBad
 		}
@@ -182,19 +180,19 @@ func (r *reference) aggregate(n node, depth int) (node, error) {
 	switch {
 	case err != nil:
 		return n, err
-	case count == -1 && n.Kind == resp.Array:
+	case count == -1 && n.Kind == Array:
 		n.Null = true
 		return n, nil
 	case count < 0 || count > 1<<40 || depth > r.lim.Depth:
 		return n, errBad
-	case n.Kind == resp.Push && depth > 1:
+	case n.Kind == Push && depth > 1:
 		return n, errBad
 	}
 	cost := count
 	switch n.Kind {
-	case resp.Map:
+	case Map:
 		count, cost = 2*count, 2*count
-	case resp.Attribute:
+	case Attribute:
 		count, cost = 2*count, 2*count+1
 	}
 	if cost > int64(r.lim.Elements-r.elements) {
@@ -209,7 +207,7 @@ func (r *reference) aggregate(n node, depth int) (node, error) {
 		}
 		n.Nodes = append(n.Nodes, e)
 	}
-	if n.Kind == resp.Attribute {
+	if n.Kind == Attribute {
 		return r.frame(depth) // the value it is about takes its place
 	}
 	return n, nil
@@ -217,14 +215,14 @@ func (r *reference) aggregate(n node, depth int) (node, error) {
 
 // agree checks one Decode of a fresh or used decoder against the reference and
 // the limits, and returns the length of the frame, 0 if there is none.
-func agree(t *testing.T, d *resp.Decoder, buf []byte) int {
+func agree(t *testing.T, d *Decoder, buf []byte) int {
 	t.Helper()
-	var v resp.Value
+	var v Value
 	n, err := d.Decode(buf, &v)
 	want, root, refErr := referenceDecode(buf, full(d.Limits))
 	switch {
 	case errors.Is(refErr, errShort):
-		require.ErrorIs(t, err, resp.ErrIncomplete)
+		require.ErrorIs(t, err, ErrIncomplete)
 		require.Zero(t, n)
 		return 0
 	case errors.Is(refErr, errBad):
@@ -243,7 +241,7 @@ func agree(t *testing.T, d *resp.Decoder, buf []byte) int {
 // checkMalformed checks that err is a ProtocolError fit for logging.
 func checkMalformed(t *testing.T, err error, size int) {
 	t.Helper()
-	var malformed *resp.ProtocolError
+	var malformed *ProtocolError
 	require.ErrorAs(t, err, &malformed)
 	require.GreaterOrEqual(t, malformed.Offset, 0)
 	require.Less(t, malformed.Offset, size)
@@ -251,17 +249,17 @@ func checkMalformed(t *testing.T, err error, size int) {
 }
 
 // full spells out the default limits.
-func full(lim resp.Limits) resp.Limits {
+func full(lim Limits) Limits {
 	pick := func(n, standard int) int {
 		if n <= 0 {
 			return standard
 		}
 		return n
 	}
-	return resp.Limits{
-		Line:     pick(lim.Line, resp.DefaultLine),
-		Bulk:     pick(lim.Bulk, resp.DefaultBulk),
-		Elements: pick(lim.Elements, resp.DefaultElements),
-		Depth:    pick(lim.Depth, resp.DefaultDepth),
+	return Limits{
+		Line:     pick(lim.Line, DefaultLine),
+		Bulk:     pick(lim.Bulk, DefaultBulk),
+		Elements: pick(lim.Elements, DefaultElements),
+		Depth:    pick(lim.Depth, DefaultDepth),
 	}
 }
