@@ -57,36 +57,13 @@ func TestJointIsTwoTallies(t *testing.T) {
 						t.Fatalf("lists %05b and %05b, votes %010b: from %v to %v", now, next, all, before, verdict)
 					}
 				}
-				if want := both(verdictOf(now, all), verdictOf(next, all)); verdict != want {
+				vote := func(node int) quorum.Outcome { return quorum.Outcome(all >> (2 * node) & 3) }
+				if want := both(verdictOf(now, vote), verdictOf(next, vote)); verdict != want {
 					t.Fatalf("lists %05b and %05b, votes %010b: %v, want %v", now, next, all, verdict, want)
 				}
 			}
 		}
 	}
-}
-
-// verdictOf is that of the votes of one list, two bits for each node, by counting them.
-func verdictOf(list quorum.Set, votes int) quorum.Verdict {
-	nodes, granted, refused := 0, 0, 0
-	for node := 0; list>>node != 0; node++ {
-		if list>>node&1 == 0 {
-			continue
-		}
-		nodes++
-		switch quorum.Outcome(votes >> (2 * node) & 3) {
-		case quorum.Granted:
-			granted++
-		case quorum.Denied, quorum.Failed:
-			refused++
-		}
-	}
-	switch {
-	case 2*granted > nodes:
-		return quorum.Won
-	case 2*(nodes-refused) <= nodes:
-		return quorum.Lost
-	}
-	return quorum.Pending
 }
 
 func both(a, b quorum.Verdict) quorum.Verdict {

@@ -24,49 +24,35 @@ var edges = []time.Duration{
 	farthest / 2, farthest - 2*ms, farthest - 1, farthest,
 }
 
-func TestDrift(t *testing.T) {
-	for ttl, want := range map[time.Duration]time.Duration{
-		0:                2 * ms,
-		-time.Hour:       2 * ms,
-		earliest:         2 * ms,
-		100 * ms:         3 * ms,
-		10 * time.Second: 102 * ms,
-		time.Minute:      602 * ms,
-	} {
-		require.Equal(t, want, quorum.Drift(ttl), "ttl %v", ttl)
-	}
-}
-
 func TestUntil(t *testing.T) {
 	const start = 7 * time.Second
 	require.Equal(t, start+9898*ms, quorum.Until(start, 10*time.Second))
 	// A TTL no longer than its own drift is never valid, not even at once.
-	for _, short := range []time.Duration{earliest, -1, 0, 1, ms, 2 * ms, 2*ms + 2*ms/100} {
+	for _, short := range []time.Duration{earliest, -time.Hour, -1, 0, 1, ms, 2 * ms, 2*ms + 2*ms/100} {
 		require.LessOrEqual(t, quorum.Until(start, short), start, "ttl %v", short)
+		require.Equal(t, 2*ms, quorum.Drift(short).Truncate(ms), "ttl %v", short)
 	}
+	require.Equal(t, 602*ms, quorum.Drift(time.Minute))
 }
 
-// FuzzUntil looks for a lock that is valid for longer than it is, from every combination of edges on.
+// FuzzUntil looks for a lock that is valid for longer than it is, from every combination of edges on. It compares with the
+// same sums done in numbers without end: overflow must not lengthen a lock.
 func FuzzUntil(f *testing.F) {
 	for _, start := range edges {
 		for _, ttl := range edges {
 			f.Add(int64(start), int64(ttl))
 		}
 	}
-	f.Fuzz(func(t *testing.T, start, ttl int64) { checkUntil(t, time.Duration(start), time.Duration(ttl)) })
-}
-
-// checkUntil compares with the same sums done in numbers without end. Overflow
-// must not lengthen a lock.
-func checkUntil(t *testing.T, start, ttl time.Duration) {
-	t.Helper()
-	until := quorum.Until(start, ttl)
-	if want := clamp(sum(start, clamp(sum(ttl, -quorum.Drift(ttl))))); until != want {
-		t.Fatalf("Until(%d, %d) = %d, want %d", start, ttl, until, want)
-	}
-	if truth := sum(start, ttl, -quorum.Drift(ttl)); start >= 0 && ttl > 0 && truth.Cmp(sum(until)) < 0 {
-		t.Fatalf("Until(%d, %d) = %d, beyond the true %v", start, ttl, until, truth)
-	}
+	f.Fuzz(func(t *testing.T, from, length int64) {
+		start, ttl := time.Duration(from), time.Duration(length)
+		until := quorum.Until(start, ttl)
+		if want := clamp(sum(start, clamp(sum(ttl, -quorum.Drift(ttl))))); until != want {
+			t.Fatalf("Until(%d, %d) = %d, want %d", start, ttl, until, want)
+		}
+		if truth := sum(start, ttl, -quorum.Drift(ttl)); start >= 0 && ttl > 0 && truth.Cmp(sum(until)) < 0 {
+			t.Fatalf("Until(%d, %d) = %d, beyond the true %v", start, ttl, until, truth)
+		}
+	})
 }
 
 func sum(ds ...any) *big.Int {
