@@ -17,50 +17,36 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// takeAll takes each of some keys by AcquireAny.
-func (s *stage) takeAll(c *redlock.Client, keys []string) (held []redlock.Lock) {
-	for range keys {
+// serveAny releases permits one after another. Each goes at once to the first of the callers that wait for any of them.
+func (s *stage) serveAny(callers int, client func() *redlock.Client) {
+	keys := redlock.Permits("s", 3)
+	var held []redlock.Lock
+	for c := client(); len(held) < len(keys); {
 		l, err := c.AcquireAny(s.ctx, longTTL, keys...)
 		require.NoError(s.T, err)
 		held = append(held, l)
 	}
-	return held
+	var waits []*waiting
+	for range callers {
+		waits = append(waits, s.choose(client(), keys[2], keys[0], keys[1]))
+	}
+	for i, w := range waits {
+		require.True(s.T, w.waits())
+		at := time.Now()
+		s.release(held[i])
+		held = append(held, s.granted(w))
+		require.LessOrEqual(s.T, w.ended.Sub(at), promptly)
+		require.Equal(s.T, held[i].Key(), w.lock.Key())
+	}
 }
 
 // choices are scenarios of callers for any of some keys.
 var choices = []scenario{
 	{"any of several, in one process", 3, func(s *stage) {
-		c, keys := s.Client(), redlock.Permits("s", 3)
-		held := s.takeAll(c, keys)
-		var waits []*waiting
-		for range 6 {
-			waits = append(waits, s.choose(c, keys[2], keys[0], keys[1]))
-		}
-		for i, w := range waits { // a release of any key wakes the first of the line
-			require.True(s.T, w.waits())
-			l := held[i]
-			at := time.Now()
-			s.release(l)
-			held = append(held, s.granted(w))
-			require.LessOrEqual(s.T, w.ended.Sub(at), promptly)
-			require.Equal(s.T, l.Key(), w.lock.Key())
-		}
+		c := s.Client()
+		s.serveAny(6, func() *redlock.Client { return c })
 	}},
-	{"any of several, of other processes", 3, func(s *stage) {
-		c, keys := s.Client(), redlock.Permits("s", 3)
-		held := s.takeAll(c, keys)
-		var waits []*waiting
-		for range 3 {
-			waits = append(waits, s.choose(s.Client(), keys...))
-		}
-		for i, w := range waits {
-			require.True(s.T, w.waits())
-			at := time.Now()
-			s.release(held[2-i])
-			s.granted(w)
-			require.LessOrEqual(s.T, w.ended.Sub(at), promptly)
-		}
-	}},
+	{"any of several, of other processes", 3, func(s *stage) { s.serveAny(3, func() *redlock.Client { return s.Client() }) }},
 	{"any of several, and one and all of them", 3, func(s *stage) {
 		c, keys := s.Client(), redlock.Permits("s", 2)
 		a, b := s.take(c, keys[0], longTTL), s.take(c, keys[1], longTTL)
@@ -244,8 +230,8 @@ func TestReadersAndWriters(t *testing.T) {
 	}
 }
 
-// TestChoiceInGroups: any of keys in two groups, while half of the clients change from one group to both. Each key has one
-// holder, those of both groups are used, and once the second group is down callers have those of the first.
+// TestChoiceInGroups: any of keys in two groups, while half of the clients change from one group to both. Those of both
+// groups are used, and once the second group is down callers have those of the first. TestChoices has one holder for each.
 func TestChoiceInGroups(t *testing.T) {
 	const d = 3 * time.Second
 	var keys []string
@@ -266,50 +252,31 @@ func TestChoiceInGroups(t *testing.T) {
 			}))
 		}
 		var mu sync.Mutex
-		holders, used := map[string]int{}, map[string]int{}
+		used := map[string]bool{}
 		serve := func() (got service) {
-			clear(used)
-			count := func(key string, n int, waited time.Duration) {
-				mu.Lock()
-				defer mu.Unlock()
-				holders[key] += n
-				if n > 0 {
-					used[key]++
-					assert.Equal(w.T, 1, holders[key], key)
-					got = service{got.grants + 1, max(got.longest, waited)}
-				}
-			}
 			ctx, cancel := context.WithTimeout(w.T.Context(), d)
 			defer cancel()
-			var all sync.WaitGroup
+			crowd := &crowd{World: w, ctx: ctx}
 			for _, c := range clients {
-				for range 3 {
-					all.Go(func() {
-						for {
-							began := time.Now()
-							l, err := c.AcquireAny(ctx, longTTL, keys...)
-							if err != nil {
-								return
-							}
-							count(l.Key(), 1, time.Since(began))
-							time.Sleep(5 * time.Millisecond)
-							count(l.Key(), -1, 0)
-							_ = l.Release(context.Background())
-						}
-					})
-				}
+				crowd.join(3, &got, 5*time.Millisecond, func(ctx context.Context) (redlock.Lock, error) {
+					l, err := c.AcquireAny(ctx, longTTL, keys...)
+					mu.Lock()
+					defer mu.Unlock()
+					used[l.Key()] = used[l.Key()] || err == nil
+					return l, err
+				})
 			}
-			all.Wait()
+			crowd.all.Wait()
+			assert.LessOrEqual(w.T, got.longest, soon)
 			return got
 		}
-		got := serve()
-		t.Logf("both groups: %v, %v", got, used)
-		assert.Len(w.T, used, len(keys))
-		assert.LessOrEqual(w.T, got.longest, soon)
+		t.Log("both groups:", serve())
+		for _, key := range keys {
+			assert.True(w.T, used[key], key)
+		}
 		w.Servers[3:].Down()
-		got = serve()
-		t.Logf("one group: %v, %v", got, used)
-		assert.LessOrEqual(w.T, got.longest, soon)
+		got := serve()
+		t.Log("one group:", got)
 		assert.Greater(w.T, got.grants, 100)
 	})
 }

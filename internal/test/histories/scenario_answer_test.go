@@ -38,9 +38,7 @@ func (s *stage) comeAndGo(name string, fail func(*fakeredis.Server)) {
 		random := rand.New(rand.NewPCG(1, uint64(p)))
 		all.Go(func() {
 			for begun.Add(1) <= int32(calls) {
-				ctx, cancel := context.WithTimeout(s.ctx, 30*time.Millisecond+time.Duration(random.Int64N(int64(970*time.Millisecond))))
-				_, err := c.Acquire(ctx, name, longTTL)
-				cancel()
+				err := s.within(30*time.Millisecond+time.Duration(random.Int64N(int64(970*time.Millisecond))), c, name)
 				switch {
 				case errors.Is(err, redlock.ErrTaken):
 					taken.Add(1)
@@ -57,6 +55,11 @@ func (s *stage) comeAndGo(name string, fail func(*fakeredis.Server)) {
 	if name != "hanging" { // there no attempt ends before its caller
 		require.Greater(s.T, heard.Load(), int32(calls*9/10), "%s: hear that there is no quorum", name)
 	}
+	s.heals(c)
+}
+
+// heals ends an outage of nodes.
+func (s *stage) heals(c *redlock.Client) {
 	s.Servers.Each(func(n *fakeredis.Server) {
 		require.NoError(s.T, n.Heal())
 		n.Allow("SET")
@@ -85,12 +88,7 @@ var answers = []scenario{
 						others.Add(1)
 					}
 				}
-				acquire := func() {
-					ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
-					defer cancel()
-					_, err := c.Acquire(ctx, key, longTTL)
-					hears(err)
-				}
+				acquire := func() { hears(s.within(3*time.Second, c, key)) }
 				if held {
 					all.Go(acquire)
 					time.Sleep(promptly)
@@ -108,11 +106,7 @@ var answers = []scenario{
 				all.Wait()
 				require.Zero(s.T, taken.Load(), "%s: hear of a holder", key)
 				require.GreaterOrEqual(s.T, others.Load(), int32(40), "%s: hear that there is no quorum", key)
-				for _, n := range s.Servers[:2] {
-					require.NoError(s.T, n.Heal())
-					n.Allow("SET")
-				}
-				require.NoError(s.T, c.Ready(s.ctx))
+				s.heals(c)
 			}
 		}
 	}},
@@ -174,10 +168,7 @@ var answers = []scenario{
 			s.release(held)
 			s.Servers.Hang()
 			time.Sleep(2020 * time.Millisecond) // it has just joined
-			ctx, cancel := context.WithTimeout(s.ctx, promptly)
-			_, err := c.Acquire(ctx, "k", longTTL)
-			cancel()
-			require.NotErrorIs(s.T, err, redlock.ErrTaken)
+			require.NotErrorIs(s.T, s.within(promptly, c, "k"), redlock.ErrTaken)
 			require.NoError(s.T, s.Servers.Heal())
 			time.Sleep(5 * time.Second)
 			s.Servers.Del("k")
@@ -190,10 +181,7 @@ var answers = []scenario{
 		outage := func() {
 			s.Servers.Deny("SET")
 			for _, key := range keys {
-				ctx, cancel := context.WithTimeout(s.ctx, promptly)
-				_, err := c.Acquire(ctx, key, longTTL)
-				cancel()
-				require.ErrorIs(s.T, err, redlock.ErrNoQuorum)
+				require.ErrorIs(s.T, s.within(promptly, c, key), redlock.ErrNoQuorum)
 			}
 			s.Servers.Each(func(n *fakeredis.Server) { n.Allow("SET") })
 		}
@@ -224,10 +212,7 @@ var answers = []scenario{
 				time.Sleep(100 * time.Millisecond)
 				_, _ = c.TryAcquire(s.ctx, other, longTTL) // so the set learns that there is no quorum, while others wait
 			}()
-			ctx, cancel := context.WithTimeout(s.ctx, 300*time.Millisecond)
-			_, err := c.Acquire(ctx, "k", longTTL)
-			cancel()
-			require.ErrorIs(s.T, err, redlock.ErrTaken)
+			require.ErrorIs(s.T, s.within(300*time.Millisecond, c, "k"), redlock.ErrTaken)
 		}
 	}},
 	// A call without a wait costs nothing while a recent vote speaks for it, and one attempt else.
@@ -251,9 +236,7 @@ var answers = []scenario{
 		require.Equal(s.T, before, attempts())
 		s.release(held)
 		s.granted(w)
-		ctx, cancel := context.WithTimeout(s.ctx, promptly)
-		defer cancel()
-		_, err := c.Acquire(ctx, "k", longTTL)
+		err := s.within(promptly, c, "k")
 		require.ErrorIs(s.T, err, redlock.ErrTaken, "a caller of this process has it")
 		require.NotContains(s.T, err.Error(), "0 attempts")
 	}},

@@ -86,14 +86,11 @@ var fences = []scenario{
 				_, err := c.TryAcquireAll(ctx, maxTTL, key, "and "+key)
 				require.NoError(s.T, err, i)
 			case 2:
-				done := make(chan error, 1)
-				op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: maxTTL, Done: func(op *redlock.Op) { done <- op.Err() }}
-				require.NoError(s.T, c.Submit(op))
-				require.NoError(s.T, <-done, i)
+				op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: maxTTL}
+				require.NoError(s.T, cluster.Submit(s.T, c, op), i)
 				require.NotZero(s.T, op.Fence())
 				op.Kind = redlock.OpRelease // with the token of the successful attempt
-				require.NoError(s.T, c.Submit(op))
-				require.NoError(s.T, <-done, i)
+				require.NoError(s.T, cluster.Submit(s.T, c, op), i)
 			}
 			require.NoError(s.T, c.Close())
 		}
@@ -102,8 +99,7 @@ var fences = []scenario{
 	// hears of the first keeps the lock from its caller. It has an owner: the client knows it, and gives it back at its end.
 	{"lock of a caller that hears of a refused number", 3, func(s *stage) {
 		require.NoError(s.T, s.Client(fencedRight()).InitFencing(s.ctx))
-		var o owners
-		o.init(s.Servers, []string{"k"}, func() (never time.Time) { return never }, func(format string, args ...any) { s.T.Errorf(format, args...) })
+		o := s.owners()
 		for i, ends := range []bool{false, true} {
 			for _, node := range s.Servers {
 				n, _ := node.Fence(fenceSet)
@@ -262,25 +258,17 @@ func (s *stage) suspendedAcquire(settings func(*redlock.Config)) {
 	if err := other.InitFencing(s.ctx); err == nil { // else they are not fenced
 		require.NoError(s.T, c.Ready(s.ctx))
 	}
-	submitted := func(key string) error {
-		done := make(chan error, 1)
-		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: maxTTL, Done: func(op *redlock.Op) { done <- op.Err() }}
-		require.NoError(s.T, c.Submit(op))
-		return <-done
-	}
 	for _, acquire := range []func(key string) error{
 		func(key string) error { _, err := c.TryAcquire(s.ctx, key, maxTTL); return err },
+		func(key string) error { _, err := c.TryAcquireAll(s.ctx, maxTTL, key, "and "+key); return err },
 		func(key string) error {
-			_, err := c.TryAcquireAll(s.ctx, maxTTL, key, "and "+key)
-			return err
+			return cluster.Submit(s.T, c, &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: maxTTL})
 		},
-		submitted,
 	} {
 		for _, node := range s.Nodes {
 			m.Link(node).Hold(false, true)
 		}
-		won := make(chan error, 1)
-		go func() { won <- acquire("k") }()
+		won := testkit.Start(func() error { return acquire("k") })
 		time.Sleep(time.Millisecond) // the nodes have granted it
 		require.Equal(s.T, 3, s.Holders("k"))
 		m.Suspend()

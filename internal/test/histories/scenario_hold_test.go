@@ -20,8 +20,7 @@ var holds = []scenario{
 	// longer.
 	{"stay that begins late", 3, func(s *stage) {
 		const late, stay = 500 * time.Millisecond, time.Second
-		var o owners
-		o.init(s.Servers, []string{"k"}, func() (never time.Time) { return never }, func(format string, args ...any) { s.T.Errorf(format, args...) })
+		o := s.owners()
 		var p *process
 		c := s.Client(func(c *redlock.Config) { p = o.process("c", c) })
 		p.runs(c)
@@ -181,6 +180,13 @@ var holds = []scenario{
 		s.granted(w)
 		require.ErrorIs(s.T, attached.Release(s.ctx), redlock.ErrNotHeld)
 	}},
+}
+
+// owners knows those of "k", on nodes without a fault.
+func (s *stage) owners() *owners {
+	o := new(owners)
+	o.init(s.Servers, []string{"k"}, func() (never time.Time) { return never }, func(format string, args ...any) { s.T.Errorf(format, args...) })
+	return o
 }
 
 // hung has a caller hold a lock, perhaps by Do, and returns what has it give that back, lost or not.

@@ -3,13 +3,13 @@ package histories
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
@@ -40,27 +40,19 @@ func (s *stage) shared() {
 	s.Servers.Deny("client|tracking")
 	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
 	defer cancel()
-	var all sync.WaitGroup
+	crowd := &crowd{World: s.World, ctx: ctx}
 	for range pollers {
-		c := s.Client()
-		require.NoError(s.T, c.Ready(ctx))
+		c := crowd.ready()
 		var last atomic.Int64
 		began := time.Now()
-		for range 4 {
-			all.Go(func() {
-				for ctx.Err() == nil {
-					l, err := c.Acquire(ctx, "k", longTTL)
-					now := int64(time.Since(began))
-					assert.Less(s.T, time.Duration(now-last.Swap(now)), pollersWait)
-					if err == nil {
-						time.Sleep(time.Millisecond)
-						_ = l.Release(context.Background())
-					}
-				}
-			})
-		}
+		crowd.join(4, new(service), time.Millisecond, func(ctx context.Context) (redlock.Lock, error) {
+			l, err := c.Acquire(ctx, "k", longTTL)
+			now := int64(time.Since(began))
+			assert.Less(s.T, time.Duration(now-last.Swap(now)), pollersWait)
+			return l, err
+		})
 	}
-	all.Wait()
+	crowd.all.Wait()
 }
 
 // flushes has others flush another database of all nodes, again and again.

@@ -181,17 +181,7 @@ var shares = []scenario{
 	// Others share a free key while the writer whose turn it is stays in its hook. Back from there it looks at the key, and
 	// asks, to be refused and in its hook again, only when that is free.
 	{"readers beside a writer in its hook", 3, func(s *stage) {
-		const hook = 500 * time.Millisecond
-		var refused atomic.Int32
-		writer := s.Client(func(c *redlock.Config) {
-			c.Hooks.Attempt = func(a redlock.Attempt) {
-				if errors.Is(a.Err, redlock.ErrTaken) {
-					if refused.Add(1) > 1 { // in line
-						time.Sleep(hook)
-					}
-				}
-			}
-		})
+		writer, refused := s.hooked(1 << 10)
 		share := func() (redlock.Lock, error) { return s.Client().TryAcquireShared(s.ctx, "k", longTTL) }
 		first, err := share()
 		require.NoError(s.T, err)
@@ -214,29 +204,17 @@ var shares = []scenario{
 	}},
 	// So does a reader of its own process, who has its turn meanwhile: the process's own gate would refuse it.
 	{"a reader behind a writer in its hook", 3, func(s *stage) {
-		const hook = 500 * time.Millisecond
-		var refused atomic.Int32
-		c := s.Client(func(c *redlock.Config) {
-			c.Hooks.Attempt = func(a redlock.Attempt) {
-				if errors.Is(a.Err, redlock.ErrTaken) && refused.Add(1) == 2 { // in line
-					time.Sleep(hook)
-				}
-			}
-		})
+		c, refused := s.hooked(1)
 		first, err := s.Client().TryAcquireShared(s.ctx, "k", longTTL)
 		require.NoError(s.T, err)
 		exclusive := s.wait(c, "k", longTTL)
 		for refused.Load() < 2 {
 			time.Sleep(time.Millisecond)
 		}
-		shared := testkit.InBackground(func() (redlock.Lock, error) { return c.AcquireShared(s.ctx, "k", longTTL) })
+		shared := s.call(s.ctx, func(ctx context.Context) (redlock.Lock, error) { return c.AcquireShared(ctx, "k", longTTL) })
 		time.Sleep(promptly)
 		s.release(first)
-		from := time.Now()
-		got := testkit.Get(s.T, shared)
-		require.NoError(s.T, got.Err)
-		require.Less(s.T, time.Since(from), hook/4)
-		s.release(got.Value)
+		s.inTurn(hook/4, shared)
 		s.inTurn(hook, exclusive)
 	}},
 	{"readers and writers of the same processes", 3, func(s *stage) {
@@ -250,6 +228,24 @@ var shares = []scenario{
 		require.Less(s.T, shared, time.Second)
 		require.Less(s.T, other, time.Second)
 	}},
+}
+
+// hook is for how long a writer is in its hook.
+const hook = 500 * time.Millisecond
+
+// hooked is a client that is in its hook for a while when it is refused in line, so many times.
+func (s *stage) hooked(times int32) (c *redlock.Client, refused *atomic.Int32) {
+	refused = new(atomic.Int32)
+	return s.Client(func(c *redlock.Config) {
+		c.Hooks.Attempt = func(a redlock.Attempt) {
+			if !errors.Is(a.Err, redlock.ErrTaken) {
+				return
+			}
+			if n := refused.Add(1); n > 1 && n <= 1+times {
+				time.Sleep(hook)
+			}
+		}
+	}), refused
 }
 
 // besideReleases requires that callers of other processes get the keys that so many callers of a process have again and

@@ -61,9 +61,8 @@ func (s *stage) wait(c *redlock.Client, key string, ttl time.Duration) *waiting 
 }
 
 func (s *stage) waitWith(ctx context.Context, c *redlock.Client, key string, ttl time.Duration) *waiting {
-	w := s.begin(ctx, c, key, ttl)
-	time.Sleep(100 * time.Millisecond)
-	return w
+	defer time.Sleep(100 * time.Millisecond)
+	return s.begin(ctx, c, key, ttl)
 }
 
 func (s *stage) begin(ctx context.Context, c *redlock.Client, key string, ttl time.Duration) *waiting {
@@ -73,16 +72,24 @@ func (s *stage) begin(ctx context.Context, c *redlock.Client, key string, ttl ti
 // waitForSet is wait for several keys, and choose for any of several.
 func (s *stage) waitForSet(c *redlock.Client, keys ...string) *waiting {
 	defer time.Sleep(100 * time.Millisecond)
-	return s.call(s.ctx, func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAll(ctx, longTTL, keys...) })
+	return s.call(s.ctx, allOf(c, keys...))
 }
 
 func (s *stage) choose(c *redlock.Client, keys ...string) *waiting {
 	defer time.Sleep(100 * time.Millisecond)
-	return s.call(s.ctx, func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAny(ctx, longTTL, keys...) })
+	return s.call(s.ctx, anyOf(c, keys...))
+}
+
+// within is an Acquire that gives up after d.
+func (s *stage) within(d time.Duration, c *redlock.Client, key string) error {
+	ctx, cancel := context.WithTimeout(s.ctx, d)
+	defer cancel()
+	_, err := c.Acquire(ctx, key, longTTL)
+	return err
 }
 
 // call begins any call.
-func (s *stage) call(ctx context.Context, acquire func(context.Context) (redlock.Lock, error)) *waiting {
+func (s *stage) call(ctx context.Context, acquire locking) *waiting {
 	w := &waiting{began: time.Now(), done: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(ctx, longTTL)
 	go func() {

@@ -30,28 +30,11 @@ var turns = []scenario{
 			return false
 		})
 	}},
-	{"poller beside a line", 5, func(s *stage) {
-		s.polls(s.Client(), section, s.Client())
-	}},
-	{"several keys beside a line", 5, func(s *stage) {
-		c := s.Client()
-		s.outside(func(ctx context.Context, _ int) bool {
-			l, err := c.AcquireAll(ctx, longTTL, "k", "other")
-			if err == nil {
-				s.release(l)
-			}
-			return err == nil
-		})
-	}},
+	{"poller beside a line", 5, func(s *stage) { s.outside(s.polls(s.Client())) }},
+	{"several keys beside a line", 5, func(s *stage) { s.outside(s.by(allOf(s.Client(), "k", "other"))) }},
 	{"set in the process of the line", 5, func(s *stage) {
 		c := s.Client()
-		s.outsideOf(func(ctx context.Context, _ int) bool {
-			l, err := c.AcquireAll(ctx, longTTL, "k")
-			if err == nil {
-				s.release(l)
-			}
-			return err == nil
-		}, section, c)
+		s.outside(s.by(allOf(c, "k")), c)
 	}},
 	// The queue of a client with other names for the nodes may lie on another node.
 	{"nodes by other names beside a line", 5, func(s *stage) {
@@ -66,13 +49,13 @@ var turns = []scenario{
 				c.Nodes = append(c.Nodes, prefix+node)
 			}
 		})
-		s.outsideBy(c)
+		s.outside(s.by(oneOf(c, "k")))
 	}},
 	{"no pushes beside a line", 5, func(s *stage) {
 		m := s.Machine()
 		m.Wrap = func(c net.Conn) net.Conn { return noPushes{c} }
 		c, _ := s.ClientOn(m)
-		s.outsideBy(c)
+		s.outside(s.by(oneOf(c, "k")))
 	}},
 	{"cut off from the queue's node", 5, func(s *stage) {
 		held := s.take(s.Client(), "k", longTTL)
@@ -86,18 +69,26 @@ var turns = []scenario{
 		s.release(held)
 		s.inTurn(promptly, w)
 		c, _ := s.ClientOn(m)
-		s.outsideBy(c)
+		s.outside(s.by(oneOf(c, "k")))
 	}},
 }
 
-// outsideBy is outside for a waiting client.
-func (s *stage) outsideBy(c *redlock.Client) {
-	s.outside(func(ctx context.Context, _ int) bool {
-		l, err := c.Acquire(ctx, "k", longTTL)
+// by is a try of a way to lock.
+func (s *stage) by(lock locking) func(context.Context, int) bool {
+	return func(ctx context.Context, _ int) bool {
+		l, err := lock(ctx)
 		if err == nil {
 			s.release(l)
 		}
 		return err == nil
+	}
+}
+
+// polls is a try by TryAcquire.
+func (s *stage) polls(c *redlock.Client) func(context.Context, int) bool {
+	return s.by(func(ctx context.Context) (redlock.Lock, error) {
+		time.Sleep(5 * time.Millisecond)
+		return c.TryAcquire(ctx, "k", longTTL)
 	})
 }
 
@@ -108,18 +99,16 @@ const turn = 6500 * time.Millisecond
 // section is how long a line holds a lock.
 const section = 10 * time.Millisecond
 
-// outside requires that try, called again and again beside a busy line, succeeds often enough.
-func (s *stage) outside(try func(ctx context.Context, turn int) bool) {
+// outside requires that try, called again and again beside four callers of each client, of one without any, succeeds often
+// enough.
+func (s *stage) outside(try func(ctx context.Context, turn int) bool, clients ...*redlock.Client) {
 	s.T.Helper()
-	s.outsideOf(try, section, s.Client())
-}
-
-// outsideOf is outside for several clients of four goroutines each that hold the lock for so long.
-func (s *stage) outsideOf(try func(ctx context.Context, turn int) bool, hold time.Duration, clients ...*redlock.Client) {
-	s.T.Helper()
+	if len(clients) == 0 {
+		clients = append(clients, s.Client())
+	}
 	ctx, cancel := context.WithTimeout(s.ctx, turn+time.Second)
 	defer cancel()
-	busy := s.busy(ctx, 4, hold, clients...)
+	busy := s.busy(ctx, 4, section, clients...)
 	last, longest := time.Now(), time.Duration(0)
 	for n := 0; ctx.Err() == nil; n++ {
 		won := try(ctx, n)
@@ -203,26 +192,12 @@ var gaps = []scenario{
 	}},
 	{"poller in the process of the line", 3, func(s *stage) {
 		c := s.Client()
-		s.polls(c, section, c)
+		s.outside(s.polls(c), c)
 	}},
 	{"poller beside a line without hand-over", 3, func(s *stage) {
-		s.polls(s.Client(), section, s.Client(func(c *redlock.Config) { c.NoHandOver = true }))
+		s.outside(s.polls(s.Client()), s.Client(func(c *redlock.Config) { c.NoHandOver = true }))
 	}},
-	{"poller beside several processes", 3, func(s *stage) {
-		s.polls(s.Client(), section, s.Client(), s.Client(), s.Client())
-	}},
-}
-
-// polls requires that a poller has its turns beside goroutines of clients.
-func (s *stage) polls(c *redlock.Client, hold time.Duration, busy ...*redlock.Client) {
-	s.outsideOf(func(ctx context.Context, _ int) bool {
-		time.Sleep(5 * time.Millisecond)
-		l, err := c.TryAcquire(ctx, "k", longTTL)
-		if err == nil {
-			s.release(l)
-		}
-		return err == nil
-	}, hold, busy...)
+	{"poller beside several processes", 3, func(s *stage) { s.outside(s.polls(s.Client()), s.Client(), s.Client(), s.Client()) }},
 }
 
 // leavesGaps requires that processes in constant demand of a lock leave it free often enough, and

@@ -1,11 +1,8 @@
 package histories
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -140,25 +137,20 @@ func TestVainWaiters(t *testing.T) {
 	}
 }
 
-// grantsBeside is how often two processes get a lock in d, beside another that begins a little
-// later.
-func grantsBeside(t *testing.T, d, section time.Duration, nodes int, begin func(*stage)) int64 {
+// grantsBeside is how often two processes get a lock in d, beside another that begins a little later.
+func grantsBeside(t *testing.T, d, section time.Duration, nodes int, begin func(*stage)) int {
 	const before = 200 * time.Millisecond
-	var n int64
-	virtual.Run(t, nodes, func(w *virtual.World) {
-		ctx, cancel := context.WithTimeout(w.T.Context(), before+d)
-		defer cancel()
-		s := &stage{w, ctx}
-		n = s.contend(2, section, func(c *redlock.Config) { c.Nodes = w.Nodes[:3] },
-			func(c *redlock.Client) (redlock.Lock, error) { return c.Acquire(ctx, "k", longTTL) },
-			func() {
-				time.Sleep(before)
-				if begin != nil {
-					begin(s)
-				}
-			})
+	var got service
+	gather(t, nodes, before+d, func(c *crowd) {
+		for range 2 {
+			c.join(2, &got, section, oneOf(c.ready(func(cfg *redlock.Config) { cfg.Nodes = c.Nodes[:3] }), "k"))
+		}
+		time.Sleep(before)
+		if begin != nil {
+			begin(&stage{c.World, c.ctx})
+		}
 	})
-	return n
+	return got.grants
 }
 
 // unfit is running nodes that do not keep the queue. The first is one that is down.
@@ -221,34 +213,6 @@ func TestUnfitQueueNode(t *testing.T) {
 	}
 }
 
-// contend has processes of two callers each lock and release, and returns how often they had the
-// lock once then is over.
-func (s *stage) contend(processes int, section time.Duration, configure func(*redlock.Config), lock func(c *redlock.Client) (redlock.Lock, error), then func()) int64 {
-	var all sync.WaitGroup
-	var n atomic.Int64
-	for range processes {
-		c := s.Client(configure)
-		require.NoError(s.T, c.Ready(s.ctx))
-		for range 2 {
-			all.Go(func() {
-				for s.ctx.Err() == nil {
-					l, err := lock(c)
-					if err != nil {
-						return
-					}
-					n.Add(1)
-					time.Sleep(section)
-					_ = l.Release(context.Background())
-				}
-			})
-		}
-	}
-	then()
-	n.Store(0)
-	all.Wait()
-	return n.Load()
-}
-
 // TestContendedMovingKey: a key that moves from one group to another has at least half of the
 // grants of a set of two keys: to the nodes it is such a set.
 func TestContendedMovingKey(t *testing.T) {
@@ -267,31 +231,24 @@ func TestContendedMovingKey(t *testing.T) {
 			if testkit.Long() {
 				d = 40 * time.Second
 			}
-			grants := map[string]int64{}
-			for name, f := range map[string]func(s *stage) (func(*redlock.Config), func(*redlock.Client) (redlock.Lock, error)){
-				"a key": func(s *stage) (func(*redlock.Config), func(*redlock.Client) (redlock.Lock, error)) {
-					return func(c *redlock.Config) { c.Nodes = s.Nodes[:3] }, func(c *redlock.Client) (redlock.Lock, error) { return c.Acquire(s.ctx, moves, longTTL) }
-				},
-				"a set of two keys": func(s *stage) (func(*redlock.Config), func(*redlock.Client) (redlock.Lock, error)) {
-					return func(c *redlock.Config) { c.Nodes, c.Groups = nil, [][]string{s.Nodes[:3], s.Nodes[3:]} },
-						func(c *redlock.Client) (redlock.Lock, error) { return c.AcquireAll(s.ctx, longTTL, stays, moves) }
-				},
-				"a key that moves": func(s *stage) (func(*redlock.Config), func(*redlock.Client) (redlock.Lock, error)) {
-					return func(c *redlock.Config) {
-						c.Nodes, c.Groups, c.NextGroups = nil, [][]string{s.Nodes[:3]}, [][]string{s.Nodes[:3], s.Nodes[3:]}
-					}, func(c *redlock.Client) (redlock.Lock, error) { return c.Acquire(s.ctx, moves, longTTL) }
-				},
-			} {
-				virtual.Run(t, 6, func(w *virtual.World) {
-					ctx, cancel := context.WithTimeout(w.T.Context(), d*5/4)
-					defer cancel()
-					s := &stage{w, ctx}
-					configure, lock := f(s)
-					grants[name] = s.contend(4, section, configure, lock, func() { time.Sleep(d / 4) })
+			grants := func(configure func(c *redlock.Config, one, both [][]string), lock func(*redlock.Client) locking) int {
+				var got service
+				gather(t, 6, d, func(c *crowd) {
+					for range 4 {
+						c.join(2, &got, section, lock(c.ready(func(cfg *redlock.Config) {
+							cfg.Nodes = nil
+							configure(cfg, [][]string{c.Nodes[:3]}, [][]string{c.Nodes[:3], c.Nodes[3:]})
+						})))
+					}
 				})
+				return got.grants
 			}
-			t.Logf("grants in %v: %v", d, grants)
-			require.GreaterOrEqual(t, 2*grants["a key that moves"], grants["a set of two keys"])
+			set := grants(func(c *redlock.Config, _, both [][]string) { c.Groups = both },
+				func(c *redlock.Client) locking { return allOf(c, stays, moves) })
+			moving := grants(func(c *redlock.Config, one, both [][]string) { c.Groups, c.NextGroups = one, both },
+				func(c *redlock.Client) locking { return oneOf(c, moves) })
+			t.Logf("grants in %v: a set of two keys %d, a key that moves %d", d, set, moving)
+			require.GreaterOrEqual(t, 2*moving, set)
 		})
 	}
 }

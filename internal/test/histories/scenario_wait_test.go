@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
 // waits are scenarios of waiting callers.
@@ -119,11 +120,9 @@ func (s *stage) endOtherwise(bound time.Duration, end func(*redlock.Client, redl
 
 // releaseBy releases a lock by an operation of a client.
 func (s *stage) releaseBy(c *redlock.Client, l redlock.Lock) {
-	done := make(chan error, 1)
-	op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte(l.Key()), Done: func(op *redlock.Op) { done <- op.Err() }}
+	op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte(l.Key())}
 	copy(op.Token[:], l.Token())
-	require.NoError(s.T, c.Submit(op))
-	require.NoError(s.T, <-done)
+	require.NoError(s.T, cluster.Submit(s.T, c, op))
 }
 
 // grants is the number of locks on one key for two clients of two goroutines each.
