@@ -75,29 +75,10 @@ func TestCredentialsFail(t *testing.T) {
 	})
 }
 
-// tunnel is a connection without a socket to be seen.
-type tunnel struct{ net.Conn }
-
 // timeless is a connection without deadlines, as those through an SSH client are.
-type timeless struct{ tunnel }
+type timeless struct{ net.Conn }
 
 func (timeless) SetDeadline(time.Time) error { return errors.New("deadlines are not supported") }
-
-// A connection without deadlines is closed when its time is up, however silent
-// the server is.
-func TestDialerWithoutDeadlines(t *testing.T) {
-	r := newTestFleet(t, false, scripted.NewN(t, 1, func(p *scripted.Server) { p.ServeRaw = true }), func(cfg *Config) {
-		cfg.DialTimeout = 20 * time.Millisecond
-		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			nc, err := new(net.Dialer).DialContext(ctx, network, addr)
-			return timeless{tunnel{nc}}, err
-		}
-	})
-	testkit.Within(t, testkit.Patience, "Settle", func() { r.AwaitFirst(nil, nil) })
-	r.do(func() { assert.Error(t, r.Fault(0)) })
-	r.do(r.Close)
-	testkit.Within(t, testkit.Patience, "Drain", r.Drain)
-}
 
 // keeper is a connection that keeps what it is given to write.
 type keeper struct {
@@ -124,8 +105,14 @@ func TestPasswordsAreWipedFromTheBuffer(t *testing.T) {
 	assert.NotContains(t, string(k.kept), marked)
 }
 
+// TestDialerFails: a connection is closed when its time is up, however silent the server is.
 func TestDialerFails(t *testing.T) {
 	errNoRoute := errors.New("no route")
+	silent := func() net.Conn {
+		ours, theirs := net.Pipe()
+		t.Cleanup(func() { _ = theirs.Close() })
+		return ours
+	}
 	for name, test := range map[string]struct {
 		dial func(context.Context, string, string) (net.Conn, error)
 		want error
@@ -133,22 +120,21 @@ func TestDialerFails(t *testing.T) {
 		"with an error":     {func(context.Context, string, string) (net.Conn, error) { return nil, errNoRoute }, errNoRoute},
 		"without an error":  {func(context.Context, string, string) (net.Conn, error) { return nil, nil }, nil},
 		"after the timeout": {func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }, nil},
-		"silently": {func(context.Context, string, string) (net.Conn, error) {
-			ours, theirs := net.Pipe()
-			t.Cleanup(func() { _ = theirs.Close() })
-			return ours, nil
-		}, nil},
+		"silently":          {func(context.Context, string, string) (net.Conn, error) { return silent(), nil }, nil},
+		"without deadlines": {func(context.Context, string, string) (net.Conn, error) { return timeless{silent()}, nil }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newTestFleet(t, false, scripted.NewN(t, 1), func(cfg *Config) {
 				cfg.DialTimeout = 20 * time.Millisecond
 				cfg.Dialer = test.dial
 			})
-			r.AwaitFirst(nil, nil)
+			testkit.Within(t, testkit.Patience, "AwaitFirst", func() { r.AwaitFirst(nil, nil) })
 			r.do(func() { assert.ErrorIs(t, r.Fault(0), conn.ErrNotSent) })
 			if test.want != nil { // on a busy machine AwaitFirst is over before the dial
 				r.until("the error of the dialer", func() bool { return errors.Is(r.Fault(0), test.want) })
 			}
+			r.do(r.Close)
+			testkit.Within(t, testkit.Patience, "Drain", r.Drain)
 		})
 	}
 }

@@ -72,31 +72,44 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// The replies that a queue owes are bounded; the batch that is too much, and all before
-// it, fail, and nothing that was not sent yet is sent.
+// The replies that a queue owes are bounded, and the bytes of what is asked. Both are given back with the replies. The batch
+// that is too much, and all before it, fail, and nothing that was not sent yet is sent.
 func TestMaxInFlight(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 2, func(cfg *Config) { cfg.MaxInFlight = 5 })
-		fits := r.send(tagsOf(5)...)
-		assert.Zero(t, fits.doneCalls)
-		r.wires[0].Expect(string(fits.Buf))
-		r.answer(fits, 1)
-		r.until("for node 1 to have room", func() bool { return fits.nodes[1].ended })
-		full := r.send("one more")
-		require.ErrorIs(t, fits.errOf(0), conn.ErrFull)
-		assert.NotErrorIs(t, fits.errOf(0), conn.ErrNotSent)
-		assert.ErrorIs(t, full.errOf(0), conn.ErrFull)
-		assert.ErrorIs(t, full.errOf(0), conn.ErrNotSent)
-		n, err := r.wires[0].Rest()
-		assert.Error(t, err, "a reset")
-		assert.Zero(t, n)
-		r.answer(full, 1)
-		r.awaitDone(fits, full)
-		assert.NoError(t, full.errOf(1))
-		r.wires[0] = nil
-		r.up()
-		r.works()
-	})
+	for name, test := range map[string]struct {
+		set  func(*Config)
+		full string
+	}{
+		"replies": {func(cfg *Config) { cfg.MaxInFlight = 5 }, "one more"},
+		"bytes":   {func(cfg *Config) { cfg.MaxInFlightBytes = 300 }, strings.Repeat("x", 300)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+				r := newUpFleet(t, portable, 2, test.set)
+				for range 100 {
+					r.works()
+				}
+				fits := r.send(tagsOf(5)...)
+				assert.Zero(t, fits.doneCalls)
+				r.wires[0].Expect(string(fits.Buf))
+				r.answer(fits, 1)
+				r.until("for node 1 to have room", func() bool { return fits.nodes[1].ended })
+				full := r.send(test.full)
+				require.ErrorIs(t, fits.errOf(0), conn.ErrFull)
+				assert.NotErrorIs(t, fits.errOf(0), conn.ErrNotSent)
+				assert.ErrorIs(t, full.errOf(0), conn.ErrFull)
+				assert.ErrorIs(t, full.errOf(0), conn.ErrNotSent)
+				n, err := r.wires[0].Rest()
+				assert.Error(t, err, "a reset")
+				assert.Zero(t, n)
+				r.answer(full, 1)
+				r.awaitDone(fits, full)
+				assert.NoError(t, full.errOf(1))
+				r.wires[0] = nil
+				r.up()
+				r.works()
+			})
+		})
+	}
 }
 
 // The first batch of a connection is not counted: a node to which there is much to say
@@ -137,23 +150,5 @@ func TestMaxInFlightBesideTheBeginning(t *testing.T) {
 		r.send("three")
 		r.awaitDone(fits)
 		assert.ErrorIs(t, fits.errOf(0), conn.ErrFull, "this connection began with nothing")
-	})
-}
-
-// The same for the bytes of what is asked, which are given back with the replies.
-func TestMaxInFlightBytes(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 1, func(cfg *Config) { cfg.MaxInFlightBytes = 200 })
-		for range 100 {
-			l := r.send("fits")
-			r.answer(l, 0)
-			r.awaitDone(l)
-			require.NoError(t, l.errOf(0))
-		}
-		fits := r.send("fits")
-		full := r.send(strings.Repeat("x", 200))
-		require.ErrorIs(t, fits.errOf(0), conn.ErrFull)
-		assert.ErrorIs(t, full.errOf(0), conn.ErrFull)
-		assert.ErrorIs(t, full.errOf(0), conn.ErrNotSent)
 	})
 }

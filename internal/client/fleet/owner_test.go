@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,110 +9,6 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
-
-// An Owner that sends from within Reply, to the node that is being read and to
-// another, as the retry of a lost script does.
-func TestSendToFromWithinReply(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		for _, to := range []int{0, 1} {
-			r := newUpFleet(t, portable, 2)
-			const rounds = 3 * minRing // so that the ring grows under the decoder
-			var more []*ledger
-			first := newLedger(t, tagsOf(rounds))
-			first.onReply = func(node, i int) error {
-				if node == 0 {
-					l := newLedger(t, []string{fmt.Sprint("more-", i)})
-					more = append(more, l)
-					r.giveTo(to, l)
-				}
-				return nil
-			}
-			r.post(first)
-			r.answer(first)
-			r.awaitDone(first)
-			require.Len(t, more, rounds)
-			for _, l := range more {
-				r.answer(l, to)
-			}
-			r.awaitDone(more...)
-			for _, l := range more {
-				assert.NoError(t, l.errOf(to))
-			}
-			r.works()
-		}
-	})
-}
-
-// The node that Reply writes to turns out to be dead, or is the one that the
-// same Reply complains about.
-func TestSendToFromWithinReplyToADeadNode(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		for _, to := range []int{0, 1} {
-			r := newUpFleet(t, portable, 2)
-			late := newLedger(t, []string{"late"})
-			l := newLedger(t, []string{"one", "two", "three"})
-			l.onReply = func(node, i int) error {
-				if node != 0 || i != 1 {
-					return nil
-				}
-				if to == 1 {
-					r.wires[1].Cut() // and we have not heard of it yet
-				}
-				r.giveTo(to, late)
-				return errMisfit
-			}
-			r.post(l)
-			r.wires[0].Expect(string(l.Buf))
-			r.wires[1].Expect(string(l.Buf))
-			r.wires[0].Send(echoes(l.tags...))
-			if to == 0 {
-				r.wires[1].Send(echoes(l.tags...))
-			}
-			r.awaitDone(l, late)
-			assert.Equal(t, 2, l.nodes[0].replies)
-			assert.ErrorIs(t, l.errOf(0), errMisfit)
-			assert.NotErrorIs(t, l.errOf(0), conn.ErrNotSent)
-			assert.Error(t, late.errOf(to))
-		}
-	})
-}
-
-// An Owner that answers each failure with another batch, to the same node and
-// to others, ends all the same: what is down fails at once.
-func TestSendToFromWithinFail(t *testing.T) {
-	onBothPaths(t, 3, func(t *testing.T, r *testFleet) {
-		var more []*ledger
-		sent := make([]*ledger, 4)
-		for i := range sent {
-			sent[i] = newLedger(t, tagsOf(2))
-			sent[i].onFail = func(node, _ int, err error) {
-				for to := range r.Len() {
-					l := newLedger(t, []string{"again"})
-					more = append(more, l)
-					r.giveTo(to, l)
-					if to == node {
-						assert.ErrorIs(t, l.errOf(to), conn.ErrNotSent)
-						assert.Equal(t, 1, l.doneCalls)
-					}
-				}
-			}
-			r.post(sent[i])
-		}
-		r.wires[1].Cut()
-		r.lose(1)
-		require.Len(t, more, 3*len(sent))
-		r.up()
-		for _, i := range []int{0, 2} {
-			for _, l := range append(sent, more[i]) {
-				r.wires[i].Expect(string(l.Buf))
-			}
-		}
-		r.do(r.Close)
-		for _, l := range append(sent, more...) {
-			assert.Equal(t, 1, l.doneCalls)
-		}
-	})
-}
 
 func TestAfterClose(t *testing.T) {
 	onBothPaths(t, 2, func(t *testing.T, r *testFleet) {

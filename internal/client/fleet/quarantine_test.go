@@ -17,11 +17,16 @@ import (
 // restart is a peer's process that ends and another that begins.
 func (r *testFleet) restart(node int) {
 	r.t.Helper()
+	r.restartWith(node, func(p *scripted.Server) { p.RunID = scripted.NewRunID() })
+}
+
+func (r *testFleet) restartWith(node int, change func(*scripted.Server)) {
+	r.t.Helper()
 	p := r.peers[node]
 	p.Stop()
 	r.lose(node)
 	p.Running.Wait() // the last handshake reads it
-	p.RunID = scripted.NewRunID()
+	change(p)
 	p.Start(r.t)
 	r.up()
 }
@@ -40,11 +45,7 @@ func TestQuarantine(t *testing.T) {
 		require.Zero(t, r.quarantinedNow(), "no TTL was sent")
 		r.do(func() { r.NoteTTL(10 * time.Second); r.NoteTTL(time.Second) })
 
-		p := r.peers[0] // a connection that ends is not a restart
-		p.Stop()
-		r.lose(0)
-		p.Start(t)
-		r.up()
+		r.restartWith(0, func(*scripted.Server) {}) // a connection that ends is not a restart
 		require.Zero(t, r.quarantinedNow())
 
 		r.restart(1)
@@ -104,15 +105,9 @@ func TestPersistentNodesAreTrusted(t *testing.T) {
 // may one that begins to.
 func TestRunIDThatComesAndGoes(t *testing.T) {
 	r := newUpFleet(t, true, 1)
-	p := r.peers[0]
 	r.do(func() { r.NoteTTL(time.Second) })
-	honest := p.Answers
-	for i, answers := range []map[string]string{{"INFO": "-NOPERM no\r\n"}, honest} {
-		p.Stop()
-		r.lose(0)
-		p.Answers = answers
-		p.Start(t)
-		r.up()
+	for i, answers := range []map[string]string{{"INFO": "-NOPERM no\r\n"}, r.peers[0].Answers} {
+		r.restartWith(0, func(p *scripted.Server) { p.Answers = answers })
 		require.Equal(t, quorum.Set(1), r.quarantinedNow(), i)
 		r.clock.Advance(time.Second)
 		require.Zero(t, r.quarantinedNow(), i)
@@ -170,13 +165,7 @@ func TestSeveralServersAtOneAddress(t *testing.T) {
 		runID string
 		said  int
 	}{{first, 0}, {second, 0}, {second, 0}, {scripted.NewRunID(), 0}, {first, 1}, {second, 1}} {
-		p := r.peers[0]
-		p.Stop()
-		r.lose(0)
-		p.Running.Wait()
-		p.RunID = c.runID
-		p.Start(t)
-		r.up()
+		r.restartWith(0, func(p *scripted.Server) { p.RunID = c.runID })
 		r.dials.Wait() // a warning comes after the connection
 		require.Equal(t, c.said, strings.Count(log.String(), "several servers"), i)
 	}

@@ -47,11 +47,17 @@ func TestOnlyAnArmedBellRings(t *testing.T) {
 	r.awaitDone(l)
 }
 
-// The descriptor that we keep is a copy, with the options of the original.
-func TestDetach(t *testing.T) {
+// rawDial is a connection to a server that has not greeted it.
+func rawDial(t *testing.T) (*scripted.Server, net.Conn) {
 	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
 	nc, err := net.Dial("tcp", p.Addr)
 	require.NoError(t, err)
+	return p, nc
+}
+
+// The descriptor that we keep is a copy, with the options of the original.
+func TestDetach(t *testing.T) {
+	p, nc := rawDial(t)
 	fd, err := detach(nc)
 	require.NoError(t, err)
 	defer syscall.Close(fd)
@@ -79,9 +85,7 @@ func TestDetachRefuses(t *testing.T) {
 	_, err = theirs.Read(make([]byte, 1))
 	assert.Error(t, err, "closed, since it was ours")
 
-	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
-	nc, err := net.Dial("tcp", p.Addr)
-	require.NoError(t, err)
+	p, nc := rawDial(t)
 	require.NoError(t, nc.Close())
 	_, err = detach(nc)
 	assert.ErrorIs(t, err, net.ErrClosed)
@@ -92,14 +96,12 @@ func TestDetachRefuses(t *testing.T) {
 // A poller that cannot take a connection does not keep it either.
 func TestAdoptFails(t *testing.T) {
 	before := testkit.Descriptors()
-	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
+	p, nc := rawDial(t)
 	made, err := newRawPoller(5)
 	require.NoError(t, err)
 	broken := made.(*epoll)
 	all := broken.all
 	broken.all = -1
-	nc, err := net.Dial("tcp", p.Addr)
-	require.NoError(t, err)
 	_, err = broken.adopt(nc, 0)
 	assert.ErrorIs(t, err, syscall.EBADF)
 	_, err = p.Next(t).Rest()
@@ -112,12 +114,10 @@ func TestAdoptFails(t *testing.T) {
 
 // A sock closes its descriptor once: the number may be another file's by then.
 func TestASockClosesOnce(t *testing.T) {
-	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
+	p, nc := rawDial(t)
 	made, err := newRawPoller(5)
 	require.NoError(t, err)
 	defer made.close()
-	nc, err := net.Dial("tcp", p.Addr)
-	require.NoError(t, err)
 	s, err := made.adopt(nc, 0)
 	require.NoError(t, err)
 	p.Next(t) // so that no other file is opened below

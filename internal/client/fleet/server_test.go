@@ -19,25 +19,32 @@ import (
 // environment; see package realredis.
 
 // onReal is a fleet whose only node is a real server.
-func onReal(t *testing.T, portable bool, server *realredis.Server, set ...func(*Config)) *testFleet {
+func onReal(t *testing.T, server *realredis.Server, set ...func(*Config)) *testFleet {
 	t.Helper()
-	r := newTestFleet(t, portable, nil, append([]func(*Config){onServer(server)}, set...)...)
+	r := newTestFleet(t, false, nil, append([]func(*Config){onServer(server)}, set...)...)
 	r.AwaitFirst(nil, nil)
 	return r
 }
 
 func TestRealRoles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sentinel.conf") // one of its own
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	command, err := realredis.Usual.Command()
+	if err != nil {
+		t.Skip(err)
+	}
 	for name, test := range map[string]struct {
-		args []string
-		want error
+		options realredis.Options
+		want    error
 	}{
-		"replica": {[]string{"--replicaof", "127.0.0.1 1"}, conn.ErrNotMaster},
-		"cluster": {[]string{"--cluster-enabled", "yes", "--cluster-config-file", filepath.Join(t.TempDir(), "nodes.conf")}, conn.ErrCluster},
+		"replica":  {realredis.Options{Args: []string{"--replicaof", "127.0.0.1 1"}}, conn.ErrNotMaster},
+		"cluster":  {realredis.Options{Args: []string{"--cluster-enabled", "yes", "--cluster-config-file", filepath.Join(t.TempDir(), "nodes.conf")}}, conn.ErrCluster},
+		"sentinel": {realredis.Options{Command: append(command, file, "--sentinel")}, conn.ErrSentinel},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := realredis.Start(t, realredis.Options{Args: test.args})
+			server := realredis.Start(t, test.options)
 			for _, database := range []int{0, 9} { // of which a cluster has one
-				r := onReal(t, false, server, with("", "", database))
+				r := onReal(t, server, with("", "", database))
 				r.do(func() {
 					require.ErrorIs(t, r.Fault(0), test.want)
 					assert.True(t, misconfigured(r.Fault(0)))
@@ -45,19 +52,6 @@ func TestRealRoles(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A sentinel wants a file of its own.
-func TestRealSentinel(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "sentinel.conf")
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	command, err := realredis.Usual.Command()
-	if err != nil {
-		t.Skip(err)
-	}
-	server := realredis.Start(t, realredis.Options{Command: append(command, file, "--sentinel")})
-	r := onReal(t, false, server, with("", "", 1))
-	r.do(func() { assert.ErrorIs(t, r.Fault(0), conn.ErrSentinel) })
 }
 
 func TestRealPasswords(t *testing.T) {
@@ -100,7 +94,7 @@ func TestRealPasswords(t *testing.T) {
 
 func TestRealCommandsByAnotherName(t *testing.T) {
 	server := realredis.Start(t, realredis.Options{Args: []string{"--rename-command", "INFO", "", "--rename-command", "HELLO", ""}})
-	r := onReal(t, false, server)
+	r := onReal(t, server)
 	r.do(func() {
 		require.NoError(t, r.Fault(0))
 		assert.Empty(t, r.nodes[0].id.runID)
