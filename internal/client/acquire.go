@@ -212,7 +212,8 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 			if err := h.accept(t); err != engine.ErrExpired {
 				return w.unlessEnding(h, err)
 			}
-			d.StandAgain()
+			d.Leave()
+			d = w.stand()
 			continue
 		default:
 			return Handle{}, inVain(why)

@@ -44,17 +44,17 @@ const (
 type place struct {
 	of         *Demand
 	desk       *desk // nil: it has stood in no line yet, or is out of it for good
-	at         int   // of the key
-	weight     int   // a part of full
-	stands     bool  // it is in the line. It leaves with a lock, or when it has kept a turn for long enough
-	shared     bool  // its caller wants to share the lock
-	turn       bool  // its caller asks the nodes
-	wants      Passable
 	prev, next *place
+	wants      Passable
 	stood      clock.Instant // since when it waits
-	free       clock.Instant // the end of the last gap that its caller has seen
-	isNew      bool          // its caller has just seen a new turn here
-	had        int           // in how many turns its set was not refused the key
+	free       clock.Instant // the end of the last gap that its set has seen
+	had        int32         // in how many turns its set was not refused the key
+	at         uint8         // of the key
+	weight     uint8         // a part of full
+	stands     bool          // it is in the line. It leaves with a lock, or when it has kept a turn for long enough
+	shared     bool          // its caller wants to share the lock
+	turn       bool          // its caller asks the nodes
+	isNew      bool          // its set has just seen a new turn here
 }
 
 // full is the weight of a caller in one line.
@@ -110,7 +110,7 @@ func (l *Lines) Stand(all bool, c *engine.Call, seats ...Seat) *Demand {
 	}
 	l.waiting.Enter() // until it leaves: also a lock passed on to it is waited for at the end
 	for at, s := range seats {
-		d.places[at] = place{of: d, at: at, weight: max(1, full/len(seats))}
+		d.places[at] = place{of: d, at: uint8(at), weight: uint8(max(1, full/len(seats)))}
 		if s.Lines != nil {
 			d.Join(at, s)
 		}
@@ -139,20 +139,6 @@ func (d *Demand) Join(at int, s Seat) {
 	}
 	if isNew {
 		l.cfg.Ring() // pushes are to be read at once
-	}
-}
-
-// StandAgain has it wait at the end of its lines, after a lock was passed on to it in vain.
-func (d *Demand) StandAgain() {
-	for i := range d.places {
-		p := &d.places[i]
-		k := p.desk
-		if p.stands {
-			s := k.lines.lock(k.key)
-			k.out(p)
-			k.lines.unlock(s)
-		}
-		d.Join(i, Seat{Lines: k.lines, Key: k.key, Wants: p.wants, Share: p.shared})
 	}
 }
 
@@ -224,7 +210,7 @@ func (d *Demand) take(over Reason) (why Reason, at int, handed holding.Hold) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.gift != nil {
-		at = d.gift.at
+		at = int(d.gift.at)
 	}
 	why = over
 	switch {
@@ -349,7 +335,7 @@ const (
 )
 
 // gives has f give it something at p, if it rests, and returns what it does then. The shard of p is locked.
-func (d *Demand) gives(p *place, f func() (state, bool)) answer {
+func (d *Demand) gives(p *place, f func(p *place) (state, bool)) answer {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -358,7 +344,7 @@ func (d *Demand) gives(p *place, f func() (state, bool)) answer {
 	case d.state != rests:
 		return skips
 	}
-	s, ok := f()
+	s, ok := f(p)
 	if !ok {
 		return stops
 	}
@@ -368,38 +354,6 @@ func (d *Demand) gives(p *place, f func() (state, bool)) answer {
 	}
 	d.ring()
 	return takes
-}
-
-// takeTurn gives it the turn at p. A set rests on: it takes several.
-func (d *Demand) takeTurn(p *place) answer {
-	return d.gives(p, func() (state, bool) {
-		if d.all {
-			return rests, true
-		}
-		return called, true
-	})
-}
-
-// takeLock passes the lock of h on to it, at p, and returns when its validity ends.
-func (d *Demand) takeLock(p *place, h holding.Hold, now clock.Instant) (until clock.Instant, a answer) {
-	a = d.gives(p, func() (s state, ok bool) {
-		if d.all || p.wants.TTL == 0 {
-			return rests, false
-		}
-		var next holding.Hold
-		next, until, ok = h.Pass(now, p.wants.TTL, p.wants.More)
-		if ok {
-			d.hold = next
-			p.desk.remove(p) // before its caller knows: p may be used again then
-		}
-		return served, ok
-	})
-	return until, a
-}
-
-// takeAlong has its call go along with a release.
-func (d *Demand) takeAlong(p *place) answer {
-	return d.gives(p, func() (state, bool) { return sent, d.call != nil && !p.shared })
 }
 
 // ring wakes its caller.

@@ -28,7 +28,7 @@ const (
 // Between two events a desk is in one of four states. DESIGN.md draws them.
 //
 //	turn    a caller asks the nodes, for all of the line; or all sharing callers at its head do (turns > 0)
-//	asks    a node has a question of the desk (asked.query != nil)
+//	asks    a node has a question of the desk (asked)
 //	offers  a turn is due, and no caller rests: the first to come back has it
 //	waits   for an instant, in the schedule of its shard, or for news
 type desk struct {
@@ -38,32 +38,32 @@ type desk struct {
 	key   string
 
 	first, last *place
-	weight      int           // of the places
-	turns       int           // of places whose callers ask the nodes: one, or several that share the lock
-	sharing     bool          // these do share it
-	asked       inquiry       // the question to a node
-	offers      bool          // a turn is due
-	keeper      *place        // of a set, which keeps its turn; the line is its own
-	keeps       clock.Instant // until then
+	asked       *inquiry // the question to a node; nil: there is none
+	slot        int      // in the schedule of the shard
+	weight      int32    // of the places
+	turns       int32    // of places whose callers ask the nodes: one, or several that share the lock
+	passes      int32    // how often the lock may still pass on before other processes have their turn
+
+	sharing  bool // the callers that have the turn share the lock
+	offers   bool // a turn is due
+	brief    bool // it is for a look at the queue, where no other process was seen yet
+	shares   bool // the last grant was a shared one
+	concerns kind // the callers for whom outcome is news
+
+	keeper *place        // of a set, which keeps its turn; the line is its own
+	keeps  clock.Instant // until then
+	kept   clock.Instant // until when sets may keep turns; 0: the lock has had a holder since
 
 	youngest uint64        // the number of the youngest exclusive grant seen here; 0: none
 	sharedBy uint64        // of the youngest shared one
 	unknown  uint64        // grants up to this number may have been followed by others, unseen
 	passedAt uint64        // the greatest number of all operations when the lock was passed on last
 	held     clock.Instant // until when a holder in this process is known to have the lock
-	passes   int           // how often the lock may still pass on before other processes have their turn
 	known    clock.Instant // until when the key is known to be contended, without callers
+	gated    clock.Instant // when the nodes were last asked to let none share the lock; 0: no gate is up
 	outcome  error         // of the last attempt, for the other callers; nil: there was none
-	concerns kind          // the callers for whom that outcome is news
 	ended    clock.Instant // when that attempt ended
-	denied   clock.Instant // until when the last attempt counts as a denial
-	kept     clock.Instant // until when sets may keep turns; 0: the lock has had a holder since
-
-	brief  bool          // it is for a look at the queue, where no other process was seen yet
-	shares bool          // the last grant was a shared one
-	gated  clock.Instant // when the nodes were last asked to let none share the lock; 0: no gate is up
-
-	slot int // in the schedule of the shard
+	denied   clock.Instant // until when it counts as a denial
 }
 
 // Place implements renewal.Entry.
@@ -117,7 +117,12 @@ func (d *desk) advance() {
 // behind it get the turn too. While no caller rests, the turn is offered.
 func (d *desk) give() {
 	for p := d.first; p != nil && (d.turns == 0 || p.shared); p = p.next {
-		a := p.of.takeTurn(p)
+		a := p.of.gives(p, func(p *place) (state, bool) {
+			if p.of.all { // it rests on: it takes several
+				return rests, true
+			}
+			return called, true
+		})
 		if a == takes {
 			d.begin(p)
 		}
@@ -126,6 +131,19 @@ func (d *desk) give() {
 		}
 	}
 	d.offers = d.turns == 0
+}
+
+// handOver gives the first caller that may have it the lock, or its release to go along with, and returns its place.
+func (d *desk) handOver(f func(p *place) (state, bool)) *place {
+	for p := d.first; p != nil; p = p.next {
+		switch p.of.gives(p, f) {
+		case takes:
+			return p
+		case stops:
+			return nil
+		}
+	}
+	return nil
 }
 
 // begin begins the turn of p.
@@ -155,7 +173,7 @@ func (d *desk) settle(now clock.Instant) {
 		d.known = now.Add(knownFor)
 	}
 	needless := d.shares || d.brief && d.youngest != 0 // sharing callers meet no others, and a look is over: they need no line
-	drop := now >= d.known || needless && d.Others() == 0
+	drop := now >= d.known || needless && d.Others == 0
 	if drop || d.BlocksOthers() {
 		d.leave(d.Depart())
 	}
@@ -177,7 +195,7 @@ func (d *desk) leave(queues quorum.Set) {
 }
 
 // isIdle reports whether no caller of it asks the nodes, and it asks no node.
-func (d *desk) isIdle() bool { return d.turns == 0 && d.asked.query == nil }
+func (d *desk) isIdle() bool { return d.turns == 0 && d.asked == nil }
 
 // push puts p at the end of the line.
 func (d *desk) push(p *place) {
@@ -188,7 +206,7 @@ func (d *desk) push(p *place) {
 		d.last.next = p
 	}
 	d.last = p
-	d.weight += p.weight
+	d.weight += int32(p.weight)
 	d.lines.places.Add(1)
 	d.known = 0
 }
@@ -219,7 +237,7 @@ func (d *desk) remove(p *place) {
 		p.next.prev = p.prev
 	}
 	p.stands, p.prev, p.next = false, nil, nil
-	d.weight -= p.weight
+	d.weight -= int32(p.weight)
 	d.lines.places.Add(-1)
 }
 
@@ -235,7 +253,7 @@ func (d *desk) endTurn(p *place) {
 }
 
 // callers is how many callers wait here. One for any of n keys counts as a part of one.
-func (d *desk) callers() int { return (d.weight + full - 1) / full }
+func (d *desk) callers() int32 { return (d.weight + full - 1) / full }
 
 // kind is some kind of callers.
 type kind uint8
@@ -304,7 +322,7 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, denied quorum.
 		d.Won(&around, denied)
 		d.granted(around.Now, until)
 		d.passes = maxPasses - 1
-		if d.Others() > 0 {
+		if d.Others > 0 {
 			d.passes = min(d.passes, d.callers())
 		}
 	case taken && d.turns > 0: // the callers asking with it have one answer
@@ -325,7 +343,7 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, denied quorum.
 // operator has deleted the key of the lock, and its new holder may be using it. Shared grants stand beside each other:
 // a younger shared grant rules out older exclusive ones alone.
 func (d *desk) stands(serial uint64, shared bool, now clock.Instant) bool {
-	if d.isPast(serial) || !shared && serial < d.sharedBy || serial <= d.passedAt && now < d.held {
+	if serial < d.youngest || !shared && serial < d.sharedBy || serial <= d.passedAt && now < d.held {
 		return false
 	}
 	if shared {
@@ -336,9 +354,6 @@ func (d *desk) stands(serial uint64, shared bool, now clock.Instant) bool {
 	d.youngest = serial
 	return true
 }
-
-// isPast reports whether a younger exclusive grant is known.
-func (d *desk) isPast(serial uint64) bool { return serial < d.youngest }
 
 // mayPass reports whether the lock of a grant may be passed on. Only that of the youngest grant is: the holder of
 // another one has lost its lock, though its validity may last longer.
@@ -353,17 +368,23 @@ func (d *desk) pass(h holding.Hold, serial uint64) bool {
 	if !d.mayPass(serial, now) {
 		return false
 	}
-	for p := d.first; p != nil; p = p.next {
-		until, got := p.of.takeLock(p, h, now)
-		switch got {
-		case takes:
-			d.passed(now, until)
-			return true
-		case stops:
-			return false
+	var until clock.Instant
+	if d.handOver(func(p *place) (s state, ok bool) {
+		if p.of.all || p.wants.TTL == 0 {
+			return rests, false
 		}
+		var next holding.Hold
+		next, until, ok = h.Pass(now, p.wants.TTL, p.wants.More)
+		if ok {
+			p.of.hold = next
+			d.remove(p) // before its caller knows: p may be used again then
+		}
+		return served, ok
+	}) == nil {
+		return false
 	}
-	return false
+	d.passed(now, until)
+	return true
 }
 
 // passed notes that the lock was passed on.
@@ -372,35 +393,31 @@ func (d *desk) passed(now, until clock.Instant) {
 	d.passedAt = engine.Serials()
 	d.passes--
 	d.Passed(now)
-	if d.first == nil && d.asked.query == nil {
+	if d.first == nil && d.asked == nil {
 		d.settle(now)
 	}
 }
 
 // along has the first caller ask for the lock of a grant at the moment of its release, if it may, and returns its call.
 func (d *desk) along(serial uint64, now clock.Instant) *engine.Call {
-	if d.isPast(serial) || !d.isIdle() || !d.MayAttempt() || d.LeavesFree(now) {
+	if serial < d.youngest || !d.isIdle() || !d.MayAttempt() || d.LeavesFree(now) {
 		return nil
 	}
-	for p := d.first; p != nil; p = p.next {
-		switch p.of.takeAlong(p) {
-		case takes:
-			d.begin(p)
-			d.held, d.offers = 0, false
-			d.Freed()
-			d.shard.due.Remove(d)
-			return p.of.call
-		case stops:
-			return nil
-		}
+	p := d.handOver(func(p *place) (state, bool) { return sent, p.of.call != nil && !p.shared })
+	if p == nil {
+		return nil
 	}
-	return nil
+	d.begin(p)
+	d.held, d.offers = 0, false
+	d.Freed()
+	d.shard.due.Remove(d)
+	return p.of.call
 }
 
 // freed notes that the lock of a grant, or of an unknown one (0), was given back or lost: no holder in this process
 // has the lock any more, unless a younger grant is known.
 func (d *desk) freed(serial uint64, now clock.Instant) {
-	if serial != 0 && d.isPast(serial) {
+	if serial != 0 && serial < d.youngest {
 		return
 	}
 	d.held, d.denied = 0, 0

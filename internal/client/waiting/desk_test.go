@@ -66,7 +66,7 @@ func TestLine(t *testing.T) {
 			require.True(t, p.stands)
 			have = append(have, p)
 		}
-		require.Equal(t, len(want), k.callers())
+		require.EqualValues(t, len(want), k.callers())
 		require.EqualValues(t, len(want), l.places.Load())
 		require.True(t, slices.Equal(want, have))
 	}
@@ -81,10 +81,10 @@ func TestDeskIsKept(t *testing.T) {
 	require.Same(t, kept, s.desks["a"], "known")
 	require.True(t, l.IsContended("a"))
 	require.Less(t, kept.known, s.next()+1, "it is called then")
-	kept.asked.query, kept.known = new(engine.Query), 1
+	kept.asked, kept.known = new(inquiry), 1
 	kept.advance()
 	require.Same(t, kept, s.desks["a"], "it asks a node")
-	kept.asked.query = nil
+	kept.asked = nil
 	kept.advance()
 	require.Empty(t, s.desks)
 	require.False(t, l.Known())
@@ -231,11 +231,11 @@ func TestAttemptBehindAQuestion(t *testing.T) {
 	tries := l.NewTries("k", 0)
 	_, _, _ = d.Await(engine.Limit{}, &tries)
 	d.Attempted(holding.Hold{}, 7, engine.ErrTaken, true)
-	k.asked.query = new(engine.Query)
+	k.asked = new(inquiry)
 	tries.limit, tries.next = 1, 1
 	require.Equal(t, none, d.due(&tries))
 	require.Zero(t, tries.Attempts)
-	k.asked.query = nil
+	k.asked = nil
 	k.advance()
 	why, _, _ := d.take(none)
 	require.Equal(t, MayAttempt, why)

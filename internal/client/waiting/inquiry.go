@@ -12,7 +12,7 @@ import (
 
 // inquiry is a question to a node, for a step of a desk.
 type inquiry struct {
-	query  *engine.Query // nil: there is none
+	*engine.Query
 	step   contention.Step
 	begins int    // replies of switching tracking on, which come first
 	heard  uint64 // pushes of the node before
@@ -26,33 +26,27 @@ var errRefused = errors.New("the node refuses what waiting needs")
 
 // ask asks a node what a step needs. answered goes on.
 func (d *desk) ask(step contention.Step) {
-	x, p, cfg := &d.asked, &d.lines.tracking, &d.lines.cfg
-	q := cfg.Engine.Query(step.Node, cfg.QueryTimeout)
-	x.query, x.step, x.heard = q, step, p.heard[step.Node].Load()
+	p, cfg := &d.lines.tracking, &d.lines.cfg
+	x := &inquiry{Query: cfg.Engine.Query(step.Node, cfg.QueryTimeout), step: step, heard: p.heard[step.Node].Load()}
 	if !p.tracks.Has(step.Node) {
-		q.Buf, x.begins = command.AppendTracking(q.Buf, d.key, p.id)
+		x.Buf, x.begins = command.AppendTracking(x.Buf, d.key, p.id)
 	}
 	replies := 0
 	switch step.Action {
 	case contention.Enter:
-		q.Buf, replies = command.AppendQueue(q.Buf, d.key, p.id, step.Shared, ways[step.Way])
+		x.Buf, replies = command.AppendQueue(x.Buf, d.key, p.id, step.Shared, ways[step.Way])
 	case contention.Watch:
-		x.shared = d.first.shared && !d.Clears()
-		q.Buf, replies = command.AppendWatch(q.Buf, d.key, x.shared)
+		x.shared = d.first.shared && !d.Clears
+		x.Buf, replies = command.AppendWatch(x.Buf, d.key, x.shared)
 	}
-	q.Replies, q.Ring = x.begins+replies, d.answered
-	if !cfg.Engine.AskSoon(q) { // the engine is closed, and the process has left its queues
-		d.endInquiry()
+	x.Replies, x.Ring, d.asked = x.begins+replies, d.answered, x
+	if !cfg.Engine.AskSoon(x.Query) { // the engine is closed, and the process has left its queues
+		d.asked = nil
+		x.Free()
 		d.Failed(&contention.Surroundings{Now: cfg.Clock.Now()}, step.Node)
 		return
 	}
 	d.shard.asks = true
-}
-
-// endInquiry ends the present question.
-func (d *desk) endInquiry() {
-	d.asked.query.Free()
-	d.asked = inquiry{}
 }
 
 // answered takes the answer to the present question. The driver lock is held.
@@ -60,10 +54,10 @@ func (d *desk) answered() {
 	l := d.lines
 	d.shard.mu.Lock()
 	defer l.unlockDriven(d.shard)
-	x := d.asked
-	around := l.around(d, l.cfg.Clock.Now())
-	err := d.read(&x, &around)
-	d.endInquiry()
+	x, around := d.asked, l.around(d, l.cfg.Clock.Now())
+	d.asked = nil
+	err := d.read(x, &around)
+	x.Free()
 	if err != nil {
 		d.Failed(&around, x.step.Node)
 		if x.step.Action == contention.Enter { // the process may have entered all the same
@@ -80,7 +74,7 @@ func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
 		return err
 	}
 	var said [5]command.Said
-	copy(said[:], x.query.Said[x.begins:])
+	copy(said[:], x.Said[x.begins:])
 	if x.step.Action == contention.Watch {
 		seen, err := p.sees(x, said[:])
 		if err == nil {
@@ -99,7 +93,7 @@ func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
 		return err
 	}
 	d.Entered(around, node, contention.EntryOfQueue(said[0].Ints, ttl, command.FirstTicket))
-	if d.Others() > 0 {
+	if d.Others > 0 {
 		d.passes, d.brief = min(d.passes, d.callers()), false
 	}
 	return nil
@@ -107,7 +101,7 @@ func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
 
 // begun reports whether a question was answered, and has switched tracking on where it had to.
 func (p *tracking) begun(x *inquiry) error {
-	node, q := x.step.Node, x.query
+	node, q := x.step.Node, x.Query
 	if q.Err != nil {
 		if engine.IsTimeout(q.Err) {
 			p.silence(node)

@@ -71,7 +71,7 @@ func (s *sentry) leaveAgain(now clock.Instant) (next clock.Instant) {
 			continue
 		}
 		sh := s.lines.lock(x.key)
-		if d := sh.desks[x.key]; d == nil || d.asked.query == nil && !d.Nodes().Has(x.node) {
+		if d := sh.desks[x.key]; d == nil || d.asked == nil && !d.Nodes().Has(x.node) {
 			s.lines.tracking.pushLeave(x)
 		}
 		sh.mu.Unlock()

@@ -45,7 +45,6 @@ type Lines struct {
 	pool     sync.Pool    // of *Demand
 	tracking tracking
 	sentry   sentry
-	survey   survey // the sentry's
 	counts   counts
 	grants   grants
 	runs     runs // of shared locks
@@ -80,7 +79,7 @@ func New(cfg Config) *Lines {
 	}
 	l.next.Store(int64(clock.Never))
 	l.tracking.init(l)
-	l.sentry.lines, l.sentry.late, l.survey.lines = l, quorum.Everything, l
+	l.sentry.lines, l.sentry.late = l, quorum.Everything
 	return l
 }
 
@@ -223,7 +222,7 @@ func (l *Lines) deskFor(s *shard, key string) (_ *desk, isNew bool) {
 	}
 	l.known.Add(1)
 	d := &desk{lines: l, shard: s, key: key, passes: maxPasses - 1, unknown: l.grants.of(l.hash(key)).Load()}
-	d.Init(key, l.names)
+	d.Init(key)
 	s.desks[key] = d
 	return d, true
 }
@@ -278,7 +277,7 @@ func (l *Lines) KeyChanged(nodes quorum.Set, key []byte, own bool) {
 		}
 		l.tracking.heard[node].Add(1)
 		if key == nil {
-			l.sentry.flush(node)
+			l.sentry.note(&l.sentry.flushed, node)
 			continue
 		}
 		l.changed(node, key, true)
@@ -320,7 +319,7 @@ func (l *Lines) around(d *desk, now clock.Instant) contention.Surroundings {
 		ask = now.Add(ask).Truncate(askTick).Sub(now)
 	}
 	return contention.Surroundings{
-		Now: now, Held: d.held, Shared: d.first != nil && d.first.shared, Usable: l.tracking.usable.Load(), Slow: l.tracking.slow.Load(),
-		Pause: l.cfg.Retry.pause(d.Attempts()+1, rand.N), Jitter: rand.N(maxJitter), Ask: ask,
+		Now: now, Names: l.names, Held: d.held, Shared: d.first != nil && d.first.shared, Usable: l.tracking.usable.Load(), Slow: l.tracking.slow.Load(),
+		Pause: l.cfg.Retry.pause(int(d.Attempts)+1, rand.N), Jitter: rand.N(maxJitter), Ask: ask,
 	}
 }

@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,8 +12,11 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// sentry looks after the nodes while there are desks: it asks them for a sign of life. Nothing else shows a dead node,
-// or one slower than the others.
+// sentry judges the nodes while there are desks, by one periodic question to each. An answer is a sign of life, and its
+// round trips show a node slower than the others. In a client with more desks than may ask the quorum each second, the
+// question is whether the keys of desks are still there. It goes to a node that wakes none of a key's callers, with many
+// keys at once, at little cost to the node. A missing key may be free: its callers ask the quorum. A question with a
+// missing key is divided, until the key is known.
 type sentry struct {
 	lines    *Lines
 	lost     quorum.SharedSet // nodes that may have pushed in vain
@@ -22,13 +26,24 @@ type sentry struct {
 	mu       sync.Mutex       // taken last
 	owed     []stay           // places that nodes have not taken back
 	listens  bool             // pushes are waited for
-	visited  clock.Instant    // when all desks were last notified of lost nodes
+	visited  clock.Instant    // when it last went to all desks
 	due      clock.Instant    // when it asks next
 	nodes    quorum.Set       // from which desks await pushes
-	asked    [quorum.MaxNodes]*engine.Query
+	asked    []question       // without an answer yet
+	turn     int              // the nodes take turns in being asked for keys
 	trips    trips
 	late     quorum.Set // nodes perhaps slow, all at first: they are asked again soon
 }
+
+// question is one for a node, about the keys of desks, or none.
+type question struct {
+	*engine.Query
+	keys []string
+}
+
+// trips is the last round trips of each node, the latest first, or 0. Processes queue up on one node, and each turn
+// takes some of its round trips, so it must not be slower than the others.
+type trips [quorum.MaxNodes][3]time.Duration
 
 const (
 	// firstTrips is between the questions to the nodes until the slow ones are known.
@@ -45,20 +60,21 @@ const (
 
 	// maxOwed bounds the sentry's memory, since nodes can fill it.
 	maxOwed = 4096
+
+	// surveyKeys bounds the keys of a question.
+	surveyKeys = 256
+
+	// A node is slow if it takes slowTimes as long as the median of the nodes, and slowBy more: on a busy machine any
+	// round trip may take some milliseconds.
+	slowTimes = 4
+	slowBy    = 3 * time.Millisecond
 )
 
-// lose notes that pushes of a node may be lost.
-func (s *sentry) lose(node int) {
-	s.lost.Add(node)
-	if s.lines.Known() {
-		s.lines.cfg.Ring()
-	}
-}
-
-// flush notes that a node has forgotten what it tracks, since others have deleted all keys of some database. If they
-// do so all the time, the desks are not at once where they were: the questions of each second find the free locks.
-func (s *sentry) flush(node int) {
-	if s.flushed.Add(node) && s.lines.Known() {
+// note notes what is wrong with a node: pushes of it may be lost, or it has forgotten what it tracks, since others have
+// deleted all keys of some database. If they do so all the time, the desks are not at once where they were: the questions
+// of each second find the free locks.
+func (s *sentry) note(what *quorum.SharedSet, node int) {
+	if what.Add(node) && s.lines.Known() {
 		s.lines.cfg.Ring()
 	}
 }
@@ -66,11 +82,15 @@ func (s *sentry) flush(node int) {
 // Turn has the desks go on that are due, looks after the nodes, and returns the pause to the next turn. It does not
 // wait for nodes: their answers ring.
 //
-// Without desks it goes through no shards: locks that are kept alive ring too.
+// Without desks it goes through no shards: locks that are kept alive ring too. A new desk is counted before it is in the
+// schedule, and next is read after that. So it is seen here, or rings.
 func (l *Lines) Turn() time.Duration {
 	now := l.cfg.Clock.Now()
-	if l.sleeps() {
-		return l.tend(now).Sub(now)
+	if !l.Known() {
+		l.next.Store(int64(clock.Never))
+		if !l.Known() {
+			return l.tend(now).Sub(now)
+		}
 	}
 	next := min(l.advance(now), l.tend(now))
 	l.next.Store(int64(next))
@@ -83,16 +103,6 @@ func (l *Lines) Turn() time.Duration {
 	return next.Sub(now)
 }
 
-// sleeps reports whether there are no desks. A new one is counted before it is in the schedule, and next is read after
-// that. So it is seen here, or rings.
-func (l *Lines) sleeps() bool {
-	if l.Known() {
-		return false
-	}
-	l.next.Store(int64(clock.Never))
-	return !l.Known()
-}
-
 // tend looks after the nodes, and returns when it is to be called again.
 func (l *Lines) tend(now clock.Instant) clock.Instant {
 	s, e := &l.sentry, l.cfg.Engine
@@ -101,10 +111,12 @@ func (l *Lines) tend(now clock.Instant) clock.Instant {
 		e.Listen(map[bool]int64{true: 1, false: -1}[some])
 	}
 	s.collect()
-	l.survey.collect()
 	leave := s.leaveAgain(now)
-	if s.regained.Swap(false) {
-		s.askAgain()
+	if s.regained.Swap(false) { // in its pause the first of a line would learn of the quorum too late
+		l.each(func(d *desk) {
+			d.Freed()
+			d.advance()
+		})
 	}
 	if !s.listens {
 		return leave
@@ -120,15 +132,16 @@ func (l *Lines) tend(now clock.Instant) clock.Instant {
 	}
 	if lost != 0 || now >= s.due {
 		all := lost != 0 || now.Sub(s.visited) >= visitEvery
+		var keys [][]string
 		if all {
-			s.visited, s.nodes = now, s.visit(lost)
-			l.survey.begin(now)
+			s.visited = now
+			keys = s.visit(lost, now)
 		}
 		s.due = now.Add(max(leastPing, min(2*l.cfg.QueryTimeout, visitEvery)))
 		if s.late != 0 {
 			all, s.due = true, now.Add(firstTrips)
 		}
-		s.ask(all)
+		s.askAll(all, keys)
 	}
 	if s.flushed.Load() != 0 {
 		leave = min(leave, s.calm)
@@ -144,73 +157,150 @@ func (l *Lines) Regained() {
 	}
 }
 
-// askAgain has the first of each line ask the nodes: in its pause it would learn of the quorum too late.
-func (s *sentry) askAgain() {
-	s.lines.each(func(d *desk) {
-		d.Freed()
-		d.advance()
-	})
-}
-
-// visit has all desks know that pushes from the nodes of lost may be missing. It returns all nodes whose pushes they
-// await.
-func (s *sentry) visit(lost quorum.Set) (nodes quorum.Set) {
+// visit has all desks know that pushes from the nodes of lost may be missing, and notes all nodes whose pushes they
+// await. It returns the keys to ask each node about, if any.
+func (s *sentry) visit(lost quorum.Set, now clock.Instant) (keys [][]string) {
+	usable := s.lines.tracking.usable.Load()
+	if usable != 0 && s.lines.known.Load() > maxAsks {
+		keys = make([][]string, quorum.MaxNodes)
+		s.turn++
+	}
+	s.nodes = 0
 	s.lines.each(func(d *desk) {
 		if d.Nodes()&lost != 0 {
 			d.Lost(lost)
 			d.advance()
 		}
-		nodes |= d.Nodes()
+		s.nodes |= d.Nodes()
+		if keys != nil && d.first != nil && d.isIdle() && d.held <= now {
+			among := usable &^ d.Nodes()
+			if among == 0 {
+				among = usable
+			}
+			for range s.turn % among.Len() {
+				among &= among - 1
+			}
+			node := among.Least()
+			keys[node] = append(keys[node], d.key)
+		}
 	})
-	return nodes
+	return keys
 }
 
-// ask asks for a sign of life the nodes from which waiters await pushes, or all nodes. There is one question to each
-// at a time.
-func (s *sentry) ask(all bool) {
-	e, p := s.lines.cfg.Engine, &s.lines.tracking
-	ask := s.nodes & p.usable.Load()
+// askAll asks nodes for a sign of life: those from which desks await pushes, or all. One that has not answered the last
+// time is not asked.
+func (s *sentry) askAll(all bool, keys [][]string) {
+	p := &s.lines.tracking
+	nodes := s.nodes & p.usable.Load()
 	if all {
-		ask = p.usable.Load() | p.silent.Load()
+		nodes = p.usable.Load() | p.silent.Load()
 	}
-	for node := range s.lines.cfg.Nodes {
-		if ask.Has(node) && s.asked[node] == nil {
-			q := e.Query(node, s.lines.cfg.QueryTimeout)
-			q.Ring = s.lines.cfg.Ring
-			q.Buf, q.Replies = command.AppendPing(q.Buf)
-			s.asked[node] = q
-			e.Ask(q)
+	for _, q := range s.asked {
+		nodes.Remove(q.Node)
+	}
+	for node := range nodes.All() {
+		if keys == nil || len(keys[node]) == 0 {
+			s.ask(node, nil)
+			continue
+		}
+		for some := range slices.Chunk(keys[node], surveyKeys) {
+			s.ask(node, some)
 		}
 	}
+}
+
+func (s *sentry) ask(node int, keys []string) {
+	cfg := &s.lines.cfg
+	q := cfg.Engine.Query(node, cfg.QueryTimeout)
+	q.Ring = cfg.Ring
+	if keys == nil {
+		q.Buf, q.Replies = command.AppendPing(q.Buf)
+	} else {
+		q.Buf, q.Replies = command.AppendExists(q.Buf, keys)
+	}
+	s.asked = append(s.asked, question{q, keys})
+	cfg.Engine.Ask(q)
 }
 
 // collect takes the answers of nodes. The slow nodes are known when all have answered.
 func (s *sentry) collect() {
-	p := &s.lines.tracking
-	heard, open := false, false
-	for node, q := range s.asked {
-		if q == nil {
-			continue
-		}
+	p, asked := &s.lines.tracking, s.asked
+	s.asked = nil
+	for _, q := range asked {
 		select {
 		case <-q.Answered():
 		default:
-			open = true
+			s.asked = append(s.asked, q)
 			continue
 		}
 		switch {
 		case q.Err == nil:
-			s.trips.add(node, q.Took)
-			p.speaks(node)
+			n := &s.trips[q.Node]
+			n[0], n[1], n[2] = max(q.Took, 1), n[0], n[1]
+			if p.silent.Remove(q.Node) && !p.denied.Has(q.Node) {
+				p.usable.Add(q.Node)
+			}
+			if q.keys != nil && q.Said[0].Err == nil {
+				s.answered(q.Node, q.keys, int(q.Said[0].Ints[0]))
+			}
 		case engine.IsTimeout(q.Err):
-			p.silence(node)
+			p.silence(q.Node)
 		}
 		q.Free()
-		s.asked[node], heard = nil, true
 	}
-	if heard && !open {
-		var slow quorum.Set
-		slow, s.late = s.trips.slow(p.slow.Load(), p.usable.Load())
+	if len(asked) > 0 && len(s.asked) == 0 {
+		slow, late := s.trips.slow(p.slow.Load(), p.usable.Load())
 		p.slow.Swap(slow)
+		s.late = late
 	}
+}
+
+// answered notes how many of the keys a node has.
+func (s *sentry) answered(node int, keys []string, there int) {
+	switch half := len(keys) / 2; {
+	case there >= len(keys):
+	case there > 0 && half > 0:
+		s.ask(node, keys[:half])
+		s.ask(node, keys[half:])
+	default: // they may be free: their callers ask the quorum now
+		now := s.lines.cfg.Clock.Now()
+		for _, key := range keys {
+			s.lines.at(key, func(d *desk) {
+				if d.isIdle() && d.held <= now && d.Ask(now) {
+					d.advance()
+				}
+			})
+		}
+	}
+}
+
+// slow is the slow nodes among nodes, by the least of their last round trips: one delay by chance counts for nothing.
+// late is the nodes without three round trips yet, and those slow in the last one alone. A node that was slow before
+// stays so until it takes less than half of the bound.
+func (t *trips) slow(before, nodes quorum.Set) (slow, late quorum.Set) {
+	var all []time.Duration
+	for node := range nodes.All() {
+		if d := slices.Min(t[node][:]); d > 0 {
+			all = append(all, d)
+		} else {
+			late.Add(node)
+		}
+	}
+	if len(all) < 2 {
+		return 0, late
+	}
+	slices.Sort(all)
+	bound := slowTimes*all[(len(all)-1)/2] + slowBy
+	for node := range nodes.All() {
+		d := slices.Min(t[node][:])
+		if before.Has(node) {
+			d *= 2
+		}
+		if d > bound {
+			slow.Add(node)
+		} else if t[node][0] > bound {
+			late.Add(node)
+		}
+	}
+	return slow, late
 }

@@ -79,10 +79,10 @@ func (d *Demand) Missed(denied func(at int) quorum.Set, rests bool) (waits bool)
 			p.desk = nil
 			return
 		}
-		if p.turn && p.isNew && denied(p.at) == 0 {
+		if p.turn && p.isNew && denied(int(p.at)) == 0 {
 			p.had++
 		}
-		k.missed(p, denied(p.at))
+		k.missed(p, denied(int(p.at)))
 		waits = waits || p.stands && k.keeper != p
 	})
 	return waits

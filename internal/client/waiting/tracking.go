@@ -43,7 +43,7 @@ func (l *Lines) Up(node int, can bool) {
 // Down notes that a node has no connection. The driver lock is held.
 func (l *Lines) Down(node int) {
 	l.tracking.usable.Remove(node)
-	l.sentry.lose(node)
+	l.sentry.note(&l.sentry.lost, node)
 }
 
 // refuse notes that a node refuses what waiting needs, and logs it once. The driver lock is held.
@@ -74,15 +74,5 @@ func (p *tracking) isTracked(node int, caching, pttl *command.Said) (ttl time.Du
 func (p *tracking) silence(node int) {
 	p.silent.Add(node)
 	p.usable.Remove(node)
-	p.lines.sentry.lose(node)
-}
-
-// speaks notes that a node has answered.
-func (p *tracking) speaks(node int) {
-	if p.silent.Has(node) {
-		p.silent.Remove(node)
-		if !p.denied.Has(node) {
-			p.usable.Add(node)
-		}
-	}
+	p.lines.sentry.note(&p.lines.sentry.lost, node)
 }

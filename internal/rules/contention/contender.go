@@ -1,8 +1,6 @@
 package contention
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
@@ -17,63 +15,54 @@ import (
 // node, and waits for this node's push, or for the key's expiry there. So a released lock is asked
 // for once, by one process, at once.
 type Contender struct {
-	order []uint8 // the nodes in the lock's order
+	hash uint64 // of the key: it gives the lock's order of the nodes
 
-	seat   int           // node with the process's place in its queue, or none
-	placed quorum.Set    // nodes that may have a ticket of the process, lost places included
+	// Its place in a queue.
+	seat   int8          // the node of the queue, or none
 	again  bool          // it has had its turn, and enters at the end
 	rung   bool          // its place may have changed
-	rings  int           // entries in a row after a ring, without a win
+	first  bool          // it has its turn
+	rings  int32         // entries in a row after a ring, without a win
+	Others int32         // processes that are known to want the lock too
+	placed quorum.Set    // nodes that may have a ticket of the process, lost places included
 	calm   clock.Instant // no ring is heeded before
-	first  bool
-	others int           // in the queue
 	renew  clock.Instant // when it enters again, to keep its place
 	change clock.Instant // when another first will have lost its place, unless it renews
 
-	asking int  // node to be entered or watched, or none
-	early  bool // that node has pushed since, perhaps before its answer was known
+	// Its attempts, and what it waits for before the next.
+	asking   int8          // node to be entered or watched, or none
+	early    bool          // that node has pushed since, perhaps before its answer was known
+	watched  int8          // node tracking the key, or none
+	due      bool          // the lock may be free: ask the nodes
+	aside    bool          // the last attempt was refused by no holder: the process polls, outside the queue
+	asks     bool          // the present attempt is made at ask
+	Attempts int32         // failed ones in a row, each right after the key was free
+	expires  clock.Instant // end of the watched key
+	pause    clock.Instant // no attempt before
+	poll     clock.Instant // nor before this, where no node can push
+	ask      clock.Instant // an attempt then, despite the advice of the fields above
+	refused  quorum.Set    // nodes that denied the last attempt
+	outvoted quorum.Set    // nodes outvoted by the last grant: their key is no holder's
+	failed   failing       // nodes not asked for a while
 
-	shared  bool          // its present callers share the lock, and its place is with others that do
+	// Those who share the lock.
+	shared  bool          // its present callers do, and its place is with others that do
 	looks   bool          // what is in the way ends in steps: each change is looked at, before an attempt
-	looked  int           // times since the last attempt
+	Gates   bool          // it has its turn, and they are in the way: nodes are to let no others share the lock
+	claims  bool          // it has asked for a gap, among them
+	Clears  bool          // the gap is its own: it waits until no other shares the lock, to leave it free
+	cleared bool          // none does
+	looked  int32         // times since the last attempt
 	look    clock.Instant // not again before
-	gates   bool          // it has its turn, and those who share are in the way: no others are to come
-	claims  bool          // it has asked for a gap, among those who share the lock
-	clears  bool          // the gap is its own: it waits until no other has the lock
-	cleared bool          // none has
 
-	watched int           // node tracking the key, or none
-	due     bool          // the lock may be free: ask the nodes
-	expires clock.Instant // end of the watched key
-	pause   clock.Instant // no attempt before
-	poll    clock.Instant // nor before this, where no node can push
-
-	aside  bool    // the last attempt was refused by no holder: the process polls, outside the queue
-	failed failing // nodes not asked for a while
-
-	refused  quorum.Set // nodes that denied the last attempt
-	outvoted quorum.Set // nodes outvoted by the last grant: their key is no holder's
-	attempts int        // in a row without the lock, each right after the key was free
-
-	ask  clock.Instant // an attempt then, despite the advice of the fields above
-	asks bool          // the present attempt is such a one
-	gap  gap
+	gap gap
 }
 
 const none = -1
 
-// Init begins a contender for a lock. names has a hash of each node's name. These and the key give
-// the lock's order of the nodes (rendezvous hashing): the same in all processes with the same
-// names, in any order.
-func (c *Contender) Init(key string, names []uint64) {
-	*c = Contender{seat: none, watched: none, asking: none, due: true}
-	hash := Hash(key)
-	for node := range names {
-		c.order = append(c.order, uint8(node))
-	}
-	slices.SortFunc(c.order, func(a, b uint8) int {
-		return cmp.Compare(Mix(hash^names[b]), Mix(hash^names[a]))
-	})
+// Init begins a contender for a lock.
+func (c *Contender) Init(key string) {
+	*c = Contender{hash: Hash(key), seat: none, watched: none, asking: none, due: true}
 }
 
 // Action is what a contender does next.
@@ -109,6 +98,7 @@ type Step struct {
 // Surroundings is what a contender looks at.
 type Surroundings struct {
 	Now    clock.Instant
+	Names  []uint64      // a hash of each node's name
 	Usable quorum.Set    // nodes that are up and can push
 	Slow   quorum.Set    // slower than the others
 	Held   clock.Instant // known end of a lock held in this process
@@ -122,7 +112,7 @@ type Surroundings struct {
 func (c *Contender) Next(s *Surroundings) Step {
 	c.asks = false
 	if c.shared != s.Shared { // the other kind has its turn after those that are in the queue now
-		c.shared, c.again, c.gates, c.clears, c.watched = s.Shared, true, false, false, none
+		c.shared, c.again, c.Gates, c.Clears, c.watched = s.Shared, true, false, false, none
 	}
 	step := c.advised(s)
 	switch {
@@ -141,7 +131,7 @@ func (c *Contender) Next(s *Surroundings) Step {
 		step.Shared = c.shared
 		fallthrough
 	case Watch:
-		c.asking = step.Node
+		c.asking = int8(step.Node)
 	}
 	return step
 }
@@ -151,7 +141,7 @@ func (c *Contender) leaveFree(s *Surroundings) Step {
 	if c.seat != none {
 		c.gap.grants = 0 // where another process has left one lately, the next comes after as many grants
 		c.claims = c.shared
-		return Step{Action: Enter, Node: c.seat, Way: BehindGap}
+		return Step{Action: Enter, Node: int(c.seat), Way: BehindGap}
 	}
 	c.gap.begin(s.Now, c.gap.long(s.Now))
 	return Step{Until: c.gap.open}
@@ -182,7 +172,7 @@ func (c *Contender) advised(s *Surroundings) Step {
 		return step
 	}
 	home := c.home(&well, quorum.Everything)
-	if c.seat != none && c.seat != home && (c.again || s.Slow.Has(c.seat)) {
+	if c.seat != none && int(c.seat) != home && (c.again || s.Slow.Has(int(c.seat))) {
 		return Step{Action: Leave, Leave: c.Depart()}
 	}
 	enter := Step{Action: Enter, Node: home}
@@ -197,7 +187,7 @@ func (c *Contender) advised(s *Surroundings) Step {
 		if !c.rung {
 			c.rings = 0
 		}
-		enter.Node = c.seat
+		enter.Node = int(c.seat)
 		return enter
 	}
 	step := c.inQueue(&well)
@@ -213,7 +203,7 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 		c.watched = none
 	}
 	switch {
-	case c.clears:
+	case c.Clears:
 		return c.clearing(s)
 	case !c.first:
 		return Step{Until: min(c.change, c.renew)}
@@ -253,12 +243,7 @@ func (c *Contender) home(s *Surroundings, preferred quorum.Set) int {
 			among &= set
 		}
 	}
-	for _, node := range c.order {
-		if among.Has(int(node)) {
-			return int(node)
-		}
-	}
-	return among.Least()
+	return first(c.hash, s.Names, among)
 }
 
 // Entry is the answer to Enter.
@@ -288,15 +273,15 @@ func Millis(n int64) time.Duration {
 
 // Entered reports that the process is in a node's queue.
 func (c *Contender) Entered(s *Surroundings, node int, e Entry) {
-	was := c.first && c.seat == node && !c.again
-	c.seat, c.again, c.rung = node, false, e.Rung || c.early
-	c.first, c.others = e.First, e.Others
-	c.gates = c.gates && (c.first || c.clears)
+	was := c.first && int(c.seat) == node && !c.again
+	c.seat, c.again, c.rung = int8(node), false, e.Rung || c.early
+	c.first, c.Others = e.First, int32(e.Others)
+	c.Gates = c.Gates && (c.first || c.Clears)
 	switch {
 	case e.Gap && c.claims:
 		c.gap.begin(s.Now, clearFor)
-		c.clears, c.gates, c.looked = true, true, 0
-	case e.Gap && !c.clears:
+		c.Clears, c.Gates, c.looked = true, true, 0
+	case e.Gap && !c.Clears:
 		c.gap.begin(s.Now, min(e.Left, GapLength))
 	}
 	c.claims = false
@@ -306,7 +291,7 @@ func (c *Contender) Entered(s *Surroundings, node int, e Entry) {
 	if c.rings > freeRings { // a full tracking table drops the newest key, and pushes it
 		c.calm = s.Now.Add(backoff(s, c.rings-freeRings))
 	}
-	if !was && c.others > 0 { // the first before it has the lock, as a rule
+	if !was && c.Others > 0 { // the first before it has the lock, as a rule
 		c.due = false
 	}
 	c.watched = none // each renewal looks at the key again, in case a push was lost
@@ -326,10 +311,10 @@ func (c *Contender) Failed(s *Surroundings, node int) {
 
 // Lost reports that pushes of nodes may be lost.
 func (c *Contender) Lost(nodes quorum.Set) {
-	if c.seat != none && nodes.Has(c.seat) {
+	if c.seat != none && nodes.Has(int(c.seat)) {
 		c.seat, c.first = none, false
 	}
-	if c.watched != none && nodes.Has(c.watched) {
+	if c.watched != none && nodes.Has(int(c.watched)) {
 		c.watched = none
 	}
 }
@@ -338,7 +323,7 @@ func (c *Contender) Lost(nodes quorum.Set) {
 // nodes out of reach, denied is empty.
 func (c *Contender) Refused(s *Surroundings, denied quorum.Set) {
 	c.refused, c.poll, c.ask = denied, s.Now.Add(s.Pause), s.Now.Add(s.Ask)
-	if c.watched != none && !denied.Has(c.watched) {
+	if c.watched != none && !denied.Has(int(c.watched)) {
 		c.watched = none // this attempt has set and deleted the key there, and so ended its tracking
 	}
 	c.aside = denied == 0
@@ -351,9 +336,9 @@ func (c *Contender) Refused(s *Surroundings, denied quorum.Set) {
 	case c.asks: // nothing is new
 	default:
 		c.due, c.watched, c.looked = false, none, 0
-		c.attempts++
-		if c.attempts > freeAttempts {
-			c.pause = s.Now.Add(backoff(s, c.attempts-freeAttempts))
+		c.Attempts++
+		if c.Attempts > freeAttempts {
+			c.pause = s.Now.Add(backoff(s, c.Attempts-freeAttempts))
 		}
 	}
 	c.asks = false
@@ -380,7 +365,7 @@ func (c *Contender) Keep(s *Surroundings, until clock.Instant) bool {
 }
 
 // backoff is the pause after n vain tries in a row, from 1.
-func backoff(s *Surroundings, n int) time.Duration {
+func backoff(s *Surroundings, n int32) time.Duration {
 	return min(s.Pause, s.Jitter+time.Millisecond<<min(n, 16))
 }
 
@@ -397,10 +382,10 @@ const freeRings = 8
 // it. A place at a node other than the lock's home is given up, though: the home was not usable for
 // a while, and the others meet there.
 func (c *Contender) Won(s *Surroundings, denied quorum.Set) {
-	c.again = !c.first || c.others > 0 || c.rung || c.seat != none && c.seat != c.home(s, quorum.Everything)
-	c.due, c.watched, c.refused, c.attempts, c.rings, c.pause, c.poll = false, none, 0, 0, 0, 0, 0
+	c.again = !c.first || c.Others > 0 || c.rung || c.seat != none && int(c.seat) != c.home(s, quorum.Everything)
+	c.due, c.watched, c.refused, c.Attempts, c.rings, c.pause, c.poll = false, none, 0, 0, 0, 0, 0
 	c.asks, c.aside, c.outvoted, c.ask = false, false, denied, s.Now.Add(s.Ask)
-	c.gates, c.looked = false, 0
+	c.Gates, c.looked = false, 0
 	c.due = c.shared // the next may share it
 	c.gap.granted(s.Now)
 }
@@ -413,7 +398,7 @@ func (c *Contender) Passed(now clock.Instant) { c.gap.granted(now) }
 
 // Unwanted reports that a holder in this process has released the lock, with no waiter here.
 func (c *Contender) Unwanted(now clock.Instant) {
-	if c.others == 0 {
+	if c.Others == 0 {
 		c.gap.idle = now
 	}
 }
@@ -434,8 +419,8 @@ func (c *Contender) FreeUntil(now clock.Instant) clock.Instant {
 
 // Rung reports that a node has pushed the process's ticket, and returns whether this matters.
 func (c *Contender) Rung(node int) bool {
-	c.early = c.early || c.asking == node
-	if c.seat != node || c.rung {
+	c.early = c.early || int(c.asking) == node
+	if int(c.seat) != node || c.rung {
 		return false
 	}
 	c.rung = true
@@ -443,7 +428,7 @@ func (c *Contender) Rung(node int) bool {
 }
 
 // BlocksOthers reports whether the process has a place in a queue with others in it.
-func (c *Contender) BlocksOthers() bool { return c.seat != none && (c.others > 0 || c.rung) }
+func (c *Contender) BlocksOthers() bool { return c.seat != none && (c.Others > 0 || c.rung) }
 
 // Ask has the process ask the nodes at its next turn, and reports whether it will: not during a
 // gap.
@@ -455,21 +440,15 @@ func (c *Contender) Ask(now clock.Instant) bool {
 // Apart has the gaps of one of n locks come at other times than those of the others: some callers
 // want any of the n. place is the lock's number among them, from 0.
 func (c *Contender) Apart(place, n int) {
-	c.gap.apart = (GapInterval + GapLength) * time.Duration(place) / time.Duration(n)
+	c.gap.apart = uint8(aparts * place / n)
 }
-
-// Attempts is the number of failed attempts in a row.
-func (c *Contender) Attempts() int { return c.attempts }
-
-// Others is how many other processes are known to want the lock.
-func (c *Contender) Others() int { return c.others }
 
 // Depart has the process give up its place. It returns the nodes that may have its ticket: a node
 // that was down for a while has kept an earlier one.
 func (c *Contender) Depart() (placed quorum.Set) {
 	placed = c.placed
-	c.seat, c.placed, c.first, c.others, c.again, c.rung = none, 0, false, 0, false, false
-	c.gates, c.claims, c.clears = false, false, false
+	c.seat, c.placed, c.first, c.Others, c.again, c.rung = none, 0, false, 0, false, false
+	c.Gates, c.claims, c.Clears = false, false, false
 	return placed
 }
 
@@ -482,10 +461,10 @@ func (c *Contender) MayAttempt() bool {
 // Nodes is the nodes whose pushes it awaits.
 func (c *Contender) Nodes() (nodes quorum.Set) {
 	if c.seat != none {
-		nodes.Add(c.seat)
+		nodes.Add(int(c.seat))
 	}
 	if c.watched != none {
-		nodes.Add(c.watched)
+		nodes.Add(int(c.watched))
 	}
 	return nodes
 }

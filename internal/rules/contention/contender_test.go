@@ -13,8 +13,8 @@ import (
 
 // contend begins a contender for three nodes, all able to push.
 func contend() (c *contention.Contender, s *contention.Surroundings) {
-	c, s = new(contention.Contender), &contention.Surroundings{Now: clock.Instant(time.Hour), Usable: 7, Pause: 100 * time.Millisecond, Ask: time.Second}
-	c.Init("k", []uint64{contention.Hash("a"), contention.Hash("b"), contention.Hash("c")})
+	c, s = new(contention.Contender), &contention.Surroundings{Now: clock.Instant(time.Hour), Usable: 7, Names: []uint64{contention.Hash("a"), contention.Hash("b"), contention.Hash("c")}, Pause: 100 * time.Millisecond, Ask: time.Second}
+	c.Init("k")
 	return c, s
 }
 
@@ -120,9 +120,9 @@ func TestThoseWhoShareAreInTheWay(t *testing.T) {
 		return step.Node
 	}
 	node := watch()
-	require.False(t, c.Gates())
+	require.False(t, c.Gates)
 	c.Watched(s, node, contention.Seen{TTL: time.Minute, Steps: true})
-	require.True(t, c.Gates())
+	require.True(t, c.Gates)
 	require.True(t, c.Pushed(node), "one has left")
 	c.Watched(s, watch(), contention.Seen{TTL: time.Minute, Steps: true})
 	step = c.Next(s)
@@ -130,10 +130,10 @@ func TestThoseWhoShareAreInTheWay(t *testing.T) {
 	require.LessOrEqual(t, step.Until, s.Now.Add(500*time.Millisecond), "a gate is put up again")
 	s.Now = step.Until
 	c.Watched(s, watch(), contention.Seen{})
-	require.True(t, c.Gates(), "until it has the lock")
+	require.True(t, c.Gates, "until it has the lock")
 	require.Equal(t, contention.Attempt, c.Next(s).Action)
 	c.Won(s, 0)
-	require.False(t, c.Gates())
+	require.False(t, c.Gates)
 }
 
 // TestKindsOfTurns: a process whose next caller is of the other kind enters again, at the end.
@@ -149,7 +149,7 @@ func TestKindsOfTurns(t *testing.T) {
 	c.Refused(s, 7)
 	node := c.Next(s).Node
 	c.Watched(s, node, contention.Seen{TTL: time.Second, Steps: true})
-	require.False(t, c.Gates(), "it shares")
+	require.False(t, c.Gates, "it shares")
 	s.Shared = false
 	step = c.Next(s)
 	require.Equal(t, contention.Step{Action: contention.Enter, Node: step.Node, Way: contention.AtEnd}, step)

@@ -32,11 +32,11 @@ const (
 
 // gap decides when a lock is left free. The zero value begins to count with the first grant.
 type gap struct {
-	grants int           // in a row since the last gap, hand-overs without a round trip included
 	idle   clock.Instant // since when the lock is free and no caller waits; 0: not free
 	next   clock.Instant // the next gap begins no earlier
 	open   clock.Instant // end of the present gap
-	apart  time.Duration // how much earlier the first gap comes
+	grants int32         // in a row since the last gap, hand-overs without a round trip included
+	apart  uint8         // how much earlier the first gap comes, in parts of 1/aparts of the time between two
 	later  bool          // the first gap is over
 
 	// Of a polling process. All that poll leave gaps, each after a short turn.
@@ -45,6 +45,8 @@ type gap struct {
 	turn   time.Duration // doubled after each turn without rivals
 	waited time.Duration // for its turn, on average
 }
+
+const aparts = 64
 
 func (g *gap) granted(now clock.Instant) {
 	if g.idle != 0 && now.Sub(g.idle) >= GapLength {
@@ -57,7 +59,7 @@ func (g *gap) granted(now clock.Instant) {
 	}
 	g.next = now.Add(GapInterval)
 	if !g.later {
-		g.next = g.next.Add(-g.apart)
+		g.next = g.next.Add(-(GapInterval + GapLength) / aparts * time.Duration(g.apart))
 	}
 	if g.polls {
 		g.waited = (g.waited + min(now.Sub(g.open), maxAway)) / 2

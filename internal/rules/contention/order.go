@@ -2,16 +2,28 @@ package contention
 
 import "github.com/redlock-go/redlock/quorum"
 
-// Rank is how many nodes come before all nodes of a set, in a lock's own order.
-func Rank(key string, names []uint64, set quorum.Set) (rank int) {
-	hash, first := Hash(key), uint64(0)
-	for node, name := range names {
-		if set.Has(node) {
-			first = max(first, Mix(hash^name))
+// A lock has an order of its own of the nodes, from hashes of its key and of their names (rendezvous hashing). It is the
+// same in all processes with the same names, in any order.
+
+// first is the first node of a set in the order of the lock whose key has a hash.
+func first(hash uint64, names []uint64, set quorum.Set) (first int) {
+	first = set.Least()
+	for node := range set.All() {
+		if Mix(hash^names[node]) > Mix(hash^names[first]) {
+			first = node
 		}
 	}
+	return first
+}
+
+// Rank is how many nodes come before all nodes of a set.
+func Rank(key string, names []uint64, set quorum.Set) (rank int) {
+	hash, least := Hash(key), uint64(0)
+	for node := range set.All() {
+		least = max(least, Mix(hash^names[node]))
+	}
 	for _, name := range names {
-		if Mix(hash^name) > first {
+		if Mix(hash^name) > least {
 			rank++
 		}
 	}

@@ -22,17 +22,17 @@ const (
 
 // Watched reports that a node tracks the key, and what it has seen there.
 func (c *Contender) Watched(s *Surroundings, node int, seen Seen) {
-	if c.clears && !seen.Steps { // it is free, or another has it already
+	if c.Clears && !seen.Steps { // it is free, or another has it already
 		c.looks, c.watched, c.cleared = false, none, true
 		c.gap.open = min(c.gap.open, s.Now.Add(GapLength))
 		return
 	}
-	c.watched, c.looks = node, seen.Steps
+	c.watched, c.looks = int8(node), seen.Steps
 	if seen.TTL == 0 || c.early && !seen.Steps {
 		c.due, c.watched, c.looks = true, none, false
 		return
 	}
-	c.gates = seen.Steps && !c.shared || c.clears
+	c.Gates = seen.Steps && !c.shared || c.Clears
 	c.expires = clock.Never
 	if seen.TTL != clock.Forever {
 		c.expires = s.Now.Add(seen.TTL + s.Jitter)
@@ -50,17 +50,13 @@ func (c *Contender) Watched(s *Surroundings, node int, seen Seen) {
 	}
 }
 
-// Gates reports whether nodes are to let none share the lock that does not yet: the process has its turn, and waits for
-// those who do.
-func (c *Contender) Gates() bool { return c.gates }
-
 // Look has the process look at the key before its next attempt: it may have been shared since it was free.
 func (c *Contender) Look() { c.due, c.watched = false, none }
 
 // Pushed reports that a node has pushed the key, and returns whether this matters.
 func (c *Contender) Pushed(node int) bool {
-	c.early = c.early || c.asking == node
-	if c.watched != node {
+	c.early = c.early || int(c.asking) == node
+	if int(c.watched) != node {
 		return false
 	}
 	c.due, c.watched = !c.looks, none
@@ -89,8 +85,8 @@ const clearFor = 700 * time.Millisecond
 func (c *Contender) clearing(s *Surroundings) Step {
 	switch {
 	case !c.gap.isOpen(s.Now):
-		c.clears, c.cleared, c.gates, c.due = false, false, false, true
-		return Step{Action: Enter, Node: c.seat}
+		c.Clears, c.cleared, c.Gates, c.due = false, false, false, true
+		return Step{Action: Enter, Node: int(c.seat)}
 	case c.cleared:
 		return Step{Until: c.gap.open}
 	case c.watched != none:
@@ -100,9 +96,6 @@ func (c *Contender) clearing(s *Surroundings) Step {
 	}
 	return c.watch(s)
 }
-
-// Clears reports whether it waits until no other shares the lock, to leave it free.
-func (c *Contender) Clears() bool { return c.clears }
 
 // Steady reports that the lock was shared for long without a break: a gap is due.
 func (c *Contender) Steady(now clock.Instant) { c.gap.grants, c.gap.next = gapGrants, now }
