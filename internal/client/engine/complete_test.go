@@ -130,14 +130,10 @@ func TestTheCleanupHasItsOwnKey(t *testing.T) {
 // other, though they came in one batch.
 func TestCausesAreEachRounds(t *testing.T) {
 	p := newScripted(t, 1)
-	memory, disk := p.op(Acquire, "memory"), p.op(Acquire, "disk")
-	require.NoError(t, p.engine.queueOne(&memory.Op))
-	require.NoError(t, p.engine.queueOne(&disk.Op))
-	p.turn(func() {})
-	require.Len(t, p.sent, 1)
+	ops := p.batch(Acquire, "memory", "disk")
 	p.turn(func() { p.reply(p.sent[0], 0, "-OOM command not allowed\r\n", "-MISCONF Errors writing\r\n") })
-	require.ErrorContains(t, memory.Failures[0].Err, "OOM")
-	require.ErrorContains(t, disk.Failures[0].Err, "MISCONF")
+	require.ErrorContains(t, ops[0].Failures[0].Err, "OOM")
+	require.ErrorContains(t, ops[1].Failures[0].Err, "MISCONF")
 }
 
 // TestThePatientEndToo: the longer timeouts of a batch are kept after the shortest.

@@ -25,11 +25,8 @@ func newFenced(t *testing.T) *scriptedFleet {
 
 // acquires are two acquires that share a call.
 func (p *scriptedFleet) acquires() (a, b *countedOp) {
-	for i, op := range []**countedOp{&a, &b} {
-		*op = p.op(Acquire, string(rune('a'+i)))
-		(*op).Block = fencing.Block{First: 5, Last: 6}
-		require.NoError(p.t, p.engine.queueOne(&(*op).Op))
-	}
+	a, b = p.queue(Acquire, "a"), p.queue(Acquire, "b")
+	a.Block, b.Block = fencing.Block{First: 5, Last: 6}, fencing.Block{First: 5, Last: 6}
 	p.turn(func() {})
 	require.Len(p.t, p.sent, 3)
 	require.Equal(p.t, 1, p.sent[0].batch.Replies)

@@ -340,25 +340,14 @@ func TestLostErrandIsHinted(t *testing.T) {
 	require.Equal(t, callOf(op), handed[0].bytes)
 }
 
-// noting is a Fleet that records the TTLs that it is given.
-type noting struct {
-	*scriptedFleet
-	noted []time.Duration
-}
-
-func (n *noting) NoteTTL(d time.Duration) { n.noted = append(n.noted, d) }
-
-// TestTheQuarantineHearsTheLongestTTL of a batch, whichever comes last, with the drift: that
-// long a key may live by a slow clock.
+// TestTheQuarantineHearsTheLongestTTL of a batch, whichever comes last, with the drift: that long a key may live by a slow
+// clock.
 func TestTheQuarantineHearsTheLongestTTL(t *testing.T) {
-	n := &noting{scriptedFleet: newScripted(t, 1)}
-	attach(n.engine, n)
+	p := newScripted(t, 1)
 	for i, ttl := range []time.Duration{time.Second, time.Minute, time.Second} {
-		op := n.op(Acquire, fmt.Sprint(i))
-		op.TTL = ttl
-		require.NoError(t, n.engine.queueOne(&op.Op))
+		p.queue(Acquire, fmt.Sprint(i)).TTL = ttl
 	}
-	n.turn(func() {})
-	require.Len(t, n.sent, 1)
-	require.Equal(t, []time.Duration{time.Minute + quorum.Drift(time.Minute)}, n.noted)
+	p.turn(func() {})
+	require.Len(t, p.sent, 1)
+	require.Equal(t, []time.Duration{time.Minute + quorum.Drift(time.Minute)}, p.noted)
 }

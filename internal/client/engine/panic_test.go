@@ -21,14 +21,9 @@ func TestPanicInACallback(t *testing.T) {
 		reported = append(reported, v)
 		panic("the report panics too")
 	}
-	var ops [4]*countedOp
-	for i := range ops {
-		ops[i] = p.op(Acquire, fmt.Sprint(i))
-		require.NoError(t, p.engine.queueOne(&ops[i].Op))
-	}
+	ops := p.batch(Acquire, "0", "1", "2", "3")
 	ops[0].then = func() { panic("first") }
 	ops[2].then = func() { panic(fmt.Errorf("third")) }
-	p.engine.drive(nil)
 	p.turn(func() { p.reply(p.sent[0], 0, ok, ok, ok, ok) })
 	require.Equal(t, []any{"first", fmt.Errorf("third")}, reported)
 	for _, op := range ops {

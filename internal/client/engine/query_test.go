@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -25,74 +24,48 @@ func TestQueryThatEndsAConnection(t *testing.T) {
 	p.idle()
 }
 
-// TestQueryOfAnUnknownScript: it is sent again as a whole, by the text of the script, once, on its connection alone, and
-// not for a caller whose time is up.
-func TestQueryOfAnUnknownScript(t *testing.T) {
-	p := newScripted(t, 1)
-	ask := func() *Query {
-		q := p.engine.Query(0, time.Second)
-		q.Buf = command.AppendMember(q.Buf, "set", []byte("me"), "read")
-		q.Buf, q.Replies = command.AppendMember(q.Buf, "set", []byte("me"), "show"), 2
-		p.engine.Ask(q)
-		return q
-	}
-	want := byText(fencing.MemberScript, "1", "set", "read", "me") + byText(fencing.MemberScript, "1", "set", "show", "me")
-	for _, last := range []string{"*1\r\n:7\r\n", noSuch} {
-		p.sent = nil
-		q := ask()
-		p.turn(func() { p.reply(p.sent[0], 0, noSuch, noSuch) })
-		require.Equal(t, want, p.last().bytes)
-		require.Empty(t, q.Answered())
-		p.turn(func() { p.reply(p.last(), 0, "*1\r\n:7\r\n", last) })
-		require.Len(t, q.Answered(), 1)
-		require.NoError(t, q.Err)
-		require.Len(t, q.Said, 2)
-		require.Equal(t, last == noSuch, q.Said[1].Code == "NOSCRIPT")
-		require.Len(t, p.sent, 2)
-		q.Free()
+// TestQueriesOfAnUnknownScript: each is sent again as a whole, by the text of the script, once, on its connection alone, in
+// their order, and not for a caller whose time is up.
+func TestQueriesOfAnUnknownScript(t *testing.T) {
+	for last, err := range map[string]bool{"*1\r\n:7\r\n": false, noSuch: false, "": true} {
+		p := newScripted(t, 1)
+		var all []*Query
+		var want []string
+		for _, member := range []string{"first", "second"} {
+			q := p.engine.Query(0, time.Second)
+			q.Buf = command.AppendMember(q.Buf, "set", []byte(member), "read")
+			q.Buf, q.Replies = command.AppendMember(q.Buf, "set", []byte(member), "show"), 2
+			p.engine.Ask(q)
+			all = append(all, q)
+			want = append(want, byText(fencing.MemberScript, "1", "set", "read", member)+byText(fencing.MemberScript, "1", "set", "show", member))
+		}
+		if last == "" {
+			p.tick(time.Second)
+		}
+		p.turn(func() {
+			for _, s := range p.sent[:2] {
+				p.reply(s, 0, noSuch, noSuch)
+			}
+		})
+		for i, s := range p.sent[2:] {
+			require.Equal(t, want[i], s.bytes)
+			require.Empty(t, all[i].Answered())
+			p.turn(func() { p.reply(s, 0, "*1\r\n:7\r\n", last) })
+		}
+		for _, q := range all {
+			require.Len(t, q.Answered(), 1)
+			require.Equal(t, err, IsTimeout(q.Err))
+			if !err {
+				require.Len(t, q.Said, 2)
+				require.Equal(t, last == noSuch, q.Said[1].Code == "NOSCRIPT")
+				require.Len(t, p.sent, 4)
+			} else {
+				require.Len(t, p.sent, 2)
+			}
+			q.Free()
+		}
 		p.idle()
 	}
-	p.sent = nil
-	q := ask()
-	p.tick(time.Second)
-	require.True(t, IsTimeout(q.Err))
-	p.turn(func() { p.reply(p.sent[0], 0, noSuch, noSuch) })
-	require.Len(t, p.sent, 1)
-	q.Free()
-	p.idle()
-}
-
-// TestQueriesOfAnUnknownScript: they are sent again in their order.
-func TestQueriesOfAnUnknownScript(t *testing.T) {
-	p := newScripted(t, 1)
-	members := []string{"first", "second", "third"}
-	var all []*Query
-	for _, member := range members {
-		q := p.engine.Query(0, time.Second)
-		q.Buf, q.Replies = command.AppendMember(q.Buf, "set", []byte(member), "read"), 1
-		p.engine.Ask(q)
-		all = append(all, q)
-	}
-	sent := slices.Clone(p.sent)
-	p.turn(func() {
-		for _, s := range sent {
-			p.reply(s, 0, noSuch)
-		}
-	})
-	require.Len(t, p.sent, 2*len(members))
-	for i, member := range members {
-		require.Equal(t, byText(fencing.MemberScript, "1", "set", "read", member), p.sent[len(members)+i].bytes)
-	}
-	p.turn(func() {
-		for _, s := range p.sent[len(members):] {
-			p.reply(s, 0, "*1\r\n:7\r\n")
-		}
-	})
-	for _, q := range all {
-		require.NoError(t, q.Err)
-		q.Free()
-	}
-	p.idle()
 }
 
 // TestQueriesBehindASilentNode: a query that must wait for others to be answered ends when

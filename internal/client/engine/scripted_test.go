@@ -19,7 +19,6 @@ import (
 // scriptedFleet is a Fleet whose replies a test gives by hand, and the engine on it,
 // without goroutines.
 type scriptedFleet struct {
-	plain
 	speaks      []fleet.Form // by node; nil is scripts, of all
 	quarantined quorum.Set   // nodes without a vote, a bit each
 	t           *testing.T
@@ -30,7 +29,8 @@ type scriptedFleet struct {
 	down        quorum.Set // nodes without a connection, a bit each
 	closed      bool
 	calling     bool
-	armed       int // late ones too
+	noted       []time.Duration // TTLs
+	armed       int             // late ones too
 	armedLate   int
 	checks      int
 	arrived     func() // for the next Sweep
@@ -54,11 +54,14 @@ func newScripted(t *testing.T, nodes int) *scriptedFleet {
 	return p
 }
 
-func (p *scriptedFleet) Len() int       { return p.nodes }
-func (p *scriptedFleet) CanBlock() bool { return p.onSweep != nil }
-func (p *scriptedFleet) Check()         { p.checks++ }
-func (p *scriptedFleet) Wait() bool     { return false }
-func (p *scriptedFleet) Drain()         {}
+func (p *scriptedFleet) Len() int                { return p.nodes }
+func (p *scriptedFleet) CanBlock() bool          { return p.onSweep != nil }
+func (p *scriptedFleet) Check()                  { p.checks++ }
+func (p *scriptedFleet) Wait() bool              { return false }
+func (p *scriptedFleet) Drain()                  {}
+func (p *scriptedFleet) Wake()                   {}
+func (p *scriptedFleet) Want()                   {}
+func (p *scriptedFleet) NoteTTL(d time.Duration) { p.noted = append(p.noted, d) }
 
 // Arm is the last step of a driver before it unlocks.
 func (p *scriptedFleet) Arm() {
@@ -119,7 +122,6 @@ func (p *scriptedFleet) Fault(node int) error {
 
 func (p *scriptedFleet) Quarantined() quorum.Set { return p.quarantined }
 func (p *scriptedFleet) Away() quorum.Set        { return p.down }
-func (p *scriptedFleet) Want()                   {}
 
 func (p *scriptedFleet) Forms() (ds []fleet.Form) {
 	for _, d := range p.speaks {
@@ -298,6 +300,17 @@ func (p *scriptedFleet) queue(kind Kind, key string) *countedOp {
 	return o
 }
 
+// batch is operations in one batch.
+func (p *scriptedFleet) batch(kind Kind, keys ...string) (ops []*countedOp) {
+	for _, key := range keys {
+		ops = append(ops, p.queue(kind, key))
+	}
+	before := len(p.sent)
+	p.turn(func() {})
+	require.Len(p.t, p.sent, before+1)
+	return ops
+}
+
 // submit is op with Submit.
 func (p *scriptedFleet) submit(kind Kind, key string) *countedOp {
 	o := p.op(kind, key)
@@ -312,19 +325,6 @@ func (p *scriptedFleet) ask(node int, timeout time.Duration) *Query {
 	p.engine.Ask(q)
 	return q
 }
-
-// plain is part of a Fleet whose nodes know scripts only and never restart.
-type plain struct{}
-
-func (plain) Forms() []fleet.Form     { return nil }
-func (plain) Node(int) fleet.Node     { return fleet.Node{Connection: 1} }
-func (plain) SetForm(int, fleet.Form) {}
-func (plain) Wake()                   {}
-func (plain) Quarantined() quorum.Set { return 0 }
-func (plain) Away() quorum.Set        { return 0 }
-func (plain) Want()                   {}
-func (plain) Fault(int) error         { return nil }
-func (plain) NoteTTL(time.Duration)   {}
 
 // queueOne is Submit without the drive after it.
 func (e *Engine) queueOne(op *Op) error {

@@ -62,8 +62,7 @@ func TestStress(t *testing.T) {
 					defer all.Done()
 					rng := rand.New(rand.NewPCG(seed, uint64(g)))
 					for range rounds {
-						s := user{e.Engine, rng, int(numbers.Add(1)), fmt.Sprintf("key-%d", rng.IntN(goroutines))}
-						w, err := s.run()
+						w, err := e.use(rng, int(numbers.Add(1)), fmt.Sprintf("key-%d", rng.IntN(goroutines)))
 						if err != nil {
 							given.Add(1)
 						} else if w {
@@ -86,48 +85,34 @@ func TestStress(t *testing.T) {
 	}
 }
 
-// user makes one acquire and the calls that follow it.
-type user struct {
-	engine *Engine
-	*rand.Rand
-	lock int
-	key  string
-}
-
-// context is one that ends at a random moment, or never, or has ended.
-func (s *user) context() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.Background())
-	switch s.IntN(6) {
-	case 0:
-		cancel()
-	case 1, 2:
-		go cancel()
-	case 3:
-		return context.Background(), cancel
+// use makes one acquire and the calls that follow it, in contexts that end at a random moment, or never, or have ended.
+func (s *served) use(rng *rand.Rand, lock int, key string) (won bool, err error) {
+	do := func(kind Kind) (opErr, err error) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		switch rng.IntN(6) {
+		case 0:
+			cancel()
+		case 1, 2:
+			go cancel()
+		case 3:
+			ctx = context.Background()
+		}
+		c := s.call(kind, key, time.Minute)
+		defer c.Free()
+		c.Token = tokenOf(lock)
+		err = s.do(ctx, c)
+		return c.Err, err
 	}
-	return ctx, cancel
-}
-
-func (s *user) do(kind Kind) (opErr, err error) {
-	ctx, cancel := s.context()
-	defer cancel()
-	c := s.engine.call(kind, s.key, time.Minute)
-	defer c.Free()
-	c.Token = tokenOf(s.lock)
-	err = s.engine.do(ctx, c)
-	return c.Err, err
-}
-
-func (s *user) run() (won bool, err error) {
-	opErr, err := s.do(Acquire)
+	opErr, err := do(Acquire)
 	if err != nil || opErr != nil {
 		return false, err
 	}
-	for range s.IntN(3) {
-		if _, err := s.do(Extend); err != nil {
+	for range rng.IntN(3) {
+		if _, err := do(Extend); err != nil {
 			break
 		}
 	}
-	_, err = s.do(Release) // is sent, however it ends
+	_, err = do(Release) // is sent, however it ends
 	return true, err
 }

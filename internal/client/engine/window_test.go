@@ -11,12 +11,7 @@ import (
 // still owe replies of the first.
 func TestWindowOfADecidedBatch(t *testing.T) {
 	p := newScripted(t, 4)
-	var ops []*countedOp
-	for _, key := range []string{"lost", "won", "late"} {
-		ops = append(ops, p.op(Acquire, key))
-		require.NoError(t, p.engine.queueOne(&ops[len(ops)-1].Op))
-	}
-	p.turn(func() {})
+	ops := p.batch(Acquire, "lost", "won", "late")
 	require.Equal(t, 3, p.last().batch.Replies)
 	// The rounds are decided in the middle of node 2's replies: by two failures the first and the last, by the
 	// third grant the other.
