@@ -131,10 +131,10 @@ func (d *driver) unlock(handOver bool) {
 		switch late := d.nodes.undeciding && d.rounds.isFresh(); {
 		case all, d.rounds.undecided > 0 && !late:
 			d.armed = true
-			fleet.Arm()
+			fleet.Arm(false)
 		case d.rounds.undecided > 0 && !d.armedLate:
 			d.armedLate = true
-			fleet.ArmLate()
+			fleet.Arm(true)
 		}
 	}
 	d.lock.Unlock()

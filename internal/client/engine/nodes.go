@@ -28,8 +28,7 @@ type Fleet interface {
 	Check()
 	CanBlock() bool
 	Wake()
-	Arm()
-	ArmLate()
+	Arm(late bool)
 	Wait() bool
 	Close()
 	Drain()

@@ -64,17 +64,15 @@ func (p *scriptedFleet) Want()                   {}
 func (p *scriptedFleet) NoteTTL(d time.Duration) { p.noted = append(p.noted, d) }
 
 // Arm is the last step of a driver before it unlocks.
-func (p *scriptedFleet) Arm() {
+func (p *scriptedFleet) Arm(late bool) {
 	p.armed++
+	if late {
+		p.armedLate++
+	}
 	if f := p.onArm; f != nil {
 		p.onArm = nil
 		f()
 	}
-}
-
-func (p *scriptedFleet) ArmLate() {
-	p.armedLate++
-	p.Arm()
 }
 
 func (p *scriptedFleet) Sweep(time.Duration) {

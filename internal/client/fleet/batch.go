@@ -50,16 +50,6 @@ type Owner interface {
 	Done()
 }
 
-// in returns the batch of the list in form f, or the first.
-func (b *Batch) in(f Form) *Batch {
-	for other := b; other != nil; other = other.Next {
-		if other.Form == f {
-			return other
-		}
-	}
-	return b
-}
-
 // done is called once for each node, after its answer or failure.
 func (b *Batch) done() {
 	b.waiting--

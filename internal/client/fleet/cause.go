@@ -47,7 +47,7 @@ func (f *Fleet) causeOf(err error) error {
 // ofUser reads an error that may be of user code: its methods are user code too. The caller holds no lock, and recovers
 // their panics.
 func ofUser(err error) error {
-	_ = errors.Is(err, errNoHello) // calls them all
+	_ = errors.Is(err, errFirstDial) // calls them all
 	return &cause{nameless(err), err, nil}
 }
 

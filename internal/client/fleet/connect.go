@@ -25,13 +25,11 @@ const (
 	CredentialsTimeout = 10 * time.Second
 )
 
-// dialer connects to one node until it has a connection.
+// dialer is one dial of a node.
 type dialer struct {
-	fleet *Fleet
-	addr  conn.Address
-	old   bool // the server has refused HELLO: greet it in RESP2
-
-	login func() (login, error) // the credentials of one dial: asked for once, by the first connection in need of them
+	fleet       *Fleet
+	addr        conn.Address
+	credentials func() (login, error) // asked for once, by the first connection in need of them
 }
 
 type login struct{ user, password string }
@@ -45,16 +43,12 @@ type login struct{ user, password string }
 //
 // While a caller is in want of a quorum, a silent address is tried again each 250 ms, beside the try before: where the
 // first packet is lost the system sends another one only after a second.
-//
-// RESP2 is remembered until the server is out of reach or the connection is lost: a newer version may have replaced
-// it then.
 func (d *dialer) connect() (net.Conn, identity, error) {
 	ctx, cancel := context.WithCancel(d.fleet.ctx) // Close must not wait for a black hole
 	defer cancel()                                 // of the other tries
-	d.login = sync.OnceValues(func() (login, error) { return d.credentials(ctx) })
+	d.credentials = sync.OnceValues(func() (login, error) { return d.ask(ctx) })
 	addresses, err := d.addresses(ctx)
 	if err != nil {
-		d.old = false
 		return nil, identity{}, err
 	}
 	ended := make(chan *try)
@@ -63,10 +57,7 @@ func (d *dialer) connect() (net.Conn, identity, error) {
 	var failed []*try // at least one at each address
 	begun, under := 0, 0
 	begin := func() {
-		t := &try{
-			dialer: d, host: addresses[begun%len(addresses)], again: begun >= len(addresses),
-			old: d.old, left: d.fleet.cfg.DialTimeout,
-		}
+		t := &try{dialer: d, host: addresses[begun%len(addresses)], again: begun >= len(addresses), left: d.fleet.cfg.DialTimeout}
 		begun, under = begun+1, under+1
 		d.fleet.dials.Go(func() { t.run(ctx, ended) })
 		next.Reset(addressDelay)
@@ -82,7 +73,6 @@ func (d *dialer) connect() (net.Conn, identity, error) {
 			}
 		case t := <-ended:
 			if t.err == nil || t.answered {
-				d.old = t.old
 				return t.nc, t.id, t.err
 			}
 			under--
@@ -96,7 +86,6 @@ func (d *dialer) connect() (net.Conn, identity, error) {
 			return nil, identity{}, ctx.Err()
 		}
 	}
-	d.old = false
 	return nil, identity{}, errorOf(failed)
 }
 
@@ -180,12 +169,12 @@ func inTurn(all []netip.Addr) (mixed []netip.Addr) {
 	return mixed
 }
 
-// credentials are asked for at every dial, and not kept. The default user has no name here.
-func (d *dialer) credentials(ctx context.Context) (l login, err error) {
-	if ask := d.fleet.cfg.Credentials; ask != nil {
+// ask returns the credentials, which are asked for at every dial, and not kept. The default user has no name here.
+func (d *dialer) ask(ctx context.Context) (l login, err error) {
+	if credentials := d.fleet.cfg.Credentials; credentials != nil {
 		left := CredentialsTimeout
 		err = within(ctx, &left, CredentialsTimeout, "", func(ctx context.Context) (err error) {
-			l.user, l.password, err = ask(ctx, d.addr.Host)
+			l.user, l.password, err = credentials(ctx, d.addr.Host)
 			return err
 		})
 		if err != nil {

@@ -46,7 +46,7 @@ const (
 	watched        = syscall.EPOLLIN | syscall.EPOLLRDHUP // of each socket
 )
 
-func newRawPoller(nodes int) (_ poller, err error) {
+func newRawPoller(nodes int) (_ poller, blocks bool, err error) {
 	p := &epoll{all: -1, late: -1, early: Early(nodes)}
 	defer func() {
 		if err != nil {
@@ -55,36 +55,36 @@ func newRawPoller(nodes int) (_ poller, err error) {
 		}
 	}()
 	if p.readableFD, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	err = syscall.SetNonblock(p.readableFD, true) // or os.NewFile takes it for a blocking file
 	p.readable = os.NewFile(uintptr(p.readableFD), "epoll")
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if p.raw, err = p.readable.SyscallConn(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	for _, fd := range []*int{&p.all, &p.late} {
 		if *fd, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if err = p.ctl(p.readableFD, syscall.EPOLL_CTL_ADD, *fd, 0, 0); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	if err = p.addWaker(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	p.isReadable = func(fd uintptr) bool {
 		n, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, fd,
 			uintptr(unsafe.Pointer(&p.event[0])), 1, 0, 0, 0)
 		return errno == 0 && n > 0
 	}
-	return p, nil
+	return p, true, nil
 }
 
-// addWaker makes the descriptor for wake. It is an *os.File, to be written to even while it is being closed: a bare
+// addWaker makes the descriptor for Wake. It is an *os.File, to be written to even while it is being closed: a bare
 // number could belong to another file by then. It is a blocking one, so the runtime's poller leaves it alone. It is
 // read only when known to be readable, and writing blocks only after 2^64 wakes.
 func (p *epoll) addWaker() error {
@@ -101,7 +101,7 @@ func (p *epoll) addWaker() error {
 
 var once = binary.NativeEndian.AppendUint64(nil, 1)
 
-func (p *epoll) wake() {
+func (p *epoll) Wake() {
 	_, _ = p.waker.Write(once) // an error means closed, and then no goroutine waits
 }
 
@@ -126,8 +126,6 @@ func (p *epoll) adopt(nc net.Conn, node int) (sock, error) {
 	return s, nil
 }
 
-func (p *epoll) canBlock() bool { return true }
-
 func (p *epoll) poll(d time.Duration) (nodes quorum.Set) {
 	var n uintptr
 	var errno syscall.Errno
@@ -135,7 +133,17 @@ func (p *epoll) poll(d time.Duration) (nodes quorum.Set) {
 		n, _, errno = syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(p.all),
 			uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), 0, 0, 0)
 	} else {
-		n, errno = p.block(d)
+		// In the kernel, in a system call known to the scheduler.
+		timeout := syscall.NsecToTimespec(int64(d))
+		n, _, errno = syscall.Syscall6(sysEpollPwait2, uintptr(p.all),
+			uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&timeout)), 0, 0)
+		// Before Linux 5.11, and where a sandbox knows no newer calls: whole
+		// milliseconds.
+		if errno == syscall.ENOSYS || errno == syscall.EPERM {
+			ms := (d + time.Millisecond - 1) / time.Millisecond
+			n, _, errno = syscall.Syscall6(syscall.SYS_EPOLL_PWAIT, uintptr(p.all),
+				uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(ms), 0, 0)
+		}
 	}
 	if errno != 0 {
 		return 0 // EINTR; nothing else can happen to a valid descriptor
@@ -151,38 +159,20 @@ func (p *epoll) poll(d time.Duration) (nodes quorum.Set) {
 	return nodes
 }
 
-// block waits in the kernel, in a system call known to the scheduler.
-func (p *epoll) block(d time.Duration) (uintptr, syscall.Errno) {
-	timeout := syscall.NsecToTimespec(int64(d))
-	n, _, errno := syscall.Syscall6(sysEpollPwait2, uintptr(p.all),
-		uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&timeout)), 0, 0)
-	// Before Linux 5.11, and where a sandbox knows no newer calls: whole
-	// milliseconds.
-	if errno == syscall.ENOSYS || errno == syscall.EPERM {
-		ms := (d + time.Millisecond - 1) / time.Millisecond
-		n, _, errno = syscall.Syscall6(syscall.SYS_EPOLL_PWAIT, uintptr(p.all),
-			uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(ms), 0, 0)
+func (p *epoll) Arm(late bool) {
+	fd := p.all
+	if late {
+		fd = p.late
 	}
-	return n, errno
+	_ = p.ctl(p.readableFD, syscall.EPOLL_CTL_MOD, fd, syscall.EPOLLIN|syscall.EPOLLONESHOT, 0)
 }
 
-func (p *epoll) arm() {
-	_ = p.ctl(p.readableFD, syscall.EPOLL_CTL_MOD, p.all, syscall.EPOLLIN|syscall.EPOLLONESHOT, 0)
-}
-
-func (p *epoll) armLate() {
-	_ = p.ctl(p.readableFD, syscall.EPOLL_CTL_MOD, p.late, syscall.EPOLLIN|syscall.EPOLLONESHOT, 0)
-}
-
-func (p *epoll) wait() bool {
-	return p.raw.Read(p.isReadable) == nil
-}
-
-func (p *epoll) drain() {} // it has no goroutines
+func (p *epoll) Wait() bool { return p.raw.Read(p.isReadable) == nil }
 
 func (p *epoll) close() {
-	_ = p.readable.Close() // ends wait
+	_ = p.readable.Close() // ends Wait
 	_ = p.waker.Close()
 	_ = syscall.Close(p.all)
 	_ = syscall.Close(p.late)
+	p.readableFD, p.all, p.late = -1, -1, -1 // the numbers may belong to other files now
 }

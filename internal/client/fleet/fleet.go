@@ -15,14 +15,17 @@ type Fleet struct {
 	cfg    Config
 	lock   sync.Locker
 	nodes  []*node
-	poller poller
 	ready  quorum.Set // the result of the last poll
 	closed bool
 	hidden []error // see causeOf
 
+	poller
+	blocks bool           // its poll can
+	pumps  sync.WaitGroup // the goroutines of a portable poller
+
 	forms       []Form        // of the nodes up, each once; see Forms
 	away        quorum.Set    // nodes without a connection, but those that rest
-	rests       bool          // some node does
+	canBlock    bool          // see CanBlock
 	longest     time.Duration // how long a key may live; see NoteTTL
 	quarantined quorum.Set    // nodes without a vote; see Quarantined
 
@@ -41,13 +44,12 @@ func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 	f.hidden = append(slices.Clip(ofContexts), cfg.Hidden...)
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	if cfg.usesRaw() {
-		poller, err := newFastPoller(len(cfg.Addresses))
-		if err != nil {
+		var err error
+		if f.poller, f.blocks, err = newFastPoller(len(cfg.Addresses)); err != nil {
 			return nil, err
 		}
-		f.poller = poller
 	} else {
-		f.poller = newPumpPoller()
+		f.poller = &pumpPoller{pumps: &f.pumps, readable: make(chan struct{}, 1)}
 	}
 	for i, addr := range cfg.Addresses {
 		f.nodes = append(f.nodes, newNode(f, i, addr))
@@ -85,7 +87,14 @@ func (f *Fleet) Send(b *Batch) {
 		other.waiting = 1 // or Done would be called before every node was sent it
 	}
 	for _, n := range f.nodes {
-		n.send(b.in(n.form), now)
+		own := b
+		for own.Form != n.form && own.Next != nil {
+			own = own.Next
+		}
+		if own.Form != n.form {
+			own = b
+		}
+		n.send(own, now)
 	}
 	f.reap()
 	for b != nil {
@@ -116,7 +125,7 @@ func (f *Fleet) Sweep(d time.Duration) {
 		return
 	}
 	f.reap() // nodes that SendTo found dead
-	f.ready = f.poller.poll(d)
+	f.ready = f.poll(d)
 	if f.ready == 0 {
 		return
 	}
@@ -163,33 +172,11 @@ func (f *Fleet) reap() {
 
 // CanBlock reports whether Sweep can block. Then a lone caller can wait there for its own reply: not while a node rests,
 // since a dialer needs the lock then.
-func (f *Fleet) CanBlock() bool { return f.poller.canBlock() && !f.rests }
-
-// Wake ends a Sweep that blocks, or the next one if none does. After Arm it also ends
-// a Wait. It is called without the lock.
-func (f *Fleet) Wake() { f.poller.wake() }
-
-// Arm makes the next arrival end a Wait, once.
-func (f *Fleet) Arm() {
-	if !f.closed { // the descriptors are freed, and their numbers reused
-		f.poller.arm()
-	}
-}
+func (f *Fleet) CanBlock() bool { return f.canBlock }
 
 // Early is the first nodes of n, to which a batch is sent first: fewer than any majority, and too few to rule one out.
 // Their answers alone decide nothing.
 func Early(n int) quorum.Set { return quorum.First((n - 1) / 2) }
-
-// ArmLate makes the next arrival end a Wait, once, except those from the early nodes.
-func (f *Fleet) ArmLate() {
-	if !f.closed {
-		f.poller.armLate()
-	}
-}
-
-// Wait blocks until something arrived after Arm or ArmLate. It returns false once the
-// fleet is closed. One goroutine calls it, without the lock.
-func (f *Fleet) Wait() bool { return f.poller.wait() }
 
 // Close takes every node down and fails what they owe. It returns at once;
 // Drain waits for the goroutines.
@@ -206,7 +193,7 @@ func (f *Fleet) Close() {
 		n.cause = n.unsent("write", conn.ErrClosed)
 	}
 	f.reap()
-	f.poller.close()
+	f.close()
 }
 
 // Drain waits until every goroutine of a closed fleet has ended. It is called
@@ -214,5 +201,5 @@ func (f *Fleet) Close() {
 // does not, or if Close of one of its connections does not end Read and Write.
 func (f *Fleet) Drain() {
 	f.dials.Wait()
-	f.poller.drain()
+	f.pumps.Wait()
 }

@@ -14,11 +14,11 @@ func (f *Fleet) SetForm(node int, form Form) {
 	f.enlist()
 }
 
-// enlist determines which forms are in use, which nodes are away, and whether some rest.
+// enlist determines which forms are in use, which nodes are away, and whether Sweep can block.
 func (f *Fleet) enlist() {
-	f.forms, f.away, f.rests = f.forms[:0], 0, false
+	f.forms, f.away, f.canBlock = f.forms[:0], 0, f.blocks
 	for i, n := range f.nodes {
-		f.rests = f.rests || n.isResting()
+		f.canBlock = f.canBlock && !n.isResting()
 		if n.sock == nil {
 			f.away.Add(i)
 		} else if !slices.Contains(f.forms, n.form) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"strconv"
 
 	"github.com/redlock-go/redlock/conn"
@@ -25,61 +24,58 @@ type greeting struct {
 	check func(reply *resp.Value) error
 }
 
-// greeter is the state of one handshake.
-type greeter struct {
-	cfg      *Config
-	database int
-	hello    bool // speak RESP3
-	login
-	id   identity
-	form func() uint16 // once all is answered; nil: 0
-}
+// defaultUser is the user of a connection without a name. A password without a user is its password.
+const defaultUser = "default"
 
 // secret reports whether the handshake has a password. Then errors show no answer, since
 // a server may repeat the command.
-func (g *greeter) secret() bool { return g.user != "" || g.password != "" }
+func (t *try) secret() bool { return t.user != "" || t.password != "" }
 
-// greet does the handshake of a new connection: login, the server's identity, the
-// database, and the probes. All of it is written at once, and the replies are read one
+// greet does the handshake of a new connection. All of it is written at once, and the replies are read one
 // by one. Bytes after the last reply are an error, since they answer no command.
-func (t *try) greet(nc net.Conn, l login) (identity, error) {
-	g := greeter{cfg: &t.fleet.cfg, database: t.addr.Database, hello: !t.old, login: l}
-	greetings := g.greetings()
+func (t *try) greet() error {
+	greetings := t.greetings()
 	out := bytebufferpool.Get()
 	defer bytebufferpool.Put(out)
-	for _, gr := range greetings {
-		out.B = appendCommand(out.B, gr.args...)
+	for _, g := range greetings {
+		out.B = appendCommand(out.B, g.args...)
 	}
-	_, err := nc.Write(out.B)
+	_, err := t.nc.Write(out.B)
 	clear(out.B)                   // a password may be in it, and the pool is the whole process's
 	if err != nil && !isEnd(err) { // else an answer may have come before the end: why
-		return identity{}, err
+		return err
 	}
-	r := replyReader{nc: nc, buf: make([]byte, readBuffer), pushes: g.hello}
-	for i, gr := range greetings {
-		reply, err := r.next()
-		if err != nil {
+	t.id.resp3 = !t.old // until HELLO is answered
+	t.stream = stream{in: make([]byte, readBuffer)}
+	for i, g := range greetings {
+		if err := t.reply(); err != nil {
+			t.hungUp = isEnd(err) && !t.welcome
 			if i == 0 {
 				err = noAnswer(err, t.addr.TLS)
 			}
-			return identity{}, err
+			return err
 		}
 		t.answered = true
-		if err := gr.check(reply); err != nil {
-			refused := refusal.Read(reply)
-			if g.secret() {
+		if err := g.check(&t.value); err != nil {
+			refused := refusal.Read(&t.value)
+			if t.secret() {
 				err = refusal.Redact(err)
 			}
-			if refused.Stays() && err != errNoHello && !permanent(err) {
+			if refused.Stays() && !permanent(err) {
 				err = fmt.Errorf("%w: %w", conn.ErrRefused, err)
 			}
-			return identity{}, err
+			return err
 		}
 	}
-	if g.form != nil {
-		g.id.form = Form(g.form())
+	if t.form != nil {
+		t.id.form = Form(t.form())
 	}
-	return g.id, r.end()
+	for t.r < t.w {
+		if err := t.next(); err != nil || !t.id.resp3 || t.value.Kind != resp.Push {
+			return conn.ErrUnsolicited
+		}
+	}
+	return nil
 }
 
 // noAnswer is the error where no answer came, or one in another protocol.
@@ -91,31 +87,82 @@ func noAnswer(err error, secure bool) error {
 	case secure && isRejection(err):
 		return fmt.Errorf("%w (%w)", conn.ErrRejected, err)
 	case isEnd(err):
-		return &hangUpError{err, secure, false}
+		return hangUpError(err, secure)
 	}
 	return err
 }
 
-// greetings is all commands of the handshake. INFO comes early: a server that must not be a node is refused for this
-// reason and no other.
-func (g *greeter) greetings() []greeting {
-	gs := append(g.introduction(),
-		greeting{[]string{"CLIENT", "SETINFO", "LIB-NAME", libraryName}, bestEffort},
-		greeting{[]string{"CLIENT", "SETINFO", "LIB-VER", libraryVersion}, bestEffort},
-		// One by one: before Redis 7 INFO takes a single section.
-		greeting{[]string{"INFO", "server"}, g.checkInfo},
-		greeting{[]string{"INFO", "replication"}, g.checkInfo},
-		greeting{[]string{"INFO", "memory"}, g.checkInfo},
-	)
-	if g.database != 0 {
-		gs = append(gs, greeting{[]string{"SELECT", strconv.Itoa(g.database)}, selected})
+// hangUpError is the end of a connection in place of the first answer.
+func hangUpError(err error, secure bool) error {
+	text := "hung up without an answer, as a published port does without a server behind it"
+	if !secure {
+		text += ", or one that wants TLS (rediss://)"
 	}
-	if g.cfg.Probes != nil {
-		g.form = g.cfg.Probes(func(answer func(*resp.Value) error, words ...string) {
-			gs = append(gs, greeting{words, answer})
-		})
+	return fmt.Errorf("%s: %w", text, err)
+}
+
+// greetings is all commands of the handshake: login, the client's name, the server's identity, the database, and the
+// probes. They are the same for all servers: one that refuses HELLO stays in RESP2. INFO comes early: a server that must
+// not be a node is refused for this reason and no other.
+func (t *try) greetings() (all []greeting) {
+	ask := func(check func(*resp.Value) error, words ...string) { all = append(all, greeting{words, check}) }
+	switch {
+	case t.user != "":
+		ask(t.loggedIn, "AUTH", t.user, t.password)
+	case t.password != "": // the only form before Redis 6; and an error where none is set
+		ask(t.loggedIn, "AUTH", t.password)
 	}
-	return gs
+	name := t.fleet.cfg.Name
+	switch {
+	case t.old:
+	case name != "": // here without a permission for CLIENT
+		ask(t.welcomed, "HELLO", "3", "SETNAME", name)
+	default:
+		ask(t.welcomed, "HELLO", "3")
+	}
+	if name != "" {
+		ask(bestEffort, "CLIENT", "SETNAME", name)
+	}
+	ask(bestEffort, "CLIENT", "SETINFO", "LIB-NAME", libraryName)
+	ask(bestEffort, "CLIENT", "SETINFO", "LIB-VER", libraryVersion)
+	for _, section := range []string{"server", "replication", "memory"} { // one by one: before Redis 7 INFO takes a single section
+		ask(t.checkInfo, "INFO", section)
+	}
+	if t.addr.Database != 0 {
+		ask(selected, "SELECT", strconv.Itoa(t.addr.Database))
+	}
+	if probes := t.fleet.cfg.Probes; probes != nil {
+		t.form = probes(ask)
+	}
+	return all
+}
+
+// loggedIn judges the answer to AUTH. None of it is kept.
+func (t *try) loggedIn(v *resp.Value) error {
+	if v.IsOK() {
+		return nil
+	}
+	if r := refusal.Read(v); r.Fatal {
+		return refusal.Redact(r.Err) // it may have hung up before it was asked
+	}
+	return conn.ErrAuth
+}
+
+// welcomed reads the answer to HELLO.
+func (t *try) welcomed(v *resp.Value) error {
+	t.welcome = true
+	t.id.resp3 = v.Kind == resp.Map // a server that stays in RESP2 sends the map as an array
+	switch r := refusal.Read(v); {
+	case r.Code == "NOAUTH" && !t.secret():
+		return refusal.ErrNoLogin
+	case r.Code != "NOAUTH" && (r.Fatal || r.Later): // else it is a proxy that takes AUTH before any other command
+		return r.Err
+	case v.IsError():
+		return nil
+	case v.Kind != resp.Map && v.Kind != resp.Array || v.Null:
+		return refusal.ErrUnfit
+	}
+	return t.id.readHello(v)
 }
 
 // bestEffort accepts an error, unless it ends the connection: where the login failed
@@ -124,7 +171,7 @@ func bestEffort(v *resp.Value) error { return refusal.Read(v).Fatality() }
 
 // checkInfo reads a section of INFO. Where INFO is forbidden or unknown to the server, its identity stays unknown: no
 // error.
-func (g *greeter) checkInfo(v *resp.Value) error {
+func (t *try) checkInfo(v *resp.Value) error {
 	switch {
 	case v.IsError():
 		r := refusal.Read(v)
@@ -133,15 +180,15 @@ func (g *greeter) checkInfo(v *resp.Value) error {
 			return r.Err // LOADING and the like: not a node to ask for locks
 		case r.Lacks || r.OfKey:
 			r.Err = refusal.Lacks("info")
-		case g.secret():
+		case t.secret():
 			r.Err = refusal.Redact(r.Err)
 		}
-		g.id.refused = cmp.Or(g.id.refused, r.Err)
+		t.id.refused = cmp.Or(t.id.refused, r.Err)
 		return nil
 	case v.Kind != resp.Bulk && v.Kind != resp.Verbatim || v.Null:
 		return refusal.ErrUnfit
 	}
-	return g.id.readInfo(string(v.Bytes))
+	return t.id.readInfo(string(v.Bytes))
 }
 
 func selected(v *resp.Value) error {
@@ -166,51 +213,21 @@ func appendCommand(dst []byte, args ...string) []byte {
 	return dst
 }
 
-// replyReader reads whole replies from a blocking connection.
-type replyReader struct {
-	nc     net.Conn
-	buf    []byte
-	r, w   int
-	dec    resp.Decoder
-	value  resp.Value
-	pushes bool // of RESP3: they come at any time and answer no command
-}
-
-// next returns the next reply, valid until the one after it.
-func (r *replyReader) next() (*resp.Value, error) {
+// reply reads the next reply into value. Pushes answer no command.
+func (t *try) reply() error {
 	for {
-		n, err := r.dec.Decode(r.buf[r.r:r.w], &r.value)
-		if err == nil {
-			r.r += n
-			if r.pushes && r.value.Kind == resp.Push {
-				continue
+		err := t.next()
+		switch {
+		case err == nil && t.id.resp3 && t.value.Kind == resp.Push:
+		case err != resp.ErrIncomplete:
+			return err
+		default:
+			t.shift()
+			n, err := t.nc.Read(t.in[t.w:])
+			if err != nil && n == 0 {
+				return err
 			}
-			return &r.value, nil
+			t.w += n
 		}
-		if err != resp.ErrIncomplete {
-			return nil, err
-		}
-		r.w = copy(r.buf, r.buf[r.r:r.w])
-		r.r = 0
-		if r.w == len(r.buf) {
-			return nil, conn.ErrOversized
-		}
-		k, err := r.nc.Read(r.buf[r.w:])
-		if err != nil && k == 0 {
-			return nil, err
-		}
-		r.w += k
 	}
-}
-
-// end makes sure that nothing is left, pushes aside.
-func (r *replyReader) end() error {
-	for r.r < r.w {
-		n, err := r.dec.Decode(r.buf[r.r:r.w], &r.value)
-		if err != nil || !r.pushes || r.value.Kind != resp.Push {
-			return conn.ErrUnsolicited
-		}
-		r.r += n
-	}
-	return nil
 }

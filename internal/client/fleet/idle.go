@@ -2,10 +2,7 @@ package fleet
 
 import (
 	"errors"
-	"io"
 	"time"
-
-	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
 // A server, or a proxy, may close a connection that was idle (Redis: timeout). This is no outage: the connection is
@@ -31,14 +28,10 @@ type resting struct{}
 
 func (resting) send([]byte) (int, error) { return 0, nil }
 func (resting) recv([]byte) (int, error) { return 0, nil }
-func (resting) ended() error             { return nil }
 func (resting) close(bool)               {}
 
 // isResting reports whether a node has no connection, and counts as up.
 func (n *node) isResting() bool { return n.sock == resting{} }
-
-// isIdle reports whether a node was idle at an instant: it had given its last reply long before.
-func (n *node) isIdle(at clock.Instant) bool { return at.Sub(n.heard) >= idleFor }
 
 // isIdleEnd reports whether the fault of a node is the end of an idle connection: what it owes, if anything, was sent
 // after a long rest, and nothing was answered.
@@ -47,7 +40,7 @@ func (n *node) isIdleEnd() bool {
 	if n.owed.len > 0 {
 		since = n.owed.at(0).sentAt
 	}
-	return !n.isResting() && isEnd(n.fault) && n.owed.next == 0 && n.isIdle(since)
+	return !n.isResting() && isEnd(n.fault) && n.owed.next == 0 && since.Sub(n.heard) >= idleFor
 }
 
 // rest ends an idle connection. What was written fails, and the rest of the queue stays.
@@ -75,16 +68,4 @@ func (e idleEnd) Unwrap() error        { return e.err }
 // in its queue depend on it.
 func (n *node) replaces(id identity) bool {
 	return id.runID != "" && id.runID == n.id.runID && id.form == n.id.form && id.resp3 == n.id.resp3
-}
-
-// lookForEnd looks for the end of a connection after a long rest, before something is written to it: a write would
-// succeed, and there would be no way to know whether it has reached the server.
-func (n *node) lookForEnd(now clock.Instant) {
-	if n.owed.len > 0 || n.fault != nil || !n.isIdle(now) {
-		return
-	}
-	n.fault = n.sock.ended()
-	if n.fault == io.EOF {
-		n.fault = io.ErrUnexpectedEOF
-	}
 }

@@ -21,7 +21,7 @@ func (r *testFleet) closeIdle(node int) {
 	testkit.Await(r.t, "the end to arrive", func() bool {
 		r.lock.Lock()
 		defer r.lock.Unlock()
-		return r.nodes[node].sock.ended() != nil
+		return r.poll(0).Has(node)
 	})
 }
 

@@ -91,15 +91,7 @@ func (q *inflight) asUsual(in []byte) (bytesOfReplies int, usual bool) {
 	return k, true
 }
 
-// backlog is the bytes not taken by the kernel, first piece first.
-func (q *inflight) backlog() []byte {
-	if q.unsent == q.len {
-		return nil
-	}
-	return q.at(q.unsent).Buf[q.offset:]
-}
-
-// sent counts n bytes of the backlog's first piece as handed to the kernel.
+// sent counts n bytes of the batch at unsent as handed to the kernel.
 func (q *inflight) sent(n int) {
 	q.offset += n
 	if q.offset == len(q.at(q.unsent).Buf) {

@@ -16,10 +16,10 @@ import (
 // without a system call. Their servers see the handshakes alone.
 func InMemory(t testing.TB) {
 	before := newFastPoller
-	newFastPoller = func(int) (poller, error) {
+	newFastPoller = func(int) (poller, bool, error) {
 		m := &memory{sent: make(chan struct{}, 1), wakes: make(chan struct{}, 1)}
 		go m.deliver()
-		return m, nil
+		return m, false, nil
 	}
 	t.Cleanup(func() { newFastPoller = before })
 }
@@ -47,7 +47,7 @@ func (m *memory) deliver() {
 		}
 		m.arrived.Store(true)
 		if m.armed.Swap(false) {
-			m.wake()
+			m.Wake()
 		}
 	}
 }
@@ -66,18 +66,16 @@ func (m *memory) poll(time.Duration) (nodes quorum.Set) {
 	return nodes
 }
 
-func (m *memory) arm() {
+func (m *memory) Arm(bool) {
 	m.armed.Store(true)
 	if m.poll(0) != 0 {
-		m.wake()
+		m.Wake()
 	}
 }
 
-func (m *memory) armLate() { m.arm() }
+func (m *memory) Wake() { ring(m.wakes) }
 
-func (m *memory) wake() { ring(m.wakes) }
-
-func (m *memory) wait() bool {
+func (m *memory) Wait() bool {
 	<-m.wakes
 	return !m.closed.Load()
 }
@@ -87,9 +85,6 @@ func (m *memory) close() {
 	ring(m.wakes)
 	ring(m.sent)
 }
-
-func (m *memory) canBlock() bool { return false }
-func (m *memory) drain()         {}
 
 func ring(c chan struct{}) {
 	select {
@@ -135,8 +130,6 @@ func (n *memoryNode) send(b []byte) (int, error) {
 	}
 	return len(b), nil
 }
-
-func (n *memoryNode) ended() error { return nil }
 
 func (n *memoryNode) recv(b []byte) (int, error) {
 	k := copy(b, n.in)

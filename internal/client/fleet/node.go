@@ -13,10 +13,6 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// readBuffer holds the bytes of one recv, and so bounds one reply. The largest one asked for is an array of 128
-// integers, about half a KiB.
-const readBuffer = 16 << 10
-
 // maxBulk bounds a payload: the name of a key of 4 KiB, and of one beside it.
 const maxBulk = 4<<10 + 128
 
@@ -54,16 +50,14 @@ type node struct {
 	opening  *Batch        // the first batch on sock, sent by OnUp; nil if there was none, or it was answered
 	progress clock.Instant // when it last sent a whole reply, or was sent a batch while it owed nothing
 
-	in      []byte
-	r, w    int // in[r:w] was read, and waits to be decoded
-	decoder resp.Decoder
-	value   resp.Value
-	pushes  int           // pushes it may send now
-	pushed  clock.Instant // when it had used up the earlier ones
+	stream
+	pushes int           // pushes it may send now
+	pushed clock.Instant // when it had used up the earlier ones
 }
 
 func newNode(f *Fleet, index int, addr conn.Address) *node {
 	n := &node{index: index, addr: addr.String(), persistent: addr.Persistent, fleet: f}
+	n.in = make([]byte, readBuffer)
 	n.cause = n.unsent("dial", errFirstDial)
 	return n
 }
@@ -81,19 +75,14 @@ func (n *node) up(s sock, id identity) {
 	} else {
 		n.owed = inflight{ring: n.owed.ring}
 	}
-	if n.in == nil {
-		n.in = make([]byte, readBuffer)
-	}
 	n.sock, n.id, n.form, n.fault = s, id, id.form, nil
 	n.server = strings.TrimSpace(id.product + " " + id.version)
 	n.since = n.fleet.cfg.Clock.Now()
 	n.heard = n.since
 	n.history.connects++
 	n.opening = nil
-	n.r, n.w = 0, 0
 	n.pushes, n.pushed = firstPushes, n.since
-	n.decoder.Reset()
-	n.decoder.Limits = resp.Limits{Line: 1 << 10, Bulk: maxBulk, Elements: 1 << 10, Depth: 4}
+	n.stream = stream{in: n.in, decoder: resp.Decoder{Limits: resp.Limits{Line: 1 << 10, Bulk: maxBulk, Elements: 1 << 10, Depth: 4}}}
 }
 
 // mostMet bounds the servers that a node remembers.
@@ -167,9 +156,13 @@ func (n *node) send(b *Batch, now clock.Instant) {
 		// late.
 		n.fault = conn.ErrFull
 	}
-	n.lookForEnd(now)
 	if n.owed.len == 0 {
 		n.progress = now
+		// The end of an idle connection may have arrived. A write would succeed, and there would be no way to know
+		// whether it has reached the server. r is above 0 while a callback of decode sends.
+		if now.Sub(n.heard) >= idleFor && n.r == 0 {
+			n.receive(now)
+		}
 	}
 	b.waiting++
 	idle := n.owed.unsent == n.owed.len
@@ -193,11 +186,8 @@ func (n *node) isBehind(b *Batch) bool {
 
 // flush writes what is queued until the kernel takes no more.
 func (n *node) flush() {
-	for n.fault == nil {
-		b := n.owed.backlog()
-		if b == nil {
-			return
-		}
+	for n.fault == nil && n.owed.unsent < n.owed.len {
+		b := n.owed.at(n.owed.unsent).Buf[n.owed.offset:]
 		k, err := n.sock.send(b)
 		if err != nil {
 			n.fault = err
@@ -256,26 +246,19 @@ func (n *node) decode(now clock.Instant) {
 				continue
 			}
 		}
-		k, err := n.decoder.Decode(n.in[n.r:n.w], &n.value)
-		if err == resp.ErrIncomplete {
-			if n.w-n.r < len(n.in) {
-				break
-			}
-			err = conn.ErrOversized
-		}
-		if err != nil {
+		switch err := n.next(); {
+		case err == resp.ErrIncomplete:
+			n.shift()
+			return
+		case err != nil:
 			n.fault = err
-			continue
-		}
-		n.r += k
-		if n.value.Kind == resp.Push {
+		case n.value.Kind == resp.Push:
 			n.push()
-			continue
+		default:
+			n.replied(b, 1, now, false)
 		}
-		n.replied(b, 1, now, false)
 	}
-	n.w = copy(n.in, n.in[n.r:n.w])
-	n.r = 0
+	n.shift()
 }
 
 // replied hands replies to the owner of b, the oldest batch: usual ones by their count, or the decoded value.

@@ -29,7 +29,7 @@ func TestAfterClose(t *testing.T) {
 			r.Sweep(0)
 			r.Sweep(1)
 			r.Check()
-			r.Arm()
+			r.Arm(false)
 			r.Close()
 			for i := range r.Len() {
 				assert.False(t, r.Up(i))

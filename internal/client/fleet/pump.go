@@ -60,21 +60,12 @@ func (p *pump) recv(b []byte) (int, error) {
 	return n, nil
 }
 
-func (p *pump) ended() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.in) > 0 {
-		return nil
-	}
-	return p.err
-}
-
 func (p *pump) close(reset bool) {
 	p.mu.Lock()
 	p.closed = true
 	p.fail(net.ErrClosed)
 	p.mu.Unlock()
-	hangUp(&p.poller.pumps, p.nc, reset)
+	hangUp(p.poller.pumps, p.nc, reset)
 }
 
 // recover turns a panic of a Dialer's connection, or the end of our goroutine by it, into a failure of the
@@ -164,10 +155,8 @@ type pumpPoller struct {
 	reported quorum.SharedSet // and not yet polled
 	closed   atomic.Bool
 	readable chan struct{} // the readable notification; one is kept
-	pumps    sync.WaitGroup
+	pumps    *sync.WaitGroup
 }
-
-func newPumpPoller() *pumpPoller { return &pumpPoller{readable: make(chan struct{}, 1)} }
 
 func (pp *pumpPoller) adopt(nc net.Conn, node int) (sock, error) {
 	p := &pump{nc: nc, node: node, poller: pp}
@@ -179,30 +168,25 @@ func (pp *pumpPoller) adopt(nc net.Conn, node int) (sock, error) {
 
 func (pp *pumpPoller) report(node int) {
 	pp.reported.Add(node)
-	pp.notify()
+	pp.Wake()
 }
 
 func (pp *pumpPoller) poll(time.Duration) quorum.Set { return pp.reported.Swap(0) }
 
-func (pp *pumpPoller) canBlock() bool { return false }
+// Arm has nothing to do: every report ends a Wait.
+func (pp *pumpPoller) Arm(bool) {}
 
-// wake ends a wait; poll never blocks.
-func (pp *pumpPoller) wake() { pp.notify() }
-
-// arm has nothing to do: every report notifies.
-func (pp *pumpPoller) arm()     {}
-func (pp *pumpPoller) armLate() {}
-
-func (pp *pumpPoller) wait() bool {
+func (pp *pumpPoller) Wait() bool {
 	<-pp.readable
 	if pp.closed.Load() {
-		pp.notify() // for the next wait
+		pp.Wake() // for the next Wait
 		return false
 	}
 	return true
 }
 
-func (pp *pumpPoller) notify() {
+// Wake ends a Wait; poll never blocks.
+func (pp *pumpPoller) Wake() {
 	select {
 	case pp.readable <- struct{}{}:
 	default:
@@ -211,7 +195,5 @@ func (pp *pumpPoller) notify() {
 
 func (pp *pumpPoller) close() {
 	pp.closed.Store(true)
-	pp.notify()
+	pp.Wake()
 }
-
-func (pp *pumpPoller) drain() { pp.pumps.Wait() }

@@ -192,7 +192,7 @@ func TestNoPartOfAFloodIsLeft(t *testing.T) {
 		}()
 		testkit.Within(t, testkit.Patience, "the flood", func() {
 			for heard.count < pushed {
-				r.do(r.Arm)
+				r.do(func() { r.Arm(false) })
 				r.Wait()
 				r.do(func() { r.Sweep(0) })
 			}

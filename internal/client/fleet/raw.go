@@ -67,21 +67,15 @@ func (s *raw) send(b []byte) (int, error) {
 	if errno != 0 && errno != syscall.EAGAIN {
 		return 0, errno
 	}
-	s.watchWrite(n < len(b))
+	if full := n < len(b); full != s.full {
+		s.full = full
+		events := uint32(watched)
+		if full { // a report when there is room again
+			events |= syscall.EPOLLOUT
+		}
+		_ = s.epoll.ctl(s.epoll.all, syscall.EPOLL_CTL_MOD, int(s.fd), events, s.node)
+	}
 	return n, nil
-}
-
-// watchWrite asks for a report when a full kernel buffer has room again.
-func (s *raw) watchWrite(on bool) {
-	if on == s.full {
-		return
-	}
-	s.full = on
-	events := uint32(watched)
-	if on {
-		events |= syscall.EPOLLOUT
-	}
-	_ = s.epoll.ctl(s.epoll.all, syscall.EPOLL_CTL_MOD, int(s.fd), events, s.node)
 }
 
 func (s *raw) recv(b []byte) (int, error) {
@@ -95,18 +89,6 @@ func (s *raw) recv(b []byte) (int, error) {
 		return 0, io.EOF
 	}
 	return n, nil
-}
-
-func (s *raw) ended() error {
-	var first [1]byte
-	n, errno := s.call(syscall.SYS_RECVFROM, first[:], syscall.MSG_PEEK)
-	switch {
-	case errno == syscall.EAGAIN, errno == 0 && n > 0:
-		return nil
-	case errno != 0:
-		return errno
-	}
-	return io.EOF
 }
 
 func (s *raw) close(reset bool) {

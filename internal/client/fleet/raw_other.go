@@ -6,4 +6,4 @@ import "errors"
 
 const rawSupported = false
 
-func newRawPoller(int) (poller, error) { return nil, errors.ErrUnsupported }
+func newRawPoller(int) (poller, bool, error) { return nil, false, errors.ErrUnsupported }

@@ -30,15 +30,15 @@ func TestOnlyAnArmedBellRings(t *testing.T) {
 	r.wires[0].Send(echoes("x"))
 	testkit.Await(t, "for the reply", unread)
 	mustSleep(t, woken)
-	r.do(r.Arm)
+	r.do(func() { r.Arm(false) })
 	require.True(t, testkit.Get(t, woken)) // what has come before counts
 
 	woken = r.waiter()
 	mustSleep(t, woken) // once, though nothing was read
-	r.do(r.Arm)
+	r.do(func() { r.Arm(false) })
 	require.True(t, testkit.Get(t, woken))
 
-	r.do(r.Arm)
+	r.do(func() { r.Arm(false) })
 	r.until("for the first reply", func() bool { return l.nodes[0].replies == 1 })
 	woken = r.waiter() // the owner that armed it has read it, too
 	mustSleep(t, woken)
@@ -97,7 +97,7 @@ func TestDetachRefuses(t *testing.T) {
 func TestAdoptFails(t *testing.T) {
 	before := testkit.Descriptors()
 	p, nc := rawDial(t)
-	made, err := newRawPoller(5)
+	made, _, err := newRawPoller(5)
 	require.NoError(t, err)
 	broken := made.(*epoll)
 	all := broken.all
@@ -115,7 +115,7 @@ func TestAdoptFails(t *testing.T) {
 // A sock closes its descriptor once: the number may be another file's by then.
 func TestASockClosesOnce(t *testing.T) {
 	p, nc := rawDial(t)
-	made, err := newRawPoller(5)
+	made, _, err := newRawPoller(5)
 	require.NoError(t, err)
 	defer made.close()
 	s, err := made.adopt(nc, 0)
@@ -185,7 +185,7 @@ func TestEarlyArrivalsEndNoLateWait(t *testing.T) {
 	for i := range 3 {
 		r.wires[i].Expect(string(l.Buf))
 	}
-	r.do(r.ArmLate)
+	r.do(func() { r.Arm(true) })
 	woken := make(chan bool)
 	go func() { woken <- r.Wait(); woken <- r.Wait() }()
 	p := r.poller.(*epoll)
@@ -202,7 +202,7 @@ func TestEarlyArrivalsEndNoLateWait(t *testing.T) {
 	}
 	r.wires[2].Send(echoes("x"))
 	testkit.Within(t, testkit.Patience, "Wait", func() { require.True(t, <-woken) })
-	r.do(func() { r.Sweep(0); r.ArmLate() })
+	r.do(func() { r.Sweep(0); r.Arm(true) })
 	require.Equal(t, 1, l.nodes[0].replies)
 	require.Equal(t, 1, l.nodes[2].replies)
 	r.Wake()

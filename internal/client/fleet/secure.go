@@ -49,7 +49,7 @@ func (t *try) secure(ctx context.Context, nc *tls.Conn) error {
 	case isRejection(err):
 		return fmt.Errorf("%w (%w)", conn.ErrRejected, err)
 	case isEnd(err):
-		return &hangUpError{err, true, true}
+		return hangUpError(err, true)
 	}
 	return fmt.Errorf("tls: %w", err)
 }

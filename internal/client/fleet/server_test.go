@@ -78,11 +78,14 @@ func TestRealPasswords(t *testing.T) {
 			onServer(test.server)(&cfg)
 			with(test.user, test.password, 0)(&cfg)
 			f := &Fleet{cfg: cfg.withDefaults(), ctx: t.Context()}
-			nc, _, err := (&dialer{fleet: f, addr: cfg.Addresses[0], old: old}).connect()
+			d := &dialer{fleet: f, addr: cfg.Addresses[0]}
+			d.credentials = func() (login, error) { return d.ask(t.Context()) }
+			dial := &try{dialer: d, host: d.addr.Host, old: old, left: f.cfg.DialTimeout}
+			err := dial.whole(t.Context())
 			what := fmt.Sprintf("old %t, user %q, password %q", old, test.user, test.password)
 			if test.want == nil {
 				require.NoError(t, err, what)
-				require.NoError(t, nc.Close())
+				require.NoError(t, dial.nc.Close())
 				continue
 			}
 			require.ErrorIs(t, err, test.want, what)

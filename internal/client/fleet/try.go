@@ -18,13 +18,19 @@ type try struct {
 	*dialer
 	host  string        // the address
 	again bool          // beside an earlier try
-	old   bool          // greet in RESP2
+	old   bool          // greet in RESP2, without HELLO
 	left  time.Duration // of DialTimeout
 
-	nc       net.Conn
-	id       identity
-	err      error
+	nc net.Conn
+	login
+	stream
+	id   identity
+	form func() uint16 // once all is answered; nil: 0
+	err  error
+
 	answered bool // the server has answered a command
+	welcome  bool // and HELLO
+	hungUp   bool // before that it has ended the connection
 }
 
 // run makes the try, and gives it to ended unless the dial is over. It runs the functions in Config, and a Dialer's
@@ -72,19 +78,16 @@ func brokenOff(where string, v any) error {
 	return fmt.Errorf("panic %s: a %T", where, v)
 }
 
-// whole dials and completes the handshake. A server that refuses HELLO, or hangs up at it, is dialed again at once
-// and greeted in RESP2.
+// whole dials and completes the handshake. A proxy that hangs up at HELLO is dialed again at once, and not asked.
 func (t *try) whole(ctx context.Context) error {
 	err := t.once(ctx)
-	hungUp := isHangUp(err)
-	if t.old || !hungUp && !errors.Is(err, errNoHello) {
+	if !t.hungUp {
 		return err
 	}
 	t.drop()
-	t.old = true
+	t.old, t.hungUp = true, false
 	again := t.once(ctx)
-	if hungUp && isHangUp(again) { // not at HELLO: at anything
-		t.old = false
+	if t.hungUp { // not at HELLO: at anything
 		return err
 	}
 	return again
@@ -101,13 +104,13 @@ func (t *try) once(ctx context.Context) error {
 			return err
 		}
 	}
-	credentials, err := t.login()
-	if err != nil {
+	if t.login, err = t.credentials(); err != nil {
 		return err
 	}
-	return t.step(ctx, "the greeting", func(ctx context.Context) (err error) {
+	return t.step(ctx, "the greeting", func(ctx context.Context) error {
 		abort := abortWith(ctx, transport(t.nc))
-		if t.id, err = t.greet(t.nc, credentials); !abort() && err == nil {
+		err := t.greet()
+		if !abort() && err == nil {
 			err = ctx.Err()
 		}
 		return err
@@ -141,28 +144,6 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed) ||
 		errors.As(err, &timeout) && timeout.Timeout()
 }
-
-// isHangUp reports whether a server has hung up at the greeting, without an answer.
-func isHangUp(err error) bool {
-	var hungUp *hangUpError
-	return errors.As(err, &hungUp) && !hungUp.inTLS
-}
-
-// hangUpError is the end of a connection in place of the first answer.
-type hangUpError struct {
-	err           error
-	secure, inTLS bool // over TLS; in its handshake
-}
-
-func (e *hangUpError) Error() string {
-	text := "hung up without an answer, as a published port does without a server behind it"
-	if !e.secure {
-		text += ", or one that wants TLS (rediss://)"
-	}
-	return text + ": " + nameless(e.err)
-}
-
-func (e *hangUpError) Unwrap() error { return e.err }
 
 // isEnd reports whether an error is the end of a connection by the peer.
 func isEnd(err error) bool {

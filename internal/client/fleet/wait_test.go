@@ -33,7 +33,7 @@ func TestWaitEndsWithTheEndOfANode(t *testing.T) {
 	for name, end := range map[string]scripted.Verb{"half-close": scripted.HalfClose, "reset": scripted.CutOff, "close": scripted.HangUp} {
 		t.Run(name, func(t *testing.T) {
 			onBothPaths(t, 2, func(t *testing.T, r *testFleet) {
-				r.do(r.Arm)
+				r.do(func() { r.Arm(false) })
 				woken := r.waiter()
 				r.wires[1].Play(scripted.Steps{end})
 				require.True(t, testkit.Get(t, woken))
@@ -86,7 +86,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		}
 		l.nodes = make([]account, r.Len())
 		done := make(chan int, 1)
-		r.do(func() { post(); r.Arm() })
+		r.do(func() { post(); r.Arm(false) })
 		go func() {
 			n := 0
 			defer func() { done <- n }()
@@ -102,12 +102,12 @@ func TestNoWakeUpIsLost(t *testing.T) {
 					case 0:
 						r.Sweep(0)
 					case 1:
-						r.Arm() // twice is once
+						r.Arm(false) // twice is once
 					case 2:
 						r.Sweep(10 * time.Microsecond)
 					}
 				}
-				r.Arm()
+				r.Arm(false)
 				r.lock.Unlock()
 				if n == trips {
 					return

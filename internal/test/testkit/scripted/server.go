@@ -168,12 +168,8 @@ func (p *Server) greet(t *testing.T, nc net.Conn, n int) {
 		return
 	}
 	_ = nc.SetReadDeadline(time.Now().Add(testkit.Patience))
-	honest, welcome, err := p.handshake(nc)
+	honest, err := p.handshake(nc)
 	if err != nil {
-		return
-	}
-	if !welcome { // a client refused by HELLO dials again
-		w.Play(Steps{honest, Mute})
 		return
 	}
 	played := Steps{honest}
@@ -191,18 +187,17 @@ func (p *Server) greet(t *testing.T, nc net.Conn, n int) {
 	p.Greeted <- w
 }
 
-// handshake reads commands up to the last script, the end of the handshake. It returns the answers,
-// and whether HELLO was not refused. The client sends nothing more before it has the answers.
-func (p *Server) handshake(nc net.Conn) (honest string, welcome bool, err error) {
+// handshake reads commands up to the last script, the end of the handshake. It returns the answers. The client sends
+// nothing more before it has them.
+func (p *Server) handshake(nc net.Conn) (honest string, err error) {
 	var in []byte
 	var answers strings.Builder
-	welcome = true
 	scripts := max(1, p.Scripts)
 	buf := make([]byte, 4096)
 	for {
 		k, err := nc.Read(buf)
 		if err != nil {
-			return "", false, err
+			return "", err
 		}
 		in = append(in, buf[:k]...)
 		for {
@@ -211,19 +206,15 @@ func (p *Server) handshake(nc net.Conn) (honest string, welcome bool, err error)
 				break
 			}
 			in = rest
-			answer := p.answer(args)
-			answers.WriteString(answer)
-			if args[0] == "HELLO" && strings.ContainsAny(answer[:1], "-!") {
-				welcome = false
-			}
+			answers.WriteString(p.answer(args))
 			if args[0] == "EVAL" {
 				scripts--
 			}
 			if scripts == 0 {
 				if len(in) > 0 {
-					return "", false, errors.New("bytes behind the handshake")
+					return "", errors.New("bytes behind the handshake")
 				}
-				return answers.String(), welcome, nil
+				return answers.String(), nil
 			}
 		}
 	}
