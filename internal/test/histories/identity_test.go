@@ -1,9 +1,9 @@
 package histories
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
@@ -25,7 +26,7 @@ func TestOneHolder(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := virtual.New(t, seed, 3)
 			defer w.Close()
-			o := &oneHolder{stage: &stage{w, t.Context()}, random: random{rand.New(&shared{source: rand.NewPCG(seed, 7)})}}
+			o := &oneHolder{stage: &stage{w, t.Context()}, random: newRandom(seed, 7)}
 			o.c = o.Client(func(c *redlock.Config) {
 				if o.IntN(2) == 0 { // without a hook, the lock of one key has a path of its own
 					c.Hooks.Attempt = func(redlock.Attempt) {}
@@ -52,18 +53,6 @@ type oneHolder struct {
 	all     sync.WaitGroup
 }
 
-// shared is a source for several goroutines.
-type shared struct {
-	mu     sync.Mutex
-	source rand.Source
-}
-
-func (s *shared) Uint64() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.source.Uint64()
-}
-
 const disputed = "k"
 
 // holds notes a holder with the lock of a grant, and returns what notes its end. A grant may be passed on, but not once
@@ -71,17 +60,13 @@ const disputed = "k"
 func (o *oneHolder) holds(grant string) (ends func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch {
-	case len(o.grants) == 0 || grant != o.grants[len(o.grants)-1]:
-		if slices.Contains(o.grants, grant) && o.failure == "" {
-			o.failure = "passed on though there is a younger grant"
-		}
+	if i := slices.Index(o.grants, grant); i < 0 {
 		o.grants = append(o.grants, grant)
-		fallthrough
-	default:
-		if o.holder != "" && o.holder != o.deleted && o.failure == "" {
-			o.failure = "two holders"
-		}
+	} else if i < len(o.grants)-1 {
+		o.failure = cmp.Or(o.failure, "passed on though there is a younger grant")
+	}
+	if o.holder != "" && o.holder != o.deleted {
+		o.failure = cmp.Or(o.failure, "two holders")
 	}
 	o.holder = grant
 	return func() {
@@ -93,38 +78,28 @@ func (o *oneHolder) holds(grant string) (ends func()) {
 	}
 }
 
-// moment waits for some steps of a waiter, or not at all.
-func (o *oneHolder) moment() {
-	o.mu.Lock()
-	d := o.N(3*time.Millisecond) - time.Millisecond
-	o.mu.Unlock()
-	time.Sleep(d)
-}
+// moment is as long as some steps of a waiter, or none.
+func (o *oneHolder) moment() time.Duration { return o.N(3*time.Millisecond) - time.Millisecond }
 
 // calls is how callers get the lock. They return its grant, and what gives it back.
-func (o *oneHolder) calls() map[string]func(context.Context) (string, func(), error) {
-	of := func(acquire func(context.Context) (redlock.Lock, error)) func(context.Context) (string, func(), error) {
-		return func(ctx context.Context) (string, func(), error) {
-			l, err := acquire(ctx)
+func (o *oneHolder) calls() map[string]func() (string, func(), error) {
+	of := func(acquire locking) func() (string, func(), error) {
+		return func() (string, func(), error) {
+			l, err := acquire(o.ctx)
 			return grantOf(l), func() { _ = l.Release(o.ctx) }, err
 		}
 	}
-	return map[string]func(context.Context) (string, func(), error){
+	return map[string]func() (string, func(), error){
 		"Acquire": of(func(ctx context.Context) (redlock.Lock, error) {
 			return o.c.Acquire(ctx, disputed, longTTL-time.Second)
 		}),
 		"TryAcquire": of(func(ctx context.Context) (redlock.Lock, error) { return o.c.TryAcquire(ctx, disputed, longTTL/2) }),
-		"AcquireAny": of(func(ctx context.Context) (redlock.Lock, error) { return o.c.AcquireAny(ctx, longTTL, disputed) }),
-		"AcquireAll": of(func(ctx context.Context) (redlock.Lock, error) { return o.c.AcquireAll(ctx, longTTL, disputed, "l") }),
-		"Submit": func(context.Context) (string, func(), error) {
-			op, done := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(disputed), TTL: longTTL}, make(chan error, 1)
-			op.Done = func(op *redlock.Op) { done <- op.Err() }
-			submit := func() error {
-				require.NoError(o.T, o.c.Submit(op))
-				return <-done
-			}
-			err := submit()
-			return fmt.Sprint(op.Token), func() { op.Kind = redlock.OpRelease; _ = submit() }, err
+		"AcquireAny": of(anyOf(o.c, disputed)),
+		"AcquireAll": of(allOf(o.c, disputed, "l")),
+		"Submit": func() (string, func(), error) {
+			op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(disputed), TTL: longTTL}
+			err := cluster.Submit(o.T, o.c, op)
+			return fmt.Sprint(op.Token), func() { op.Kind = redlock.OpRelease; _ = cluster.Submit(o.T, o.c, op) }, err
 		},
 	}
 }
@@ -132,14 +107,15 @@ func (o *oneHolder) calls() map[string]func(context.Context) (string, func(), er
 // comers has some callers come, each for a moment.
 func (o *oneHolder) comers(names ...string) {
 	for _, name := range names {
+		before, long := o.moment(), o.moment()
 		o.all.Go(func() {
-			o.moment()
-			grant, release, err := o.calls()[name](o.ctx)
+			time.Sleep(before)
+			grant, release, err := o.calls()[name]()
 			if err != nil {
 				return
 			}
 			ends := o.holds(grant)
-			o.moment()
+			time.Sleep(long)
 			ends()
 			release()
 		})
@@ -169,12 +145,12 @@ func (o *oneHolder) run() {
 	}
 	giveBack, ends := o.first()
 	o.comers(o.some(3)...)
-	o.moment()
+	time.Sleep(o.moment())
 	later := o.operate(ends)
 	o.comers(o.some(3)...)
-	o.moment()
+	time.Sleep(o.moment())
 	o.all.Go(giveBack)
-	o.moment()
+	time.Sleep(o.moment())
 	later()
 	o.all.Wait()
 }

@@ -55,19 +55,23 @@ func (s *stage) shared() {
 	crowd.all.Wait()
 }
 
+// waitForTaken has a client wait for n keys that another has.
+func (s *stage) waitForTaken(c *redlock.Client, n int, prefix string) (all []*waiting) {
+	for i := range n {
+		key := fmt.Sprint(prefix, i)
+		s.Servers.Take(key)
+		all = append(all, s.begin(s.ctx, c, key, longTTL))
+	}
+	return all
+}
+
 // flushes has others flush another database of all nodes, again and again.
 func (s *stage) flushes() {
 	n, long := 500, 5*time.Second
 	if testkit.Long() {
 		n *= 4
 	}
-	c := s.Client()
-	var all []*waiting
-	for i := range n {
-		key := fmt.Sprint("k", i)
-		s.Servers.Take(key)
-		all = append(all, s.begin(s.ctx, c, key, longTTL))
-	}
+	all := s.waitForTaken(s.Client(), n, "k")
 	time.Sleep(2 * time.Second)
 	before := s.Servers[0].Commands()
 	for began := time.Now(); time.Since(began) < long; time.Sleep(100 * time.Millisecond) {
@@ -87,20 +91,13 @@ func (s *stage) flushes() {
 
 // leftovers has another process release n locks that a client waits for; one node keeps the keys.
 func (s *stage) leftovers(n int, bound time.Duration) {
-	c, key := s.Client(), func(i int) string { return fmt.Sprint("k", i) }
-	var all []*waiting
-	for i := range n {
-		s.Servers.Take(key(i))
-		all = append(all, s.begin(s.ctx, c, key(i), longTTL))
-	}
-	for i := range n / 50 { // these stay
-		s.Servers.Take(fmt.Sprint("other", i))
-		s.begin(s.ctx, c, fmt.Sprint("other", i), longTTL)
-	}
+	c := s.Client()
+	all := s.waitForTaken(c, n, "k")
+	s.waitForTaken(c, n/50, "other")    // these stay
 	time.Sleep(3100 * time.Millisecond) // the questions have just been asked
 	released := time.Now()
 	for i := range n {
-		s.Servers[1:].Del(key(i))
+		s.Servers[1:].Del(fmt.Sprint("k", i))
 	}
 	var longest time.Duration
 	for _, w := range all {

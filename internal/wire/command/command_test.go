@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"crypto/sha1"
 	"fmt"
 	"slices"
 	"strings"
@@ -229,6 +230,13 @@ func TestSharedOperandsAreReadBack(t *testing.T) {
 	require.Equal(t, all[:1], r.Read(Acquire, AppendRepair(nil, all[:1])))
 	require.Contains(t, string(AppendRepair(nil, all[:1])), "\r\n$1\r\n1\r\n$1\r\n1\r\n$22")
 	require.Equal(t, Append(nil, Acquire, Scripts, all[190:191], nil), AppendRepair(nil, all[190:]))
+}
+
+func TestDigestsAreThoseOfTheScripts(t *testing.T) {
+	for digest, text := range texts {
+		assert.Equal(t, digest, fmt.Sprintf("%x", sha1.Sum([]byte(text))))
+		assert.Less(t, len(text), 4096, "an unauthenticated client may send at most 16 KiB in one bulk string")
+	}
 }
 
 func TestForms(t *testing.T) {
