@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
-	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
@@ -28,7 +27,7 @@ func TestGroups(t *testing.T) {
 	on("held -nodes " + lists + " " + strings.Join(keys, " "))
 	for _, key := range keys {
 		on("break -yes -nodes " + lists + " " + key)
-		testkit.Await(t, "released", func() bool { return holders(servers, key) == 0 })
+		awaitFree(t, servers, key)
 	}
 
 	out := on("nodes -json -nodes " + lists + " -next-nodes " + lists + ";" + nodesOf(servers[6:]))

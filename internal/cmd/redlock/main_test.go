@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
@@ -73,34 +74,64 @@ func environ(more ...string) []string {
 	return append(append(slices.DeleteFunc(os.Environ(), tests), patient+"=10s"), more...)
 }
 
+// process is a process of the command.
+type process struct {
+	*exec.Cmd
+	t        testing.TB
+	out, err testkit.LogSink
+	ended    chan struct{}
+}
+
+// launch starts a command for some nodes, with more variables. It ends with the test.
+func launch(t testing.TB, servers []*fakeredis.Server, cmd *exec.Cmd, vars ...string) *process {
+	p := &process{Cmd: cmd, t: t, ended: make(chan struct{})}
+	if servers != nil {
+		vars = append(vars, "REDLOCK_NODES="+nodesOf(servers))
+	}
+	p.Env, p.Stdout, p.Stderr, p.WaitDelay = environ(vars...), &p.out, &p.err, testkit.Promptly
+	assert.NoError(t, p.Start())
+	go func() { _ = p.Wait(); close(p.ended) }()
+	t.Cleanup(func() {
+		_ = p.Process.Kill()
+		<-p.ended
+		if t.Failed() {
+			t.Log(p.Args, &p.err)
+		}
+	})
+	return p
+}
+
+// self is this binary.
+var self, _ = os.Executable()
+
+// binary is the command with arguments.
+func binary(args ...string) *exec.Cmd { return exec.Command(self, args...) }
+
+func (p *process) signal(s syscall.Signal) {
+	p.t.Helper()
+	require.NoError(p.t, p.Process.Signal(s))
+}
+
+// status is that of a process when it has ended, as in $? of a shell.
+func (p *process) status() int {
+	p.t.Helper()
+	testkit.Get(p.t, p.ended)
+	if status := p.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return p.ProcessState.ExitCode()
+}
+
 // redlockOn runs the command for some nodes and returns its status and output.
 func redlockOn(t *testing.T, servers []*fakeredis.Server, args ...string) (status int, out, err string) {
 	t.Helper()
 	if args[0] == "run" { // in a process of its own: it may end by a signal
-		var o, e testkit.LogSink
-		cmd := exec.Command(self(t), args...)
-		cmd.Env, cmd.Stdout, cmd.Stderr = environ("REDLOCK_NODES="+nodesOf(servers)), &o, &e
-		testkit.Within(t, 2*testkit.Patience, strings.Join(args, " "), func() { _ = cmd.Run() })
-		return statusOfShell(cmd), o.String(), e.String()
+		p := launch(t, servers, binary(args...))
+		return p.status(), p.out.String(), p.err.String()
 	}
 	c := command{vars: map[string]string{patient: "10s", "REDLOCK_NODES": nodesOf(servers)}}
 	testkit.Within(t, 2*testkit.Patience, strings.Join(args, " "), func() { status = c.run(t.Context(), args...) })
 	return status, c.out.String(), c.err.String()
-}
-
-// statusOfShell is the status of a process that has ended, as in $? of a shell.
-func statusOfShell(cmd *exec.Cmd) int {
-	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() {
-		return 128 + int(status.Signal())
-	}
-	return cmd.ProcessState.ExitCode()
-}
-
-// self is this binary, which is redlock with some arguments.
-func self(t *testing.T) string {
-	binary, err := os.Executable()
-	require.NoError(t, err)
-	return binary
 }
 
 // expect runs the command for some nodes, requires a status, and returns its output.
@@ -134,9 +165,9 @@ func TestTools(t *testing.T) {
 	require.True(t, strings.HasPrefix(on(exitFailed, "held orders free"), "orders "))
 
 	require.Contains(t, on(exitFailed, "break orders"), "release it? [y/N]")
-	testkit.Await(t, "no node has lost it", func() bool { return holders(servers, "orders") == 3 })
+	awaitHeld(t, servers, "orders")
 	require.Contains(t, on(exitOK, "break -yes orders"), "released")
-	testkit.Await(t, "released", func() bool { return holders(servers, "orders") == 0 })
+	awaitFree(t, servers, "orders")
 	require.Equal(t, 3, strings.Count(on(exitOK, "nodes"), "votes"))
 
 	for _, s := range servers {
@@ -149,11 +180,9 @@ func TestTools(t *testing.T) {
 	require.Contains(t, errs, "it has no TTL")
 	require.Equal(t, 3, holders(servers, "eternal"))
 
-	readers := make([]redlock.Lock, 2)
-	for i := range readers {
-		var err error
-		readers[i], err = client.TryAcquireShared(t.Context(), "table", cluster.TTL)
-		require.NoError(t, err)
+	var readers []redlock.Lock
+	for range 2 {
+		readers = append(readers, testkit.Must(client.TryAcquireShared(t.Context(), "table", cluster.TTL))(t))
 	}
 	// A node that did not know the script, and was late to say so, is given the lock by an extend.
 	testkit.Await(t, "both are on all nodes", func() bool {
@@ -177,13 +206,22 @@ func TestTools(t *testing.T) {
 	require.Equal(t, 2, strings.Count(on(exitNoQuorum, "nodes"), "down"))
 }
 
-func holders(servers []*fakeredis.Server, key string) (n int) {
-	for _, s := range servers {
-		if _, ok := s.Get(key); ok {
-			n++
-		}
+func holders(servers []*fakeredis.Server, key string) int {
+	return fakeredis.Servers(servers).Holders(key)
+}
+
+// awaitHeld waits until all nodes have a key.
+func awaitHeld(t testing.TB, servers []*fakeredis.Server, key string) {
+	t.Helper()
+	testkit.Await(t, "all nodes have "+key, func() bool { return holders(servers, key) == len(servers) })
+}
+
+// awaitFree waits until no node has any of some keys: a run ends when a quorum has released its lock.
+func awaitFree(t testing.TB, servers []*fakeredis.Server, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		testkit.Await(t, key+" is free", func() bool { return holders(servers, key) == 0 })
 	}
-	return n
 }
 
 // TestNodesStatus: on a healthy fleet of any kind it is 0, also with late first answers. It is 69
@@ -195,23 +233,22 @@ func TestNodesStatus(t *testing.T) {
 	young := " -nodes " + strings.Join(fakeredis.Addrs(servers), ",")
 	on := func(want int, args string) string { return expect(t, servers, want, args) }
 	require.Equal(t, 3, strings.Count(on(exitNoQuorum, "nodes"+young), "no vote for "))
-	_, _, errs := redlockOn(t, servers, strings.Fields("fence status -max-ttl 1s"+young)...)
+	_, _, errs := redlockOn(t, servers, strings.Fields("fence status -max-ttl 300ms"+young)...)
 	require.Contains(t, errs, "redlock fence init")
 	servers[2].Down()
 	on(exitOK, "nodes")
 	on(exitNoQuorum, "nodes -all -wait 10ms")
-	waited := make(chan int, 1)
-	go func() {
+	waited := testkit.InBackground(func() (int, error) {
 		status, _, _ := redlockOn(t, servers, "nodes", "-all", "-wait", "1m")
-		waited <- status
-	}()
+		return status, nil
+	})
 	time.Sleep(100 * time.Millisecond) // its first look, most likely
 	require.NoError(t, servers[2].Heal())
-	require.Equal(t, exitOK, testkit.Get(t, waited))
+	require.Equal(t, exitOK, testkit.Get(t, waited).Value)
 
-	on(exitOK, "fence init -max-ttl 1s")
+	on(exitOK, "fence init -max-ttl 300ms")
 	for _, s := range servers {
-		s.Delay(200 * time.Millisecond)
+		s.Delay(50 * time.Millisecond)
 	}
 	shows := func(args string, want, n int, word string) { // a node is asked for a second, in which a busy machine may do nothing
 		t.Helper()
@@ -221,18 +258,18 @@ func TestNodesStatus(t *testing.T) {
 		})
 	}
 	shows("nodes", exitOK, 3, "votes")
-	shows("nodes -fenced -max-ttl 1s", exitOK, 3, "votes +now ")
-	shows("fence status -max-ttl 1s", exitOK, 3, "votes +now ")
+	shows("nodes -fenced -max-ttl 300ms", exitOK, 3, "votes +now ")
+	shows("fence status -max-ttl 300ms", exitOK, 3, "votes +now ")
 	servers[0].Flush()
 	servers[1].Flush()
-	shows("nodes -fenced -max-ttl 1s", exitNoQuorum, 2, "  no vote")
-	on(exitNoQuorum, "fence status -max-ttl 1s")
-	on(exitUsage, "fence change -max-ttl 1s")
-	on(exitUsage, "fence recover -max-ttl 1s")
-	shows("fence change -max-ttl 1s -next-max-ttl 2s", exitNoQuorum, 0, "votes")
-	shows("fence recover -max-ttl 1s -at-least 1", exitUsage, 0, "votes") // beside a change
+	shows("nodes -fenced -max-ttl 300ms", exitNoQuorum, 2, "  no vote")
+	on(exitNoQuorum, "fence status -max-ttl 300ms")
+	on(exitUsage, "fence change -max-ttl 300ms")
+	on(exitUsage, "fence recover -max-ttl 300ms")
+	shows("fence change -max-ttl 300ms -next-max-ttl 600ms", exitNoQuorum, 0, "votes")
+	shows("fence recover -max-ttl 300ms -at-least 1", exitUsage, 0, "votes") // beside a change
 	servers[2].Down()
-	on(exitFailed, "fence recover -max-ttl 1s -next-max-ttl 2s -at-least 1")
+	on(exitFailed, "fence recover -max-ttl 300ms -next-max-ttl 600ms -at-least 1")
 }
 
 // TestServe: its message when it listens, and its end in order.
@@ -245,16 +282,7 @@ func TestServe(t *testing.T) {
 	}()
 	testkit.Await(t, "it listens", func() bool { return strings.Contains(c.out.String(), "of 3 nodes are up") })
 	addr := strings.TrimSuffix(strings.Fields(c.out.String())[3], ":")
-	conn, err := net.Dial("tcp", addr)
-	require.NoError(t, err)
-	defer conn.Close()
-	_, err = conn.Write([]byte("SET k v NX PX 30000\r\n"))
-	require.NoError(t, err)
-	require.NoError(t, conn.SetReadDeadline(time.Now().Add(testkit.Patience)))
-	reply := make([]byte, 100)
-	n, err := conn.Read(reply)
-	require.NoError(t, err)
-	require.Equal(t, "+OK\r\n", string(reply[:n]))
+	require.Equal(t, "+OK", testkit.DialText(t, addr).Do("SET k v NX PX 30000"))
 	stop()
 	require.Equal(t, exitOK, testkit.Get(t, status))
 }
@@ -352,9 +380,8 @@ func TestCompletion(t *testing.T) {
 		for typed, want := range map[string]string{
 			"br": "break", "run -wait-": "-wait-children", "run -verb": "", "serve -drain 5s -no": "-nodes -node-timeout -no-ttl",
 		} {
-			words := strings.Fields(typed)
-			bash := exec.Command("bash", "-c", script+"\nCOMP_WORDS=(redlock "+typed+")\nCOMP_CWORD="+strconv.Itoa(len(words))+"\n_redlock; echo ${COMPREPLY[*]}")
-			out, err := bash.Output()
+			at := strconv.Itoa(len(strings.Fields(typed)))
+			out, err := exec.Command("bash", "-c", script+"\nCOMP_WORDS=(redlock "+typed+")\nCOMP_CWORD="+at+"\n_redlock; echo ${COMPREPLY[*]}").Output()
 			if errors.Is(err, exec.ErrNotFound) {
 				t.Skip("bash is not here")
 			}

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"net"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -90,7 +88,9 @@ func (p *procedure) run(typed string) (int, string) {
 		}
 	}
 	if words[0] == "redis-cli" {
-		return p.cli(words[2], strings.Join(words[3:], " "))
+		reply := testkit.DialText(p, words[2]).Do(strings.Join(words[3:], " "))
+		require.NotEqual(p, byte('-'), reply[0], reply)
+		return exitOK, reply
 	}
 	switch words[1] {
 	case "fence":
@@ -110,21 +110,6 @@ func (p *procedure) addrs(list string) string {
 		require.NotNil(p, p.names[name], "%s in %s", name, list)
 		return p.names[name].Addr()
 	})
-}
-
-// cli is redis-cli, if it is installed.
-func (p *procedure) cli(addr, command string) (int, string) {
-	c, err := net.Dial("tcp", addr)
-	require.NoError(p, err)
-	defer func() { _ = c.Close() }()
-	require.NoError(p, c.SetDeadline(time.Now().Add(testkit.Patience)))
-	_, err = c.Write([]byte(command + "\r\n"))
-	require.NoError(p, err)
-	reply := make([]byte, 1<<16)
-	n, err := c.Read(reply)
-	require.NoError(p, err)
-	require.NotEqual(p, byte('-'), reply[0], "%s", reply[:n])
-	return exitOK, string(reply[:n])
 }
 
 // flush has servers forget.

@@ -11,20 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/test/embedded"
 	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
 // TestPage: an operator sees which node is down and why, the locks held, the rate, and the last
 // errors with their cause; no password, no key unless asked for, and nothing from elsewhere.
 func TestPage(t *testing.T) {
-	masters, err := embedded.Start(3)
-	require.NoError(t, err)
-	defer masters.Close()
 	var p operators
-	client, err := redlock.New(redlock.Config{Nodes: masters.Nodes(), NodeTimeout: testkit.Patience, DialTimeout: testkit.Patience, StallTimeout: testkit.Patience, Hooks: p.hooks()})
-	require.NoError(t, err)
-	defer client.Close()
+	masters, client := tried(t, 3, p.hooks())
 	p.client = client
 	still := &operators{client: client} // no hook adds to it
 	showOf := func(p *operators, url string) string {
@@ -41,8 +36,7 @@ func TestPage(t *testing.T) {
 
 	began := time.Now()
 	p.sample(began, client.Stats(), 0, 0)
-	lock, err := client.Acquire(t.Context(), "secret-customer", time.Hour)
-	require.NoError(t, err)
+	lock := testkit.Must(client.Acquire(t.Context(), "secret-customer", time.Hour))(t)
 	kept, stop := lock.KeepAlive(t.Context())
 	defer stop()
 	for i := range 2 * maxSamples {
@@ -55,11 +49,9 @@ func TestPage(t *testing.T) {
 
 	masters.Kill(0)
 	masters.Kill(1)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.Eventually(t, func() bool { return client.Ready(ctx) != nil }, time.Minute, time.Millisecond)
+	testkit.Await(t, "no quorum", func() bool { return cluster.IsReady(client) != nil })
 	for range 2 {
-		_, err = client.TryAcquire(t.Context(), "secret-customer", time.Hour)
+		_, err := client.TryAcquire(t.Context(), "secret-customer", time.Hour)
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
 	}
 	require.Error(t, lock.Extend(t.Context(), time.Hour))

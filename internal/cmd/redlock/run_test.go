@@ -5,7 +5,6 @@ package main
 import (
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -27,21 +26,11 @@ func shell(text string, settings ...string) []string {
 	return append(append([]string{"run"}, settings...), "job", "--", "sh", "-c", text)
 }
 
-// process starts a process of redlock that runs a text of the shell.
-func process(t *testing.T, servers []*fakeredis.Server, job, text string, settings ...string) *exec.Cmd {
-	binary, err := os.Executable()
-	assert.NoError(t, err)
-	cmd := exec.Command(binary, shell(text, settings...)...)
-	cmd.Args[len(cmd.Args)-5] = job
-	said := new(testkit.LogSink)
-	cmd.Env, cmd.Stderr = environ("REDLOCK_NODES="+nodesOf(servers)), said
-	assert.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(job, said)
-		}
-	})
-	return cmd
+// runs starts a process of redlock that runs a text of the shell under the lock of a job.
+func runs(t testing.TB, servers []*fakeredis.Server, job, text string, settings ...string) *process {
+	args := shell(text, settings...)
+	args[len(args)-5] = job
+	return launch(t, servers, binary(args...))
 }
 
 // TestRun: the program's environment, exit status and lock.
@@ -74,10 +63,9 @@ func TestRun(t *testing.T) {
 	status, _, _ = redlockOn(t, servers, shell("kill -KILL $$", flags(30)...)...)
 	require.Equal(t, 128+9, status)
 
-	piped := exec.Command(self(t), shell("exit 3", flags(30, "-config", "/dev/stdin")...)...)
-	piped.Env, piped.Stdin = environ(), strings.NewReader("nodes "+nodesOf(servers)+"\n") // as from <(…): it is read once
-	_ = piped.Run()
-	require.Equal(t, 3, statusOfShell(piped))
+	piped := binary(shell("exit 3", flags(30, "-config", "/dev/stdin")...)...)
+	piped.Stdin = strings.NewReader("nodes " + nodesOf(servers) + "\n") // as from <(…): it is read once
+	require.Equal(t, 3, launch(t, nil, piped).status())
 }
 
 // TestRunTaken: where the lock is taken, -E is the status, also after -wait, and -q says nothing. Of several names all are
@@ -103,31 +91,34 @@ func TestRunTaken(t *testing.T) {
 	}
 	require.NoError(t, lock.Release(t.Context()))
 	ready, gate := filepath.Join(t.TempDir(), "ready"), filepath.Join(t.TempDir(), "gate")
-	status := make(chan int, 1)
-	go func() {
-		args := append([]string{"run"}, flags(30, "a", "b", "--", "sh", "-c", waits, ready, gate)...)
-		n, _, _ := redlockOn(t, servers, args...)
-		status <- n
-	}()
-	testkit.Await(t, "the program runs", func() bool { return isThere(ready) })
+	p := launch(t, servers, binary(append([]string{"run"}, flags(30, "a", "b", "--", "sh", "-c", waits, ready, gate)...)...))
+	awaitFile(t, ready)
 	require.GreaterOrEqual(t, min(holders(servers, "a"), holders(servers, "b")), 2)
-	require.NoError(t, os.WriteFile(gate, nil, 0o600))
-	require.Zero(t, testkit.Get(t, status))
+	write(t, gate, "")
+	require.Zero(t, p.status())
 	awaitFree(t, servers, "a", "b")
-}
-
-// awaitFree waits until no node has any of some keys: a run ends when a quorum has released its lock.
-func awaitFree(t *testing.T, servers []*fakeredis.Server, keys ...string) {
-	t.Helper()
-	for _, key := range keys {
-		testkit.Await(t, key+" is free", func() bool { return holders(servers, key) == 0 })
-	}
 }
 
 // waits is a program of the shell that makes a file and waits for another.
 const waits = `: >"$0"; while [ ! -e "$1" ]; do sleep 0.02; done`
 
-func isThere(file string) bool { _, err := os.Stat(file); return err == nil }
+// pids are the first words of the lines that programs have written into a file.
+func pids(file string) (all []int) {
+	text, _ := os.ReadFile(file)
+	for line := range strings.Lines(string(text)) {
+		word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if pid, err := strconv.Atoi(word); err == nil && strings.HasSuffix(line, "\n") {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// awaitFile waits until a program has made a file: it runs.
+func awaitFile(t testing.TB, file string) {
+	t.Helper()
+	testkit.Await(t, "the program runs", func() bool { _, err := os.Stat(file); return err == nil })
+}
 
 // TestRunPermits: with -n 5 five run at once. A sixth is refused, or waits for one of them.
 func TestRunPermits(t *testing.T) {
@@ -135,22 +126,22 @@ func TestRunPermits(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	dir := t.TempDir()
 	file := func(kind string, i int) string { return filepath.Join(dir, kind+strconv.Itoa(i)) }
-	start := func(i int, settings ...string) *exec.Cmd {
+	start := func(i int, settings ...string) *process {
 		text := strings.NewReplacer("$0", file("ready", i), "$1", file("gate", i)).Replace(waits)
-		return process(t, servers, "job", text, flags(30, append(settings, "-n", "5")...)...)
+		return runs(t, servers, "job", text, flags(30, append(settings, "-n", "5")...)...)
 	}
-	var all []*exec.Cmd
+	var all []*process
 	for i := range 5 {
 		all = append(all, start(i))
-		testkit.Await(t, "it runs", func() bool { return isThere(file("ready", i)) })
+		awaitFile(t, file("ready", i))
 	}
 	status, out, _ := redlockOn(t, servers, shell("echo run", flags(30, "-n", "5")...)...)
 	require.Equal(t, exitTaken, status)
 	require.Empty(t, out)
 	all = append(all, start(5, "-wait", "forever"))
 	for i := range all {
-		require.NoError(t, os.WriteFile(file("gate", i), nil, 0o600))
-		require.NoError(t, all[i].Wait())
+		write(t, file("gate", i), "")
+		require.Zero(t, all[i].status())
 	}
 	require.FileExists(t, file("ready", 5))
 }
@@ -166,34 +157,14 @@ func TestRunLoses(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
 	file := filepath.Join(t.TempDir(), "pid")
-	status := make(chan int, 1)
 	began := time.Now()
-	go func() {
-		n, _, _ := redlockOn(t, servers, shell(`trap "" TERM; (sleep 60) & echo $! >`+file+`; while :; do sleep 0.05; done`, flags(8, "-kill-after", "2s")...)...)
-		status <- n
-	}()
-	testkit.Await(t, "the program runs", func() bool { b, _ := os.ReadFile(file); return len(b) > 0 })
-	for _, s := range servers[:2] {
-		s.Mute()
-	}
-	require.Equal(t, exitLost, testkit.Get(t, status))
+	p := runs(t, servers, "job", `trap "" TERM; (sleep 60) & echo $! >`+file+`; while :; do sleep 0.05; done`, flags(6, "-kill-after", "1s")...)
+	testkit.Await(t, "the program runs", func() bool { return len(pids(file)) > 0 })
+	servers[:2].Mute()
+	require.Equal(t, exitLost, p.status())
 	require.Less(t, time.Since(began), testkit.Patience/2)
-	pid, _ := os.ReadFile(file)
-	child, err := strconv.Atoi(strings.TrimSpace(string(pid)))
-	require.NoError(t, err)
-	testkit.Await(t, "its group ends", func() bool { return !isAlive(child) })
-	for _, s := range servers {
-		require.NoError(t, s.Heal())
-	}
-}
-
-// isAlive reports whether a process runs.
-func isAlive(pid int) bool {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if os.IsNotExist(err) {
-		return syscall.Kill(pid, 0) == nil
-	}
-	return err == nil && !strings.Contains(string(stat), ") Z ")
+	testkit.Await(t, "its group ends", func() bool { return !isRunning(pids(file)[0]) })
+	require.NoError(t, servers.Heal())
 }
 
 // TestRunInterrupted: an interrupted wait for the lock has the status given by shells, and leaves
@@ -202,26 +173,23 @@ func TestRunInterrupted(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
 	lock := cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(servers)), "job", cluster.TTL)
-	testkit.Await(t, "all nodes have it", func() bool { return holders(servers, "job") == 3 })
+	awaitHeld(t, servers, "job")
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		asked := servers[0].Count("SET")
-		cmd := process(t, servers, "job", "echo not run", flags(30, "-wait", "forever")...)
+		p := runs(t, servers, "job", "echo not run", flags(30, "-wait", "forever")...)
 		testkit.Await(t, "it asks for the lock", func() bool { return servers[0].Count("SET") > asked })
-		require.NoError(t, cmd.Process.Signal(s))
-		_ = cmd.Wait()
-		require.Equal(t, 128+int(s), statusOfShell(cmd))
+		p.signal(s)
+		require.Equal(t, 128+int(s), p.status())
 	}
 	for _, args := range []string{"held", "break job"} {
-		cmd := exec.Command(self(t), strings.Fields(args)...)
-		cmd.Env = environ("REDLOCK_NODES=" + nodesOf(servers))
+		cmd := binary(strings.Fields(args)...)
 		in, err := cmd.StdinPipe()
 		require.NoError(t, err)
 		asked := servers[0].Count("HELLO")
-		require.NoError(t, cmd.Start())
+		p := launch(t, servers, cmd)
 		testkit.Await(t, "it has begun", func() bool { return servers[0].Count("HELLO") > asked })
-		require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
-		testkit.Within(t, testkit.Patience, args, func() { _ = cmd.Wait() })
-		require.Equal(t, 128+int(syscall.SIGINT), statusOfShell(cmd))
+		p.signal(syscall.SIGINT)
+		require.Equal(t, 128+int(syscall.SIGINT), p.status())
 		_ = in.Close()
 	}
 	require.NoError(t, lock.Release(t.Context()))
@@ -233,19 +201,20 @@ func TestRunIsBroken(t *testing.T) {
 	t.Parallel()
 	servers, ready := cluster.Start(t, 3), filepath.Join(t.TempDir(), "ready")
 	for i := range 10 { // the second process and its pipe end in any order
-		name := "job" + strconv.Itoa(i)
-		cmd := process(t, servers, name, `trap ": >`+ready+name+`done; exit 0" TERM; : >`+ready+name+`; while :; do sleep 0.02; done`, flags(30)...)
-		testkit.Await(t, "the program runs", func() bool { return isThere(ready + name) })
-		if i == 0 {
-			testkit.Await(t, "all nodes have the lock", func() bool { return holders(servers, name) == 3 })
-			n, _, _ := redlockOn(t, servers, "break", "-yes", name)
-			require.Equal(t, exitOK, n)
-		} else {
-			require.NoError(t, syscall.Kill(children(cmd.Process.Pid)[0], syscall.SIGKILL))
-		}
-		testkit.Within(t, testkit.Patience, name, func() { _ = cmd.Wait() })
-		require.Equal(t, exitLost, statusOfShell(cmd))
-		require.FileExists(t, ready+name+"done")
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			name := "job" + strconv.Itoa(i)
+			p := runs(t, servers, name, `trap ": >`+ready+name+`done; exit 0" TERM; : >`+ready+name+`; while :; do sleep 0.02; done`, flags(12)...)
+			awaitFile(t, ready+name)
+			if i == 0 {
+				awaitHeld(t, servers, name)
+				expect(t, servers, exitOK, "break -yes "+name)
+			} else {
+				require.NoError(t, syscall.Kill(children(p.Process.Pid)[0], syscall.SIGKILL))
+			}
+			require.Equal(t, exitLost, p.status())
+			require.FileExists(t, ready+name+"done")
+		})
 	}
 }
 
@@ -266,15 +235,12 @@ func TestRunKilled(t *testing.T) {
 			defer func() { <-room }()
 			name := "killed" + strconv.Itoa(i)
 			file := filepath.Join(dir, name)
-			cmd := process(t, servers, name, `trap "" TERM; (trap "" TERM HUP; while :; do sleep 0.05; done) & echo $! >`+file+`; wait`, flags(16)...)
-			testkit.Await(t, "the program runs", func() bool { b, _ := os.ReadFile(file); return len(b) > 1 })
+			p := runs(t, servers, name, `trap "" TERM; (trap "" TERM HUP; while :; do sleep 0.05; done) & echo $! >`+file+`; wait`, flags(16)...)
+			testkit.Await(t, "the program runs", func() bool { return len(pids(file)) > 0 })
 			time.Sleep(rand.N(500 * time.Millisecond))
-			assert.NoError(t, cmd.Process.Kill())
-			_ = cmd.Wait()
-			text, _ := os.ReadFile(file)
-			pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+			assert.NoError(t, p.Process.Kill())
 			awaitFree(t, servers, name)
-			assert.False(t, isAlive(pid), "it works beside the next holder")
+			assert.False(t, isRunning(pids(file)[0]), "it works beside the next holder")
 		})
 	}
 	all.Wait()
@@ -291,7 +257,7 @@ func TestRunChildren(t *testing.T) {
 	status, _, _ := redlockOn(t, servers, shell(text, flags(30)...)...)
 	require.Equal(t, 5, status)
 	awaitFree(t, servers, "job")
-	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	write(t, gate, "")
 	time.Sleep(200 * time.Millisecond) // it would have written by now
 	require.NoFileExists(t, file)
 	status, _, _ = redlockOn(t, servers, shell(text, flags(30, "-wait-children")...)...)
@@ -308,13 +274,15 @@ func TestRunForwards(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	dir := t.TempDir()
 	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM} {
-		number := strconv.Itoa(int(s))
-		ready := filepath.Join(dir, number)
-		cmd := process(t, servers, "job"+number, `trap "exit 4`+number[len(number)-1:]+`" `+number+`; : >`+ready+`; while :; do sleep 0.02; done`, flags(30)...)
-		testkit.Await(t, "the program runs", func() bool { _, err := os.Stat(ready); return err == nil })
-		require.NoError(t, cmd.Process.Signal(s))
-		_ = cmd.Wait()
-		require.Equal(t, "4"+number[len(number)-1:], strconv.Itoa(cmd.ProcessState.ExitCode()), s)
+		t.Run(s.String(), func(t *testing.T) {
+			t.Parallel()
+			number := strconv.Itoa(int(s))
+			ready := filepath.Join(dir, number)
+			p := runs(t, servers, "job"+number, `trap "exit $((40 + `+number+`))" `+number+`; : >`+ready+`; while :; do sleep 0.02; done`, flags(30)...)
+			awaitFile(t, ready)
+			p.signal(s)
+			require.Equal(t, 40+int(s), p.status())
+			awaitFree(t, servers, "job"+number)
+		})
 	}
-	awaitFree(t, servers, "job1")
 }

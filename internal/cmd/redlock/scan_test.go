@@ -7,9 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/test/realredis"
-	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
@@ -22,9 +20,7 @@ func TestHeldPattern(t *testing.T) {
 	for _, s := range servers {
 		nodes = append(nodes, "redis://:hunter2@"+s.Addr()+"?persistent=yes")
 	}
-	client, err := redlock.New(redlock.Config{Nodes: nodes, Name: "worker-7", NodeTimeout: testkit.Patience, StallTimeout: testkit.Patience})
-	require.NoError(t, err)
-	defer client.Close()
+	client := cluster.Connect(t, nodes, holder("worker-7"))
 	cluster.AwaitNodesUp(t, client, 4)
 	for i := range 300 {
 		cluster.MustAcquire(t, client, fmt.Sprint("orders:", i), cluster.TTL)

@@ -20,15 +20,13 @@ import (
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
-	binary, err := os.Executable()
-	require.NoError(t, err)
-	d := startDaemon(t, exec.Command("sh", "-c", "ulimit -n 60; exec "+binary+" serve -listen 127.0.0.1:0"), "REDLOCK_NODES="+nodesOf(servers))
+	d := listens(launch(t, servers, exec.Command("sh", "-c", "ulimit -n 60; exec "+self+" serve -listen 127.0.0.1:0")))
 	testkit.Await(t, "it is warned", func() bool { return strings.Contains(d.err.String(), "clients=19 wanted=16384 limit=60") })
 	served := 0
-	var first *peer
+	var first *testkit.TextClient
 	for range 60 {
 		p := d.dial()
-		if p.ask("PING") == "+PONG" {
+		if p.Do("PING") == "+PONG" {
 			served++
 			if first == nil {
 				first = p
@@ -36,25 +34,21 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	require.Equal(t, 19, served)
-	for _, s := range servers {
-		s.Down()
-		require.NoError(t, s.Heal())
-	}
-	testkit.Await(t, "the nodes are back", func() bool { return first.ask("SET k v NX PX 30000") == "+OK" })
+	servers.Down()
+	require.NoError(t, servers.Heal())
+	testkit.Await(t, "the nodes are back", func() bool { return first.Do("SET k v NX PX 30000") == "+OK" })
 }
 
 // TestFirstProcess: as the first process of a container a server takes the ends of orphans.
 func TestFirstProcess(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
-	binary, err := os.Executable()
-	require.NoError(t, err)
-	cmd := exec.Command(binary, "serve", "-listen", "127.0.0.1:0")
+	cmd := binary("serve", "-listen", "127.0.0.1:0")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
 	if os.Getuid() != 0 {
 		t.Skip("needs root, for a namespace of processes")
 	}
-	d := startDaemon(t, cmd, "REDLOCK_NODES="+nodesOf(servers))
+	d := listens(launch(t, servers, cmd))
 	children := func() string {
 		var all strings.Builder
 		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", d.Process.Pid))

@@ -3,14 +3,10 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,45 +17,26 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/realredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
 // daemon is a process of serve.
-type daemon struct {
-	*exec.Cmd
-	t        *testing.T
-	out, err testkit.LogSink
-	ended    chan struct{}
+type daemon struct{ *process }
+
+// serves starts serve for some nodes with arguments, and waits until it listens.
+func serves(t *testing.T, servers []*fakeredis.Server, args ...string) *daemon {
+	t.Helper()
+	return listens(launch(t, servers, binary(append([]string{"serve"}, args...)...)))
 }
 
-// daemonOf starts serve with arguments, and waits until it listens.
-func daemonOf(t *testing.T, vars string, args ...string) *daemon {
-	t.Helper()
-	binary, err := os.Executable()
-	require.NoError(t, err)
-	return startDaemon(t, exec.Command(binary, append([]string{"serve"}, args...)...), vars)
-}
-
-// startDaemon starts a command of serve.
-func startDaemon(t *testing.T, cmd *exec.Cmd, vars string) *daemon {
-	t.Helper()
-	d := &daemon{Cmd: cmd, t: t, ended: make(chan struct{})}
-	d.Env = environ(strings.Fields(vars)...)
-	d.Stdout, d.Stderr = &d.out, &d.err
-	require.NoError(t, d.Start())
-	go func() { _ = d.Wait(); close(d.ended) }()
-	t.Cleanup(func() { _ = d.Process.Kill(); <-d.ended })
-	testkit.Await(t, "it listens", func() bool {
-		select {
-		case <-d.ended:
-			return true
-		default:
-			return strings.Contains(d.out.String(), "nodes are up")
-		}
-	})
-	return d
+// listens waits until a process of serve listens.
+func listens(p *process) *daemon {
+	p.t.Helper()
+	testkit.Await(p.t, "it listens", func() bool { return testkit.IsClosed(p.ended) || strings.Contains(p.out.String(), "nodes are up") })
+	return &daemon{p}
 }
 
 // addr is where it listens.
@@ -68,11 +45,6 @@ func (d *daemon) addr() string {
 	words := strings.Fields(d.out.String())
 	require.Greater(d.t, len(words), 3, d.err.String())
 	return strings.TrimSuffix(words[3], ":")
-}
-
-func (d *daemon) signal(s syscall.Signal) {
-	d.t.Helper()
-	require.NoError(d.t, d.Process.Signal(s))
 }
 
 // reload has it read its files again, and waits until it has, or has failed to.
@@ -86,57 +58,9 @@ func (d *daemon) reload() {
 	})
 }
 
-// status waits for its end.
-func (d *daemon) status() int {
+func (d *daemon) dial() *testkit.TextClient {
 	d.t.Helper()
-	testkit.Get(d.t, d.ended)
-	return d.ProcessState.ExitCode()
-}
-
-// peer is a client of Redis.
-type peer struct {
-	net.Conn
-	in *bufio.Reader
-}
-
-func (d *daemon) dial() *peer {
-	d.t.Helper()
-	network, addr := "tcp", d.addr()
-	if addr[0] == '/' {
-		network = "unix"
-	}
-	c, err := net.Dial(network, addr)
-	require.NoError(d.t, err)
-	d.t.Cleanup(func() { _ = c.Close() })
-	return &peer{c, bufio.NewReader(c)}
-}
-
-// ask sends a command, and returns its reply: the lines of it, with blanks between.
-func (p *peer) ask(command string) string {
-	_ = p.SetDeadline(time.Now().Add(testkit.Patience))
-	if _, err := io.WriteString(p, command+"\r\n"); err != nil {
-		return "end: " + err.Error()
-	}
-	return p.reply()
-}
-
-func (p *peer) reply() string {
-	line, err := p.in.ReadString('\n')
-	if err != nil {
-		return "end: " + err.Error()
-	}
-	line = strings.TrimSpace(line)
-	n, _ := strconv.Atoi(line[1:])
-	switch {
-	case line[0] == '$' && n >= 0:
-		text, _ := p.in.ReadString('\n')
-		return strings.TrimSpace(text)
-	case line[0] == '*':
-		for range n {
-			line += " " + p.reply()
-		}
-	}
-	return line
+	return testkit.DialText(d.t, d.addr())
 }
 
 func write(t *testing.T, path, text string) string {
@@ -152,11 +76,11 @@ func TestReload(t *testing.T) {
 	const connections, reloads = 500, 20
 	servers := cluster.Start(t, 3)
 	users := write(t, filepath.Join(t.TempDir(), "users"), "one pw0 app:\n")
-	d := daemonOf(t, "REDLOCK_NODES="+nodesOf(servers), "-listen", "127.0.0.1:0", "-users", users)
-	peers := make([]*peer, connections)
+	d := serves(t, servers, "-listen", "127.0.0.1:0", "-users", users)
+	peers := make([]*testkit.TextClient, connections)
 	for i := range peers {
 		peers[i] = d.dial()
-		require.Equal(t, "+OK", peers[i].ask("AUTH one pw0"))
+		peers[i].Must("AUTH one pw0")
 	}
 	var all sync.WaitGroup
 	var over atomic.Bool
@@ -169,15 +93,10 @@ func TestReload(t *testing.T) {
 	}
 	for i, p := range peers {
 		all.Go(func() {
-			answer := p.ask(fmt.Sprintf("RL.LOCK kept%d 30000 KEEP", i))
-			if !assert.Contains(t, answer, "validity-ms") {
-				return
-			}
-			for !over.Load() {
-				set, del := p.ask(fmt.Sprintf("SET k%d v NX PX 30000", i)), p.ask(fmt.Sprintf("DELEX k%d IFEQ v", i))
-				if !assert.Equal(t, "+OK :1", set+" "+del) {
-					return
-				}
+			assert.Contains(t, p.Do(fmt.Sprintf("RL.LOCK kept%d 30000 KEEP", i)), "validity-ms")
+			for !over.Load() && !t.Failed() {
+				set, del := p.Do(fmt.Sprintf("SET k%d v NX PX 30000", i)), p.Do(fmt.Sprintf("DELEX k%d IFEQ v", i))
+				assert.Equal(t, "+OK :1", set+" "+del)
 				asked.Add(1)
 			}
 		})
@@ -194,8 +113,8 @@ func TestReload(t *testing.T) {
 		d.signal(syscall.SIGPIPE)
 		d.reload()
 		fresh := d.dial()
-		require.Equal(t, "+OK", fresh.ask("AUTH one "+password))
-		require.NoError(t, fresh.Close())
+		fresh.Must("AUTH one " + password)
+		require.NoError(t, fresh.Conn.Close())
 	}
 	over.Store(true)
 	all.Wait()
@@ -214,27 +133,21 @@ func TestReloadNodes(t *testing.T) {
 	nodes := func(password, more string) string {
 		return "nodes redis://:" + password + "@" + a.Addr() + "?persistent=yes" + more + "\n"
 	}
-	d := daemonOf(t, "", "-config", write(t, conf, nodes("first", "")), "-listen", filepath.Join(t.TempDir(), "socket"))
-	p := d.dial()
-	require.Equal(t, "+OK", p.ask("SET a v NX PX 30000"))
-	c, err := net.Dial("tcp", a.Addr())
-	require.NoError(t, err)
-	defer c.Close()
-	admin := &peer{c, bufio.NewReader(c)}
-	for _, command := range []string{"AUTH first", "CONFIG SET requirepass second", "CLIENT KILL TYPE normal"} {
-		require.NotContains(t, admin.ask(command), "-ERR")
-	}
+	d := serves(t, nil, "-config", write(t, conf, nodes("first", "")), "-listen", filepath.Join(t.TempDir(), "socket"))
+	p, admin := d.dial(), testkit.DialText(t, a.Addr())
+	p.Must("SET a v NX PX 30000")
+	admin.Must("AUTH first", "CONFIG SET requirepass second")
+	admin.Do("CLIENT KILL TYPE normal")
 	testkit.Await(t, "it is refused", func() bool { return strings.Contains(d.err.String(), "refused the credentials") })
-	require.Contains(t, p.ask("SET b v NX PX 30000"), "-NOQUORUM")
+	require.Contains(t, p.Do("SET b v NX PX 30000"), "-NOQUORUM")
 	write(t, conf, nodes("second", ",127.0.0.1:1")+"max-ttl 5m\n")
 	d.reload()
 	testkit.Await(t, "it is warned", func() bool { return strings.Contains(d.err.String(), `settings="[nodes max-ttl]"`) })
-	testkit.Await(t, "it is back", func() bool { return p.ask("SET b v NX PX 30000") == "+OK" })
+	testkit.Await(t, "it is back", func() bool { return p.Do("SET b v NX PX 30000") == "+OK" })
 	require.NotContains(t, d.err.String()+d.out.String(), "second")
 	d.signal(syscall.SIGTERM)
 	require.Equal(t, exitOK, d.status())
-	_, err = os.Stat(d.addr())
-	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NoFileExists(t, d.addr())
 }
 
 // TestLife: a server that is told to end is not ready, and serves on for -lame-duck, which a second signal cuts short. Its
@@ -253,14 +166,14 @@ func TestLife(t *testing.T) {
 		require.NoError(t, err)
 		return string(b[:n])
 	}
-	d := daemonOf(t, "NOTIFY_SOCKET="+path+" REDLOCK_NODES="+nodesOf(servers), "-listen", "127.0.0.1:0", "-lame-duck", "1h")
+	d := listens(launch(t, servers, binary("serve", "-listen", "127.0.0.1:0", "-lame-duck", "1h"), "NOTIFY_SOCKET="+path))
 	require.Equal(t, "READY=1", told())
 	d.reload()
 	require.Regexp(t, `^RELOADING=1(\nMONOTONIC_USEC=[0-9]+)?$`, told())
 	require.Equal(t, "READY=1", told())
 	d.signal(syscall.SIGTERM)
 	require.Equal(t, "STOPPING=1", told())
-	require.Equal(t, "+OK", d.dial().ask("SET k v NX PX 30000"))
+	d.dial().Must("SET k v NX PX 30000")
 	d.signal(syscall.SIGTERM)
 	require.Equal(t, exitOK, d.status())
 }
@@ -269,10 +182,8 @@ func TestLife(t *testing.T) {
 func TestClosedLog(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
-	binary, err := os.Executable()
-	require.NoError(t, err)
-	dir := t.TempDir()
-	cmd := exec.Command(binary, "serve", "-listen", filepath.Join(dir, "s"), "-users", write(t, filepath.Join(dir, "u"), "a b c:\n"))
+	socket, users := filepath.Join(t.TempDir(), "s"), write(t, filepath.Join(t.TempDir(), "u"), "a b c:\n")
+	cmd := binary("serve", "-listen", socket, "-users", users)
 	cmd.Env = environ("REDLOCK_NODES=" + nodesOf(servers))
 	reader, writer, err := os.Pipe()
 	require.NoError(t, err)
@@ -281,19 +192,18 @@ func TestClosedLog(t *testing.T) {
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	var c net.Conn
 	testkit.Await(t, "it listens", func() bool {
-		c, err = net.Dial("unix", filepath.Join(dir, "s"))
+		c, err = net.Dial("unix", socket)
 		return err == nil
 	})
-	defer c.Close()
 	require.NoError(t, writer.Close())
 	require.NoError(t, reader.Close())
-	write(t, filepath.Join(dir, "u"), "wrong\n")
+	write(t, users, "wrong\n")
 	for range 3 {
 		require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
 	}
-	p := &peer{c, bufio.NewReader(c)}
+	p := testkit.NewTextClient(t, c)
 	for range 20 {
-		require.Equal(t, "+OK", p.ask("AUTH a b"))
+		p.Must("AUTH a b")
 		time.Sleep(5 * time.Millisecond)
 	}
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))

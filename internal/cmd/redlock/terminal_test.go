@@ -163,7 +163,7 @@ func TestTerminal(t *testing.T) {
 	t.Parallel()
 	wrappers := map[string]string{
 		"flock":   `exec flock "$HOME/lock$$" "$@"`,
-		"redlock": "exec " + self(t) + ` run -q -ttl 20s job$$ -- "$@"`,
+		"redlock": "exec " + self + ` run -q -ttl 20s job$$ -- "$@"`,
 	}
 	servers := cluster.Start(t, 3)
 	for name, text := range wrappers {
@@ -188,13 +188,13 @@ func TestTerminal(t *testing.T) {
 func TestTerminalStopped(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
-	p := wrapped(t, servers, "exec "+self(t)+` run -ttl 20s -kill-after 5s "$@"`)
+	p := wrapped(t, servers, "exec "+self+` run -ttl 20s -kill-after 5s "$@"`)
 	p.Type("W job -- sh -c 'kill -STOP $$; echo on'\n")
 	p.Await("redlock: job: the program is stopped, and keeps the lock\n")
 	p.Await("Stopped")
 	p.Type("\n")
 	p.Prompt()
-	testkit.Await(t, "all nodes have the lock", func() bool { return holders(servers, "job") == 3 })
+	awaitHeld(t, servers, "job")
 	p.Type("fg\n")
 	p.Await("\non\n")
 	p.Prompt()
@@ -212,7 +212,7 @@ func TestTerminalOnce(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
 	file := filepath.Join(t.TempDir(), "pid")
-	p := wrapped(t, servers, "echo $$ >"+file+"; exec "+self(t)+` run -q -ttl 20s job -- "$@"`)
+	p := wrapped(t, servers, "echo $$ >"+file+"; exec "+self+` run -q -ttl 20s job -- "$@"`)
 	p.Type(`W bash -c 'trap "echo int" INT; trap "echo term; exit 5" TERM; sleep 1; echo begun; while :; do sleep 0.01; done'` + "\n")
 	p.Await("\nbegun\n")
 	p.Type(pty.Interrupt)
@@ -232,16 +232,13 @@ func TestStoppedEnds(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
 	file := filepath.Join(t.TempDir(), "pid")
-	var errs testkit.LogSink
-	cmd := exec.Command("bash", "-c", `set -m; "$0" "$@" & echo $! >`+file+`; wait $!`, self(t))
+	cmd := exec.Command("bash", "-c", `set -m; "$0" "$@" & echo $! >`+file+`; wait $!`, self)
 	cmd.Args = append(cmd.Args, shell("kill -STOP $$; echo on", flags(30)...)...)
-	cmd.Env, cmd.Stderr = environ("REDLOCK_NODES="+nodesOf(servers)), &errs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	require.NoError(t, cmd.Start())
-	testkit.Await(t, "it stops", func() bool { return strings.Contains(errs.String(), "the program is stopped") })
+	p := launch(t, servers, cmd)
+	testkit.Await(t, "it stops", func() bool { return strings.Contains(p.err.String(), "the program is stopped") })
 	require.NoError(t, syscall.Kill(pids(file)[0], syscall.SIGTERM))
-	testkit.Within(t, testkit.Patience, "redlock", func() { _ = cmd.Wait() })
-	require.Equal(t, 128+15, statusOfShell(cmd))
+	require.Equal(t, 128+15, p.status())
 }
 
 // wrapped is a prompt of bash in a directory with a wrapper W.

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
@@ -43,19 +42,16 @@ func TestTLS(t *testing.T) {
 	own := testkit.NewAuthority(t)
 	trusted := own.Pool()
 	certificate, key = own.Issue()
-	d := daemonOf(t, "", append(args, "-listen", "127.0.0.1:0", "-listen-cert", put("own-cert", certificate), "-listen-key", put("own-key", key))...)
-	answers := func(trusted *x509.CertPool) bool {
+	d := serves(t, nil, append(args, "-listen", "127.0.0.1:0", "-listen-cert", put("own-cert", certificate), "-listen-key", put("own-key", key))...)
+	ask := func(trusted *x509.CertPool, order string) string {
 		c, err := tls.Dial("tcp", d.addr(), &tls.Config{RootCAs: trusted})
 		if err != nil {
-			return false
+			return err.Error()
 		}
 		defer c.Close()
-		_, err = c.Write([]byte("PING\r\n"))
-		require.NoError(t, err)
-		b := make([]byte, 7)
-		_, err = c.Read(b)
-		return err == nil && string(b) == "+PONG\r\n"
+		return testkit.NewTextClient(t, c).Do(order)
 	}
+	answers := func(trusted *x509.CertPool) bool { return ask(trusted, "PING") == "+PONG" }
 	require.True(t, answers(trusted))
 	next := testkit.NewAuthority(t)
 	certificate, key = next.Issue()
@@ -76,12 +72,6 @@ func TestTLS(t *testing.T) {
 
 	// The certificate for the masters is read again, too: with one of a stranger the next connection is refused.
 	require.NoError(t, os.Chmod(file("key"), 0o600))
-	asks := func() string {
-		c, err := tls.Dial("tcp", d.addr(), &tls.Config{RootCAs: next.Pool()})
-		require.NoError(t, err)
-		defer c.Close()
-		return (&peer{c, bufio.NewReader(c)}).ask("SET " + rand.Text() + " v NX PX 30000")
-	}
 	for _, signed := range []*testkit.Authority{own, authority} {
 		certificate, key = signed.Issue()
 		put("cert", certificate)
@@ -90,7 +80,7 @@ func TestTLS(t *testing.T) {
 		require.NoError(t, node.Kill())
 		require.NoError(t, node.Restart())
 		want := map[bool]string{true: "-NOQUORUM", false: "+OK"}[signed == own]
-		testkit.Await(t, want, func() bool { return strings.HasPrefix(asks(), want) })
+		testkit.Await(t, want, func() bool { return strings.HasPrefix(ask(next.Pool(), "SET "+rand.Text()+" v NX PX 30000"), want) })
 	}
 	d.signal(syscall.SIGTERM)
 	require.Equal(t, exitOK, d.status())

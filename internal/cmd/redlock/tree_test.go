@@ -47,37 +47,19 @@ while :; do sleep 0.05; done
 
 // wildRun is a run of a wild program.
 type wildRun struct {
-	*exec.Cmd
-	file  string        // the PIDs of all runs with the key
-	own   string        // the PID of its program
-	ended chan struct{} // closed
+	*process
+	file string // the PIDs of all runs with the key
+	own  string // the PID of its program
 }
 
 // startWild starts a run of a wild program.
 func startWild(t testing.TB, servers []*fakeredis.Server, file string, settings ...string) *wildRun {
-	binary, err := os.Executable()
-	assert.NoError(t, err)
-	args := append(append([]string{"run"}, settings...), filepath.Base(file), "--", "sh", "-c", wild)
-	r := &wildRun{exec.Command(binary, args...), file, file + ".own" + strconv.FormatUint(rand.Uint64(), 36), make(chan struct{})}
-	r.Env = environ("REDLOCK_NODES="+nodesOf(servers), "FILE="+file, "OWN="+r.own)
+	own := file + ".own" + strconv.FormatUint(rand.Uint64(), 36)
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND, 0o600)
 	assert.NoError(t, err)
 	f.Close()
-	assert.NoError(t, r.Start())
-	go func() { _ = r.Wait(); close(r.ended) }()
-	return r
-}
-
-// pids are the processes that the programs of a file have had: the first word of each line.
-func pids(file string) (all []int) {
-	text, _ := os.ReadFile(file)
-	for line := range strings.Lines(string(text)) {
-		word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if pid, err := strconv.Atoi(word); err == nil {
-			all = append(all, pid)
-		}
-	}
-	return all
+	args := append(append([]string{"run"}, settings...), filepath.Base(file), "--", "sh", "-c", wild)
+	return &wildRun{launch(t, servers, binary(args...), "FILE="+file, "OWN="+own), file, own}
 }
 
 func alive(file string) (n int) {
@@ -119,10 +101,14 @@ func TestTreeEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := startWild(t, servers, filepath.Join(t.TempDir(), name), "-ttl", "24s", "-kill-after", "12s") // 1.5 s from SIGKILL to the end
+			settings := flags(20, "-kill-after", "10s") // more than a second from SIGKILL to the end
+			if c.isDeleted {
+				settings = flags(8)
+			}
+			r := startWild(t, servers, filepath.Join(t.TempDir(), name), settings...)
 			began := time.Now()
 			testkit.Await(t, "it works", func() bool { return len(pids(r.file)) == 5 })
-			testkit.Await(t, "all nodes have the lock", func() bool { return holders(servers, name) == 3 })
+			awaitHeld(t, servers, name)
 			testkit.Await(t, "a kernel without lists of children shows the same", func() bool {
 				listed, found := children(r.keeper()), searched(r.keeper())
 				return len(listed) > 0 && slices.Equal(slices.Sorted(slices.Values(listed)), slices.Sorted(slices.Values(found)))
@@ -134,8 +120,7 @@ func TestTreeEnds(t *testing.T) {
 				require.False(t, isOver && n > 0 && !c.isDeleted, "%d work beside the next holder, %v after the start", n, time.Since(began))
 				return n == 0
 			})
-			testkit.Get(t, r.ended)
-			require.Equal(t, c.want, statusOfShell(r.Cmd))
+			require.Equal(t, c.want, r.status())
 		})
 	}
 }
@@ -149,12 +134,9 @@ func TestTreeIsForeign(t *testing.T) {
 	}
 	servers := cluster.Start(t, 3)
 	file := filepath.Join(t.TempDir(), "pid")
-	var errs testkit.LogSink
 	// Root without its privilege to signal all.
-	cmd := exec.Command(path, "--bounding-set", "-kill", self(t), "run", "-ttl", "30s", "job", "--",
-		"sh", "-c", `setpriv --reuid 65534 --clear-groups sleep 1000 & echo $! >`+file+`; wait`)
-	cmd.Env, cmd.Stderr = environ("REDLOCK_NODES="+nodesOf(servers)), &errs
-	require.NoError(t, cmd.Start())
+	p := launch(t, servers, exec.Command(path, "--bounding-set", "-kill", self, "run", "-ttl", "30s", "job", "--",
+		"sh", "-c", `setpriv --reuid 65534 --clear-groups sleep 1000 & echo $! >`+file+`; wait`))
 	testkit.Await(t, "another user runs", func() bool {
 		for _, pid := range pids(file) {
 			info, err := os.Stat("/proc/" + strconv.Itoa(pid))
@@ -163,16 +145,15 @@ func TestTreeIsForeign(t *testing.T) {
 		return false
 	})
 	other := pids(file)[0]
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	p.signal(syscall.SIGTERM)
 	testkit.Await(t, "the report", func() bool {
-		return strings.Contains(errs.String(), "process "+strconv.Itoa(other)+" belongs to another user")
+		return strings.Contains(p.err.String(), "process "+strconv.Itoa(other)+" belongs to another user")
 	})
 	require.True(t, isRunning(other))
-	testkit.Await(t, "the lock is kept: it still runs", func() bool { return holders(servers, "job") == 3 })
+	awaitHeld(t, servers, "job") // it still runs
 	require.NoError(t, syscall.Kill(other, syscall.SIGKILL))
-	_ = cmd.Wait()
-	require.Equal(t, 128+15, statusOfShell(cmd))
-	require.LessOrEqual(t, strings.Count(errs.String(), "belongs to another user"), 2, "by each of the two processes")
+	require.Equal(t, 128+15, p.status())
+	require.LessOrEqual(t, strings.Count(p.err.String(), "belongs to another user"), 2, "by each of the two processes")
 	awaitFree(t, servers, "job")
 }
 
@@ -187,13 +168,10 @@ func TestSignalsAreNotLost(t *testing.T) {
 	for i := range runs {
 		s := []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}[i%2]
 		key := "job" + strconv.Itoa(i)
-		cmd := exec.Command(self(t), "run", "-ttl", "20s", key, "--", "sleep", "1000")
-		cmd.Env = environ("REDLOCK_NODES=" + nodesOf(servers))
-		require.NoError(t, cmd.Start())
+		p := launch(t, servers, binary("run", "-ttl", "20s", key, "--", "sleep", "1000"))
 		time.Sleep(time.Duration(i/2%30) * time.Millisecond)
-		require.NoError(t, cmd.Process.Signal(s))
-		testkit.Within(t, testkit.Patience, key, func() { _ = cmd.Wait() })
-		require.Equal(t, 128+int(s), statusOfShell(cmd), "after %d ms", i/2%30)
+		p.signal(s)
+		require.Equal(t, 128+int(s), p.status(), "after %d ms", i/2%30)
 		awaitFree(t, servers, key)
 	}
 }
@@ -215,10 +193,10 @@ func TestNoTwoAreAtWork(t *testing.T) {
 			file := filepath.Join(dir, "wild"+strconv.Itoa(k))
 			var stopped sync.WaitGroup
 			for range runs {
-				r := startWild(t, servers, file, "-ttl", "12s", "-kill-after", "6s", "-wait", "forever") // time to end a tree on a busy machine
+				r := startWild(t, servers, file, "-ttl", "8s", "-kill-after", "4s", "-wait", "forever") // time to end a tree on a busy machine
 				testkit.Await(t, "it works", func() bool { return testkit.IsClosed(r.ended) || len(pids(r.own)) > 0 })
 				if len(pids(r.own)) == 0 { // a machine that stands still for so long
-					assert.Contains(t, []int{exitLost, exitNoQuorum}, statusOfShell(r.Cmd))
+					assert.Contains(t, []int{exitLost, exitNoQuorum}, r.status())
 					continue
 				}
 				worked.Add(1)
