@@ -196,16 +196,18 @@ func TestRunInterrupted(t *testing.T) {
 	awaitFree(t, servers, "job")
 }
 
-// TestRunIsBroken: where an operator breaks the lock, or the second process is killed, the program may clean up.
+// TestRunIsBroken: where an operator breaks the lock, or the second process is killed, the program and its child may clean up.
 func TestRunIsBroken(t *testing.T) {
 	t.Parallel()
-	servers, ready := cluster.Start(t, 3), filepath.Join(t.TempDir(), "ready")
+	servers, dir := cluster.Start(t, 3), t.TempDir()
 	for i := range 10 { // the second process and its pipe end in any order
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			t.Parallel()
 			name := "job" + strconv.Itoa(i)
-			p := runs(t, servers, name, `trap ": >`+ready+name+`done; exit 0" TERM; : >`+ready+name+`; while :; do sleep 0.02; done`, flags(12)...)
-			awaitFile(t, ready+name)
+			one, other := filepath.Join(dir, name), filepath.Join(dir, name+"-child")
+			p := runs(t, servers, name, `f() { trap ": >$1.done; exit 0" TERM; : >$1; while :; do sleep 0.02; done; }; f `+other+` & f `+one, flags(12)...)
+			awaitFile(t, one)
+			awaitFile(t, other)
 			if i == 0 {
 				awaitHeld(t, servers, name)
 				expect(t, servers, exitOK, "break -yes "+name)
@@ -213,7 +215,8 @@ func TestRunIsBroken(t *testing.T) {
 				require.NoError(t, syscall.Kill(children(p.Process.Pid)[0], syscall.SIGKILL))
 			}
 			require.Equal(t, exitLost, p.status())
-			require.FileExists(t, ready+name+"done")
+			require.FileExists(t, one+".done")
+			require.FileExists(t, other+".done")
 		})
 	}
 }

@@ -215,9 +215,12 @@ func TestTerminalOnce(t *testing.T) {
 	p := wrapped(t, servers, "echo $$ >"+file+"; exec "+self+` run -q -ttl 20s job -- "$@"`)
 	p.Type(`W bash -c 'trap "echo int" INT; trap "echo term; exit 5" TERM; sleep 1; echo begun; while :; do sleep 0.01; done'` + "\n")
 	p.Await("\nbegun\n")
+	redlock := pids(file)[0]
+	keeper := children(redlock)[0]
+	require.NoError(t, syscall.Kill(keeper, syscall.SIGSTOP)) // it passes nothing on before the program has had it
 	p.Type(pty.Interrupt)
 	p.Await("int\n")
-	redlock := pids(file)[0]
+	require.NoError(t, syscall.Kill(keeper, syscall.SIGCONT))
 	p.Suspend(keeperName)
 	require.NoError(t, syscall.Kill(redlock, syscall.SIGTERM))
 	p.Type("fg\n")
