@@ -316,12 +316,12 @@ func (c *Client) TryAcquireShared(ctx context.Context, key string, ttl time.Dura
 // the others is kept for 10 ms to 1.2 s. After two seconds it may lock the keys one by one, unless attempts are limited.
 // It excludes shared holders, and later ones wait behind it. It is never handed over inside the process.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
-	return lockOf(c.client.AcquireAll(ctx, ttl, keys, 0))
+	return lockOf(c.client.AcquireSeveral(ctx, ttl, keys, client.All))
 }
 
 // TryAcquireAll is AcquireAll with one attempt.
 func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
-	return lockOf(c.client.AcquireAll(ctx, ttl, keys, client.Once))
+	return lockOf(c.client.AcquireSeveral(ctx, ttl, keys, client.Once|client.All))
 }
 
 // AcquireAny is Acquire for one of 1 to 64 keys, the first to be had: [Lock.Key] returns which. The lock is like any
@@ -331,14 +331,14 @@ func (c *Client) TryAcquireAll(ctx context.Context, ttl time.Duration, keys ...s
 // that key is taken, one look at all others shows the free ones, and the next round trip takes one. Otherwise it
 // stands in line for each key, first in, first out, like callers of that key alone.
 func (c *Client) AcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
-	return lockOf(c.client.AcquireAny(ctx, ttl, keys, 0))
+	return lockOf(c.client.AcquireSeveral(ctx, ttl, keys, client.Any))
 }
 
 // TryAcquireAny is AcquireAny without waiting, with the errors of [Client.TryAcquire]. ErrTaken means that each key was
 // refused, as a rule in two round trips. While callers of this client wait for a key, its refusal may be up to a second
 // old.
 func (c *Client) TryAcquireAny(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
-	return lockOf(c.client.AcquireAny(ctx, ttl, keys, client.Once))
+	return lockOf(c.client.AcquireSeveral(ctx, ttl, keys, client.Once|client.Any))
 }
 
 // Permits returns the keys of a semaphore of n permits, 1 to 64, for [Client.AcquireAny] and [Client.AcquireAll]:
@@ -355,27 +355,27 @@ func Permits(name string, n int) []string { return client.Permits(name, n) }
 // other operations are under way, it is sent within a round trip, before all later operations on key. A program that
 // ends right after Do calls Close or Shutdown, which wait for it. A key deleted after the last renewal is not noticed.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
-	return c.client.Do(ctx, key, ttl, 0, f)
+	return c.client.Do(ctx, ttl, 0, f, key)
 }
 
 // DoShared is Do for a shared lock: see AcquireShared. It refuses a ctx that comes from any lock on key.
 func (c *Client) DoShared(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
-	return c.client.Do(ctx, key, ttl, client.Shared, f)
+	return c.client.Do(ctx, ttl, client.Shared, f, key)
 }
 
 // TryDoShared is DoShared with one attempt, as by TryAcquireShared.
 func (c *Client) TryDoShared(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
-	return c.client.Do(ctx, key, ttl, client.Once|client.Shared, f)
+	return c.client.Do(ctx, ttl, client.Once|client.Shared, f, key)
 }
 
 // DoAll is Do for the lock on several keys, as by AcquireAll.
 func (c *Client) DoAll(ctx context.Context, ttl time.Duration, keys []string, f func(ctx context.Context) error) error {
-	return c.client.DoAll(ctx, ttl, keys, f)
+	return c.client.Do(ctx, ttl, client.All, f, keys...)
 }
 
 // DoAny is Do for the lock on one of several keys, as by AcquireAny. It refuses a ctx that comes from locks on all.
 func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f func(ctx context.Context) error) error {
-	return c.client.DoAny(ctx, ttl, keys, f)
+	return c.client.Do(ctx, ttl, client.Any, f, keys...)
 }
 
 // TryDo is Do with one attempt: for work that one process does while the others skip it. ErrTaken means that f was not
@@ -384,7 +384,7 @@ func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f 
 // So the other finds it taken. It stays for ttl at most: let that be 20 round trips. A caller that comes after the
 // release runs f again, and so may a process whose clock is late. A job to run once in a fleet needs Options.AtLeast.
 func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
-	return c.client.Do(ctx, key, ttl, client.Once, f)
+	return c.client.Do(ctx, ttl, client.Once, f, key)
 }
 
 // Attach returns a handle on a lock that another process, client or library has acquired. token is the lock's, 1 to 256

@@ -26,59 +26,29 @@ func (c *Client) of(key string) (first, second *site) {
 	return c.groups[i], nil
 }
 
-// Mode is how a lock on one key is asked for.
+// Mode is how a lock is asked for.
 type Mode uint8
 
 const (
 	Once   Mode = 1 << iota // one attempt, in no line
 	Shared                  // beside others that share it
+	All                     // all of several keys, as one lock
+	Any                     // any of several keys, the first to be had
 )
 
 // IsOnce and IsShared report what a mode has.
 func (m Mode) IsOnce() bool   { return m&Once != 0 }
 func (m Mode) IsShared() bool { return m&Shared != 0 }
 
-// Acquire acquires the lock on a key. A moving key is a set of two: it is locked in
-// both groups or in none.
+// Acquire acquires the lock on a key.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration, mode Mode) (Handle, error) {
 	return c.acquire(ctx, key, ttl, request{settings: &c.settings, Mode: mode})
 }
 
-func (c *Client) acquire(ctx context.Context, key string, ttl time.Duration, r request) (Handle, error) {
-	first, second := c.of(key)
-	if second != nil {
-		return acquireBoth(ctx, key, ttl, first, second, r)
-	}
-	return first.Acquire(ctx, key, ttl, r)
-}
-
-// acquireBoth is apart from Acquire for the stacks of its callers: they would hold its variables while they wait.
-func acquireBoth(ctx context.Context, key string, ttl time.Duration, first, second *site, r request) (Handle, error) {
-	keys := []string{key}
-	return acquireAll(ctx, ttl, []part{{first, keys}, {second, keys}}, r)
-}
-
-// Do calls f while the lock on a key is held.
-func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, mode Mode, f func(context.Context) error) error {
-	d := doing{Name: "Do", Keys: []string{key}, TTL: ttl, Mode: mode, Acquire: (*Client).acquireFirst}
-	switch mode {
-	case Once:
-		d.Name = "TryDo"
-	case Shared:
-		d.Name = "DoShared"
-	case Once | Shared:
-		d.Name = "TryDoShared"
-	}
-	return c.do(ctx, d, f)
-}
-
-func (c *Client) acquireFirst(ctx context.Context, ttl time.Duration, keys []string, r request) (Handle, error) {
-	return c.acquire(ctx, keys[0], ttl, r)
-}
-
-// DoAll is Do for several keys.
-func (c *Client) DoAll(ctx context.Context, ttl time.Duration, keys []string, f func(context.Context) error) error {
-	return c.do(ctx, doing{Name: "DoAll", Keys: keys, TTL: ttl, Acquire: (*Client).acquireAll}, f)
+// AcquireSeveral is Acquire for all of several keys, as one lock, or for any of them. With Once it makes one attempt, or
+// asks for each key once.
+func (c *Client) AcquireSeveral(ctx context.Context, ttl time.Duration, keys []string, mode Mode) (Handle, error) {
+	return c.acquireSeveral(ctx, ttl, keys, request{settings: &c.settings, Mode: mode})
 }
 
 // Inspect asks the nodes of each group of a key what they have there.

@@ -111,5 +111,6 @@ func New(cfg group.Config, groups, next [][]string) (*Client, error) {
 		g.WarnUnready()
 	}
 	c.house.give(tasks)
+	c.settings.tail = c.groups[0].cfg.Tail
 	return c, nil
 }

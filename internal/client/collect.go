@@ -7,7 +7,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
-	"github.com/redlock-go/redlock/internal/client/waiting"
 )
 
 // A set that others keep from its keys takes them one by one: see Collected in waiting/DESIGN.md.
@@ -31,11 +30,6 @@ func (w *want) patience() patience {
 		return patience{until: clock.Never}
 	}
 	return patience{since: w.t.Began, until: w.t.Began.Add(leastPatience), least: leastPatience}
-}
-
-// isOver reports whether a set is to collect now.
-func (p *patience) isOver(now clock.Instant, d *waiting.Demand) bool {
-	return now >= p.until && d.MayCollect()
 }
 
 // collect takes the keys one by one, and then the lock on all of them. After some errors its caller goes on waiting.
@@ -67,36 +61,36 @@ func (w *want) collect(ctx context.Context, p *patience) (_ Handle, err error) {
 		next = next.And
 	}
 	w.t.Attempts++
-	h, r, err := w.attempt(0, false)
-	h, err = w.unlessEnding(h, err)
+	h, err := w.unlessEnding(w.attempt(0, false))
 	if err != nil {
-		w.options()[0].each(func(g *site, key string) { g.lines.Freed(key, 0) })
+		w.options[0].each(func(g *site, key string) { g.lines.Freed(key, 0) })
 	}
-	w.report(ctx, h, r)
+	w.report(ctx, h)
 	return h, err
 }
 
 // collectOne is the lock of one key, in line: known to the group until the set has all of them, or gives it back.
 func (w *want) collectOne(ctx context.Context, g *site, key string, until clock.Instant) (h Handle, err error) {
-	if !g.HasHooks() { // else it is known from the grant on, and hooks may end the client
+	if !g.hooks { // else it is known from the grant on, and hooks may end the client
 		g.cfg.Underway.Enter()
 		defer g.cfg.Underway.Leave()
 	}
-	one := want{site: g, request: w.request, by: w.by, ttl: w.ttl, collects: true}
-	one.one[0], one.term = option{site: g, Key: key, shared: w.one[0].shared}, nil
-	if at := one.by.limit.At; at == 0 || until < at {
-		one.by.limit.At = until
+	one := newWant(g, w.ttl, w.request)
+	defer one.free()
+	one.options = append(one.options, option{site: g, Key: key})
+	one.limit, one.own, one.collects, one.term = w.limit, w.own, true, nil
+	if at := one.limit.At; at == 0 || until < at {
+		one.limit.At = until
 	}
 	one.t = g.lines.NewTries(key, 0)
-	if one.c, one.s, err = one.acquisition(0, nil); err != nil {
+	if err = one.choose(0, nil); err != nil {
 		return Handle{}, err
 	}
-	defer func() { one.c.Free() }()
 	h, err = one.inLines(ctx)
 	switch {
 	case err == nil:
 		g.hooked.add(h)
-	case err == context.Canceled && !w.by.limit.IsOver(w.clock.Now()):
+	case err == context.Canceled && !w.limit.IsOver(w.clock.Now()):
 		return Handle{}, engine.ErrTaken
 	}
 	return h, err

@@ -13,39 +13,34 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 )
 
-// doing is a call of Do.
-type doing struct {
-	Name    string // of the call, for errors
-	Keys    []string
-	Any     bool // one of Keys is enough
-	TTL     time.Duration
-	Mode    Mode
-	Acquire func(c *Client, ctx context.Context, ttl time.Duration, keys []string, r request) (Handle, error)
-}
-
-// do calls f with a context that ends with the lock of d. It releases the lock in every case, at the end of its term, and
-// does not wait for the nodes: a loss is reported if it was seen before.
+// Do calls f with a context that ends with the lock on keys, one unless mode says how many. It releases the lock in every
+// case, at the end of its term, and does not wait for the nodes: a loss is reported if it was seen before.
 //
 // It is counted before it asks for a lock, and Shutdown looks at the count after all groups have begun to refuse new
 // locks: so it waits for each call with a lock. A later call gets none.
-func (c *Client) do(ctx context.Context, d doing, f func(context.Context) error) (err error) {
+func (c *Client) Do(ctx context.Context, ttl time.Duration, mode Mode, f func(context.Context) error, keys ...string) (err error) {
 	g := c.groups[0]
-	if d.TTL < renewal.MinTTL {
-		return engine.WrongArgument("ttl is %v; %s needs %v at least, to keep the lock alive", d.TTL, d.Name, renewal.MinTTL)
+	if ttl < renewal.MinTTL {
+		return engine.WrongArgument("ttl is %v; %s needs %v at least, to keep the lock alive", ttl, mode.nameOfDo(), renewal.MinTTL)
 	}
 	if f == nil {
-		return engine.WrongArgument("%s was given no function", d.Name)
+		return engine.WrongArgument("%s was given no function", mode.nameOfDo())
 	}
-	isCounted := c.running.Admit()
-	if isCounted {
+	r := request{settings: &c.settings, Mode: mode, term: c.settings.newTerm(mode)}
+	if c.running.Admit() {
+		r.running = c.running
 		defer c.leave()
 	}
 	ctx = orBackground(ctx)
-	if key := g.heldAround(ctx, &d); key != "" {
-		return engine.WrongArgument("%s of %s was called with the context of a lock on it: it would wait for itself", d.Name, texts.Quote(key))
+	if key := g.heldAround(ctx, keys, mode&Any != 0); key != "" {
+		return engine.WrongArgument("%s of %s was called with the context of a lock on it: it would wait for itself", mode.nameOfDo(), texts.Quote(key))
 	}
-	r := request{settings: &c.settings, Mode: d.Mode, term: c.settings.newTerm(d.Mode)}
-	h, err := d.Acquire(c, c.countedIn(ctx, isCounted), d.TTL, d.Keys, r)
+	var h Handle
+	if mode&(All|Any) == 0 {
+		h, err = c.acquire(ctx, keys[0], ttl, r)
+	} else {
+		h, err = c.acquireSeveral(ctx, ttl, keys, r)
+	}
 	if err != nil {
 		return err
 	}
@@ -71,12 +66,21 @@ func (c *Client) do(ctx context.Context, d doing, f func(context.Context) error)
 	return f(kept)
 }
 
-// countedIn is the context of a call as it acquires its lock. Its hooks are not waited for: see hook.
-func (c *Client) countedIn(ctx context.Context, isCounted bool) context.Context {
-	if isCounted && c.groups[0].HasHooks() {
-		return &counted{Context: ctx, By: c.running}
+// nameOfDo is the name of the call of Do, for errors.
+func (m Mode) nameOfDo() string {
+	switch m {
+	case Once:
+		return "TryDo"
+	case Shared:
+		return "DoShared"
+	case Once | Shared:
+		return "TryDoShared"
+	case All:
+		return "DoAll"
+	case Any:
+		return "DoAny"
 	}
-	return ctx
+	return "Do"
 }
 
 // leave ends a call of Do. Its release is in the queue, with those of earlier calls. The process may end after the last
@@ -89,18 +93,18 @@ func (c *Client) leave() {
 	}
 }
 
-// heldAround is a key of d if ctx belongs to a lock on it held by this client, or "". Where any of several is enough,
-// ctx must belong to locks on all of them.
-func (g *site) heldAround(ctx context.Context, d *doing) (held string) {
+// heldAround is one of keys if ctx belongs to a lock on it held by this client, or "". Where any is enough, ctx must belong
+// to locks on all of them.
+func (g *site) heldAround(ctx context.Context, keys []string, isAny bool) (held string) {
 	around, now := holding.Around(ctx, func(home *engine.Engine) bool { return siteOf(home).ending == g.ending }), g.clock.Now()
-	for _, key := range d.Keys {
+	for _, key := range keys {
 		is := slices.ContainsFunc(around, func(s holding.State) bool { return slices.Contains(s.Keys(), key) && now < s.Until })
 		switch {
-		case is && !d.Any:
+		case is && !isAny:
 			return key
 		case is:
 			held = key
-		case d.Any:
+		case isAny:
 			return ""
 		}
 	}

@@ -47,7 +47,7 @@ func TestCollectTrustsNoClient(t *testing.T) {
 		return why == nil
 	})
 	require.NoError(t, testkit.Outcome(t, "Recover", call))
-	_, err = g.Acquire(t.Context(), "k", 20*time.Millisecond, request{settings: new(settings)})
+	_, err = c.Acquire(t.Context(), "k", 20*time.Millisecond, 0)
 	require.NoError(t, err)
 	before, _ := s.Fence(fence.DefaultSet)
 	broken.Store(true)

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
@@ -47,10 +48,16 @@ func (h Handle) Keys() []string {
 	switch {
 	case h.group == nil:
 		return nil
-	case h.more != nil:
-		return unique(h.more.Keys)
+	case h.more == nil:
+		return []string{h.key}
 	}
-	return []string{h.key}
+	var keys []string // a moving key once
+	for _, key := range h.more.Keys {
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // Token is the value at the keys, the proof of holding the lock, or "". A lock with a shown token is not passed on
@@ -107,7 +114,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	watch(c, engine.Limit{Done: ctx.Done()})
+	c.Watch(engine.Limit{Done: ctx.Done()})
 	c.About(s.Token, fencing.Block{}, 0)
 	if err := h.mayExtend(&s); err != nil {
 		g.reportUnsent(ctx, engine.Extend, s.Key, err)
@@ -200,12 +207,12 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error
 		return err
 	}
 	defer c.Free()
-	watch(c, engine.Limit{Done: done})
+	c.Watch(engine.Limit{Done: done})
 	var next fresh // of the first in line. It is made before the release is noted: user code may panic
 	waits, _ := g.lines.Awaits(s.Key)
 	waits = waits && passes
 	if waits && ended == nil && s.Several() == nil && !s.Shared && !engine.IsClosed(g.ending) {
-		next, _ = g.fresh(new(fencing.Proposal))
+		next, _ = g.fresh(new(fencing.Proposal), false)
 	}
 	absent, ok := g.keeper.Releasing(h.hold)
 	if !ok || !how.IsAwaited() && !h.hold.End() { // another caller has released it since, or passed it on

@@ -1,18 +1,10 @@
 package client
 
 import (
-	"context"
 	"sync"
 
-	"github.com/redlock-go/redlock/internal/base/gate"
 	"github.com/redlock-go/redlock/internal/client/engine"
 )
-
-// counted is the context of a call of Do as it acquires its lock: Shutdown waits for that call.
-type counted struct {
-	context.Context
-	By *gate.Gate
-}
 
 // hooked is the locks that their callers do not have yet: of callers with hooks to call, from the grant on until the call
 // returns; and of the keys that a set has collected so far. A hook may block, and may call Shutdown or Close. So the end
@@ -22,25 +14,28 @@ type hooked struct {
 	held map[Handle]struct{}
 }
 
-// HasHooks reports whether calls that acquire call hooks.
-func (g *site) HasHooks() bool { return g.cfg.OnAttempt != nil || g.cfg.OnAcquire != nil }
-
-// hook calls a hook of a caller. Meanwhile Shutdown does not wait for the caller.
-func hook(ctx context.Context, f func(ctx context.Context)) {
-	if c, ok := ctx.(*counted); ok {
-		c.By.Leave()
-		defer c.By.Enter()
-		ctx = c.Context
+// hook calls hooks of a caller. Meanwhile Shutdown does not wait for the caller. If one panics the caller gets no handle,
+// and its lock is released.
+func (w *want) hook(h Handle, f func()) {
+	returned := false
+	defer func() {
+		if !returned {
+			h.drop()
+		}
+	}()
+	if w.running != nil {
+		w.running.Leave()
+		defer w.running.Enter()
 	}
-	f(ctx)
+	f()
+	returned = true
 }
 
 // granted notes a lock whose caller may have hooks to call. The end of the client waits for its attempt.
 func (h Handle) granted() {
-	if !h.group.HasHooks() {
-		return
+	if h.group.hooks {
+		h.group.hooked.add(h)
 	}
-	h.group.hooked.add(h)
 }
 
 func (k *hooked) add(h Handle) {
@@ -88,12 +83,4 @@ func (g *site) giveBack() {
 	for h := range k.held {
 		h.ReleaseAsync()
 	}
-}
-
-// afterHooks is the result of a call whose hooks have returned.
-func (g *site) afterHooks(h Handle, err error) (Handle, error) {
-	if err == nil && g.HasHooks() && h.leaveHooks(false) {
-		return Handle{}, engine.ErrClosed
-	}
-	return h, err
 }

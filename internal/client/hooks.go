@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
@@ -42,44 +41,20 @@ type report struct {
 	err   error
 }
 
-// reports is the attempts of one call; nil without a hook. It is used again, so reporting allocates nothing. It is
-// not on the stacks of callers: they would hold it there while they wait.
-type reports struct{ of []report }
-
-var unusedReports = sync.Pool{New: func() any { return new(reports) }}
-
-// with adds an attempt to a call's.
-func (r *reports) with(a report) *reports {
-	if r == nil {
-		r = unusedReports.Get().(*reports)
-	}
-	r.of = append(r.of, a)
-	return r
-}
-
-// report calls the hook for each attempt of a caller, and takes r back. If the caller stands in lines, others have its
-// turns meanwhile: a hook may block. h is the result of the last attempt: if the hook panics the caller gets no handle,
-// and the lock is released.
-func (g *site) report(ctx context.Context, h Handle, r *reports) {
-	if r == nil {
+// report calls the hook for each attempt of a caller. If it stands in lines, others have its turns meanwhile: a hook may
+// block. h is the result of the last attempt.
+func (w *want) report(ctx context.Context, h Handle) {
+	if len(w.reports) == 0 {
 		return
 	}
-	returned := false
-	defer func() {
-		if !returned {
-			h.drop()
-		}
-	}()
-	hook(ctx, func(ctx context.Context) {
-		for i := range r.of {
-			a := &r.of[i]
-			g.cfg.OnAttempt(ctx, engine.Acquire, a.key, a.took, a.tally, asked(ctx, a.err))
+	w.hook(h, func() {
+		for i := range w.reports {
+			a := &w.reports[i]
+			w.cfg.OnAttempt(ctx, engine.Acquire, a.key, a.took, a.tally, asked(ctx, a.err))
 		}
 	})
-	returned = true
-	clear(r.of)
-	r.of = r.of[:0]
-	unusedReports.Put(r)
+	clear(w.reports)
+	w.reports = w.reports[:0]
 }
 
 // reportUnsent counts and reports an attempt that no node was asked for: an extend of a lock expired or released, or
@@ -87,7 +62,7 @@ func (g *site) report(ctx context.Context, h Handle, r *reports) {
 func (g *site) reportUnsent(ctx context.Context, kind engine.Kind, key string, err error) {
 	g.engine.Note(kind, err)
 	if f := g.cfg.OnAttempt; f != nil {
-		hook(ctx, func(ctx context.Context) { f(ctx, kind, key, 0, quorum.Tally{}, err) })
+		f(ctx, kind, key, 0, quorum.Tally{}, err)
 	}
 }
 

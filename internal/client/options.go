@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
@@ -29,25 +28,22 @@ func (w *want) passesOver(o *option) bool {
 		return false
 	case !w.IsOnce():
 		return o.isContended()
-	case w.isSet, o.shared: // whether it has a holder says nothing to others that share it
+	case w.isSet, w.IsShared(): // whether it has a holder says nothing to others that share it
 		return false
 	}
 	_, taken := o.site.lines.Awaits(o.Key)
 	return taken
 }
 
-// anyTurn is where a client begins: each at another key.
-func anyTurn() uint32 { return rand.Uint32() }
-
 // order appends the options in the order of asking, from another one each time.
 func (w *want) order(order []int) []int {
 	first := 0
-	if len(w.options()) > 1 {
+	if len(w.options) > 1 {
 		first = int(w.turn.Add(1))
 	}
-	for i := range w.options() {
-		at := (first + i) % len(w.options())
-		if !w.passesOver(&w.options()[at]) {
+	for i := range w.options {
+		at := (first + i) % len(w.options)
+		if !w.passesOver(&w.options[at]) {
 			order = append(order, at)
 		}
 	}
@@ -60,7 +56,7 @@ func (w *want) ask(ctx context.Context) (Handle, error) {
 	var room [1]int // on the stack of a caller with one option
 	rest := w.order(room[:0])
 	if len(rest) == 0 {
-		w.reportUnsent(ctx, engine.Acquire, w.options()[0].Key, engine.ErrTaken)
+		w.hook(Handle{}, func() { w.reportUnsent(ctx, engine.Acquire, w.options[0].Key, engine.ErrTaken) })
 		return Handle{}, engine.ErrTaken
 	}
 	var lost, last error
@@ -68,17 +64,17 @@ func (w *want) ask(ctx context.Context) (Handle, error) {
 	for asked := 0; len(rest) > 0; asked++ {
 		at := rest[0]
 		rest = rest[1:]
-		if slices.Contains(out, w.options()[at].site) {
+		if slices.Contains(out, w.options[at].site) {
 			continue
 		}
-		h, r, err := w.attempt(at, w.ended)
+		h, err := w.attempt(at, w.ended)
 		w.ended, last = false, err
-		w.report(ctx, h, r)
+		w.report(ctx, h)
 		switch {
 		case err == nil || !waiting.IsRetryable(err):
 			return h, err
 		case !errors.Is(err, engine.ErrTaken):
-			lost, out = err, append(out, w.options()[at].site)
+			lost, out = err, append(out, w.options[at].site)
 		}
 		if asked == 0 {
 			rest = w.look(rest)
@@ -95,7 +91,7 @@ func (w *want) look(of []int) (open []int) {
 	}
 	var all holding.More
 	for _, at := range of {
-		w.options()[at].each(func(g *site, key string) { all.Keys, all.On = append(all.Keys, key), append(all.On, g.engine) })
+		w.options[at].each(func(g *site, key string) { all.Keys, all.On = append(all.Keys, key), append(all.On, g.engine) })
 	}
 	s := holding.State{More: &all}
 	looks, err := s.Calls(w.engine, engine.Look, 0, "")
@@ -103,7 +99,7 @@ func (w *want) look(of []int) (open []int) {
 		return of
 	}
 	defer looks.Free()
-	watch(looks, w.by.limit)
+	looks.Watch(w.limit)
 	if looks.AskAll() != nil {
 		return of
 	}
@@ -111,12 +107,12 @@ func (w *want) look(of []int) (open []int) {
 	next := looks
 	for _, at := range of {
 		first, seen := next, error(nil)
-		w.options()[at].each(func(*site, string) { seen, next = engine.Joint(seen, next.Err), next.And })
+		w.options[at].each(func(*site, string) { seen, next = engine.Joint(seen, next.Err), next.And })
 		switch seen {
 		case nil:
 			open = append(open, at)
 		case engine.ErrTaken:
-			*w.found(at) = waiting.Ended{At: w.clock.Now(), Err: seen, Denied: deniedBy(first)}
+			w.options[at].last = waiting.Ended{At: w.clock.Now(), Err: seen, Denied: deniedBy(first)}
 		default:
 			unknown = append(unknown, at)
 		}

@@ -27,8 +27,8 @@ func (g *site) plainly(ctx context.Context, key string, ttl time.Duration, r req
 	if err := c.Token.Fill(g.cfg.Rand); err != nil {
 		return h, nil, fmt.Errorf("redlock: %w", err)
 	}
-	c.Watch(r.limit(g, ctx.Done()))
-	c.Tail, c.Denied, c.Shared = r.tail(g.cfg.Tail), r.term.deniedBy(), r.IsShared()
+	c.Watch(r.limitOf(g, ctx.Done()))
+	c.Tail, c.Denied, c.Shared = r.tail, r.term.deniedBy(), r.IsShared()
 	won := g.engine.Do(c, nil) == nil && c.Err == nil && g.clock.Now() < c.Until // this goroutine may have waited long to run again
 	if !won || !g.lines.Granted(key, c.Serial, c.Shared) {
 		return h, c, nil

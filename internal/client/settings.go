@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/base/gate"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/group"
 	"github.com/redlock-go/redlock/internal/client/holding"
@@ -45,6 +46,7 @@ func (o Options) check(maxTTL time.Duration) error {
 // settings are how the calls of a client ask for locks: checked options. They do not change, and all calls share them.
 type settings struct {
 	Options
+	tail string        // follows the token in their values
 	more *holding.More // of their locks, for a name of their own; or nil
 	err  error         // what is wrong with the options
 }
@@ -55,27 +57,22 @@ func (s *settings) with(o Options, g *site) (next settings) {
 	if err := next.check(cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)); err != nil {
 		next.err = engine.WrongArgument("%v", err)
 	}
+	next.tail, next.more = s.tail, s.more // so that locks pass on between callers with the one and the other
 	switch next.Name {
 	case s.Name:
-		next.more = s.more // so that locks pass on between callers with the one and the other
 	case g.cfg.Name:
+		next.tail, next.more = g.cfg.Tail, nil
 	default:
-		next.more = &holding.More{HasTail: true, Tail: token.NameMark + next.Name}
+		next.tail = token.NameMark + next.Name
+		next.more = &holding.More{HasTail: true, Tail: next.tail}
 	}
 	return next
-}
-
-// tail is what follows the token in the values of an Op.
-func (s *settings) tail(ofClient string) string {
-	if s.more != nil {
-		return s.more.Tail
-	}
-	return ofClient
 }
 
 // request is what a call wants beside its keys and its TTL.
 type request struct {
 	*settings
 	Mode
-	term *term // of a call of Do; or nil
+	term    *term      // of a call of Do; or nil
+	running *gate.Gate // counts a call of Do, but not while it is in a hook; or nil
 }

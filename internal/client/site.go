@@ -1,6 +1,7 @@
 package client
 
 import (
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,7 @@ type site struct {
 	clock  *clock.System
 	ending <-chan struct{} // closed when the client begins to close
 	turn   atomic.Uint32   // where the next choice begins
+	hooks  bool            // calls that acquire call hooks
 	plain  bool            // no hook of attempts, and no fencing
 	engine *engine.Engine
 	fence  *fence.Client // nil: acquires are not fenced
@@ -36,8 +38,9 @@ func newSite(cfg group.Config) (*site, error) {
 	}
 	g := &site{Group: of, cfg: of.Config(), engine: of.Engine(), fence: of.Fence()}
 	g.clock, g.ending = g.cfg.Clock, g.cfg.Ending
-	g.turn.Store(anyTurn())
-	g.plain = !g.HasHooks() && !g.cfg.Fenced
+	g.turn.Store(rand.Uint32()) // each client at another key
+	g.hooks = g.cfg.OnAttempt != nil || g.cfg.OnAcquire != nil
+	g.plain = !g.hooks && !g.cfg.Fenced
 	g.engine.Site = g
 	g.lines = waiting.New(waiting.Config{
 		Env: g.Env(), Engine: g.engine, Retry: g.cfg.Retry, CloseTimeout: g.cfg.CloseTimeout, NoHandOver: g.cfg.NoHandOver,

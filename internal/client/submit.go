@@ -42,7 +42,7 @@ func (g *site) submit(op *Op, t *token.Token, also *site, with *settings) error 
 	if op.Kind == engine.Look {
 		op.Kind = 0 // and is refused as unknown
 	}
-	op.Tail = with.tail(g.cfg.Tail)
+	op.Tail = with.tail
 	if op.Kind == engine.Acquire {
 		submitted := false
 		defer func() {
@@ -51,7 +51,7 @@ func (g *site) submit(op *Op, t *token.Token, also *site, with *settings) error 
 			}
 		}()
 		op.Proposal, op.holder = fencing.Proposal{}, t
-		f, err := g.fresh(proposal(&op.Call))
+		f, err := g.fresh(&op.Proposal, op.Shared)
 		if err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func (g *site) freedByOp(key []byte) {
 // repeat submits an acquire again, with another token, and reports whether it did. To its user the operation is still
 // under way, so no other submits it.
 func (op *Op) repeat() bool {
-	f, err := op.group.fresh(proposal(&op.Call))
+	f, err := op.group.fresh(&op.Proposal, op.Shared)
 	if err != nil || !op.Reserve() {
 		return false
 	}

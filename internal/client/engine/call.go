@@ -37,8 +37,12 @@ func (l Limit) IsOver(now clock.Instant) bool {
 	return l.At != 0 && now >= l.At || l.Done != nil && IsClosed(l.Done)
 }
 
-// Watch makes a limit end the next calls.
-func (c *Call) Watch(l Limit) { c.limit = l }
+// Watch makes a limit end the next operations of a chain.
+func (c *Call) Watch(l Limit) {
+	for ; c != nil; c = c.And {
+		c.limit = l
+	}
+}
 
 // Watched is the limit of Watch.
 func (c *Call) Watched() Limit { return c.limit }
