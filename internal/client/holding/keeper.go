@@ -185,6 +185,7 @@ func (k *Keeper) Turn() (pause time.Duration) {
 	now := k.cfg.Clock.Now()
 	for e := k.results.Swap(nil); e != nil; {
 		next := e.next // before another renewal begins
+		e.next = nil   // the user may have the context for long, and so no other's
 		k.result((*Kept)(e), now)
 		e = next
 	}

@@ -141,3 +141,30 @@ func TestPassedOnTTL(t *testing.T) {
 func TestLeaseIsSmall(t *testing.T) {
 	require.LessOrEqual(t, unsafe.Sizeof(lease{}), uintptr(112))
 }
+
+// TestContextsAreApart: a context outlives its lock. It keeps no other one, with the values of its user, from then on.
+func TestContextsAreApart(t *testing.T) {
+	home := engine.New(engine.Config{Clock: clock.New()})
+	home.Site = silent{}
+	k := NewKeeper(Config{Env: engine.Env{Clock: clock.New(), Ring: func() {}}, Home: home})
+	var all []*Kept
+	for i := range 3 { // with one result each
+		first := lasting("key", uint64(i+1), 3600*second)
+		c := k.Keep(t.Context(), k.Begin(&first, 0, 0))
+		c.calls, _ = home.Call(engine.Extend, "key", time.Second)
+		c.left.Store(1)
+		(*entry)(c).Complete(nil)
+		all = append(all, c)
+	}
+	require.NotNil(t, all[2].next)
+	k.Turn()
+	for _, c := range all {
+		require.Nil(t, c.calls)
+		require.Nil(t, c.next)
+	}
+}
+
+// silent is a group without errors.
+type silent struct{}
+
+func (silent) Explain(_ *engine.Op, err error) error { return err }

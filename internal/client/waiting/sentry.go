@@ -38,7 +38,8 @@ type sentry struct {
 // question is one for a node, about the keys of desks, or none.
 type question struct {
 	*engine.Query
-	keys []string
+	keys  []string
+	timed bool // it is the first of a turn to its node: those sent with it share a delay by chance
 }
 
 // trips is the last round trips of each node, the latest first, or 0. Processes queue up on one node, and each turn
@@ -200,16 +201,18 @@ func (s *sentry) askAll(all bool, keys [][]string) {
 	}
 	for node := range nodes.All() {
 		if keys == nil || len(keys[node]) == 0 {
-			s.ask(node, nil)
+			s.ask(node, nil, true)
 			continue
 		}
+		timed := true
 		for some := range slices.Chunk(keys[node], surveyKeys) {
-			s.ask(node, some)
+			s.ask(node, some, timed)
+			timed = false
 		}
 	}
 }
 
-func (s *sentry) ask(node int, keys []string) {
+func (s *sentry) ask(node int, keys []string, timed bool) {
 	cfg := &s.lines.cfg
 	q := cfg.Engine.Query(node, cfg.QueryTimeout)
 	q.Ring = cfg.Ring
@@ -218,7 +221,7 @@ func (s *sentry) ask(node int, keys []string) {
 	} else {
 		q.Buf, q.Replies = command.AppendExists(q.Buf, keys)
 	}
-	s.asked = append(s.asked, question{q, keys})
+	s.asked = append(s.asked, question{q, keys, timed})
 	cfg.Engine.Ask(q)
 }
 
@@ -235,8 +238,9 @@ func (s *sentry) collect() {
 		}
 		switch {
 		case q.Err == nil:
-			n := &s.trips[q.Node]
-			n[0], n[1], n[2] = max(q.Took, 1), n[0], n[1]
+			if n := &s.trips[q.Node]; q.timed {
+				n[0], n[1], n[2] = max(q.Took, 1), n[0], n[1]
+			}
 			if p.silent.Remove(q.Node) && !p.denied.Has(q.Node) {
 				p.usable.Add(q.Node)
 			}
@@ -260,8 +264,8 @@ func (s *sentry) answered(node int, keys []string, there int) {
 	switch half := len(keys) / 2; {
 	case there >= len(keys):
 	case there > 0 && half > 0:
-		s.ask(node, keys[:half])
-		s.ask(node, keys[half:])
+		s.ask(node, keys[:half], false)
+		s.ask(node, keys[half:], false)
 	default: // they may be free: their callers ask the quorum now
 		now := s.lines.cfg.Clock.Now()
 		for _, key := range keys {

@@ -23,6 +23,7 @@ var many = []scenario{
 			s.leftovers(8000, 2500*time.Millisecond)
 		}
 	}},
+	{"one delay of a node", 3, (*stage).delayed},
 	{"others flush a database all the time", 3, (*stage).flushes},
 	{"processes that poll", 3, (*stage).shared},
 }
@@ -87,6 +88,26 @@ func (s *stage) flushes() {
 		server.Del("k7")
 	}
 	s.granted(all[7])
+}
+
+// delayed has a node answer late once, to several questions at a time. Its callers keep their places in queues.
+func (s *stage) delayed() {
+	c, n := s.Client(), s.Servers[1]
+	for i := range 3000 {
+		key := fmt.Sprint("k", i)
+		s.Servers.Take(key)
+		s.begin(s.ctx, c, key, longTTL)
+	}
+	time.Sleep(5 * time.Second)
+	entered, asked := n.Count("EVALSHA"), n.Count("EXISTS")
+	n.Delay(20 * time.Millisecond)
+	for n.Count("EXISTS") == asked {
+		time.Sleep(50 * time.Microsecond)
+	}
+	n.Delay(0)
+	require.Greater(s.T, n.Count("EXISTS"), asked+2)
+	time.Sleep(2 * time.Second)
+	require.Equal(s.T, entered, n.Count("EVALSHA"))
 }
 
 // leftovers has another process release n locks that a client waits for; one node keeps the keys.
