@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -12,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -88,8 +86,10 @@ func TestAttemptsAreUsedUp(t *testing.T) {
 func TestWaits(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		heard := make(chan redlock.Acquisition, 10)
-		var broken atomic.Bool
-		r := cluster.New(t, 3, func(c *redlock.Config) {
+		var broken *atomic.Bool
+		var breaks func(*redlock.Config)
+		broken, breaks = breakable(func() error { broken.Store(true); return errors.New("none left") })
+		r := cluster.New(t, 3, breaks, func(c *redlock.Config) {
 			c.Retry = redlock.Retry{Min: testkit.Patience, Attempts: 2}
 			c.Hooks.Acquire = func(a redlock.Acquisition) {
 				heard <- a
@@ -97,12 +97,6 @@ func TestWaits(t *testing.T) {
 					panic("of the hook")
 				}
 			}
-			knobs.Of(c).Rand = userReader(func(p []byte) (int, error) {
-				if broken.Load() {
-					return 0, errors.New("none left")
-				}
-				return rand.Read(p)
-			})
 		})
 		var want cluster.Waits
 		check := func(ctx context.Context, attempts int, handedOver bool, err error) {
@@ -117,8 +111,7 @@ func TestWaits(t *testing.T) {
 			want.Total, want.Longest = got.Total, got.Longest
 			require.Equal(t, want, got)
 		}
-		type result = testkit.Result[redlock.Lock]
-		wait := func(ctx context.Context, place int) <-chan result {
+		wait := func(ctx context.Context, place int) <-chan testkit.Result[redlock.Lock] {
 			t.Helper()
 			c := inLine(t, r.Client, ctx, "k", place)
 			time.Sleep(time.Millisecond) // no wait is of no time
@@ -139,7 +132,7 @@ func TestWaits(t *testing.T) {
 		require.Equal(t, 1, testkit.Get(t, heard).Attempts)
 
 		first, second := wait(t.Context(), 1), wait(t.Context(), 2)
-		for i, c := range []<-chan result{first, second} {
+		for i, c := range []<-chan testkit.Result[redlock.Lock]{first, second} {
 			require.NoError(t, l.Release(t.Context()))
 			l = locked(t, c)
 			want.HandedOver++

@@ -25,14 +25,14 @@ import (
 
 // TestClosed: nothing begins after Close, which may be called again. What is held stays held.
 func TestClosed(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
 		for range 3 {
 			require.NoError(t, r.Close())
+			_, inspected := r.Inspect(t.Context(), "k")
 			for _, err := range []error{
 				errorOf(r.TryAcquire(t.Context(), "k", ttl)), errorOf(r.Acquire(t.Context(), "k", ttl)), errorOf(r.TryAcquireAll(t.Context(), ttl, "a", "b")),
-				l.Extend(t.Context(), ttl), l.Release(t.Context()), submitRefused(r.Client, "k"), func() error { _, err := r.Inspect(t.Context(), "k"); return err }(),
+				l.Extend(t.Context(), ttl), l.Release(t.Context()), submitRefused(r.Client, "k"), inspected, r.Ready(t.Context()),
 			} {
 				require.Equal(t, redlock.ErrClosed, err)
 			}
@@ -124,27 +124,19 @@ func TestShutdownIsBounded(t *testing.T) {
 			"Close":   func(r *cluster.Cluster, _ func()) { require.NoError(t, r.Close()) },
 		} {
 			r := cluster.New(t, 3)
-			inside, leave := make(chan struct{}), make(chan struct{})
-			done := testkit.Start(func() error { return r.Do(t.Context(), "k", ttl, until(inside, leave)) })
-			<-inside
+			leave, done := inDo(t, r.Client, "k")
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			down := testkit.Start(func() error { return r.Shutdown(ctx) })
 			time.Sleep(time.Second)
-			require.Len(t, down, 0)
+			require.Empty(t, down)
 			began := time.Now()
 			end(r, cancel)
-			err := testkit.Get(t, down)
+			require.ErrorIs(t, testkit.Get(t, down), map[string]error{"context": context.Canceled}[name])
 			require.LessOrEqual(t, time.Since(began), time.Second)
-			if name == "context" {
-				require.ErrorIs(t, err, context.Canceled)
-			} else {
-				require.NoError(t, err)
-			}
 			require.Equal(t, 3, r.Holders("k"))
-			close(leave)
-			lost := testkit.As[*redlock.LostError](t, testkit.Get(t, done))
-			require.Equal(t, redlock.ErrClosed, lost.Cause)
+			leave()
+			require.Equal(t, redlock.ErrClosed, testkit.As[*redlock.LostError](t, testkit.Get(t, done)).Cause)
 		}
 	})
 }
@@ -153,9 +145,7 @@ func TestShutdownIsBounded(t *testing.T) {
 // several wait for one sync.Once.
 func TestShutdownAtOnce(t *testing.T) {
 	r := cluster.New(t, 3)
-	inside, leave := make(chan struct{}), make(chan struct{})
-	done := testkit.Start(func() error { return r.Do(t.Context(), "k", ttl, until(inside, leave)) })
-	<-inside
+	leave, done := inDo(t, r.Client, "k")
 	var downs []<-chan error
 	for range 8 {
 		downs = append(downs, testkit.Start(func() error { return r.Shutdown(t.Context()) }))
@@ -163,7 +153,7 @@ func TestShutdownAtOnce(t *testing.T) {
 	testkit.Await(t, "the refusal of new locks", func() bool {
 		return r.TryDo(t.Context(), "other", ttl, nothing) == redlock.ErrClosed
 	})
-	close(leave)
+	leave()
 	for _, ends := range append(downs, done) {
 		require.NoError(t, testkit.Get(t, ends))
 	}
@@ -171,18 +161,15 @@ func TestShutdownAtOnce(t *testing.T) {
 
 // TestShutdownAndLateCalls: a call too late for a lock is not waited for.
 func TestShutdownAndLateCalls(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		inside, leave := make(chan struct{}), make(chan struct{})
-		done := testkit.Start(func() error { return r.Do(t.Context(), "k", ttl, until(inside, leave)) })
-		<-inside
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
+		leave, done := inDo(t, r.Client, "k")
 		down := testkit.Start(func() error { return r.Shutdown(t.Context()) })
 		time.Sleep(time.Millisecond)
 		goOn := make(chan struct{})
 		slow := userContext{t.Context(), in("Err", func() { <-goOn })}
 		late := testkit.Start(func() error { return r.Do(slow, "late", ttl, nothing) })
 		time.Sleep(time.Millisecond)
-		close(leave)
+		leave()
 		require.NoError(t, testkit.Get(t, done))
 		time.Sleep(time.Second)
 		ended := len(down) > 0
@@ -191,15 +178,6 @@ func TestShutdownAndLateCalls(t *testing.T) {
 		require.NoError(t, testkit.Get(t, down))
 		require.Equal(t, redlock.ErrClosed, testkit.Get(t, late))
 	})
-}
-
-// until is a function of Do: it reports its call, and returns when told to.
-func until(inside chan<- struct{}, leave <-chan struct{}) func(context.Context) error {
-	return func(context.Context) error {
-		close(inside)
-		<-leave
-		return nil
-	}
 }
 
 // TestSilence: the reason that keeps a client from working is logged once, and again when it
@@ -297,10 +275,8 @@ func givenBeforeTheEnd(t *testing.T, rounds int, connect func() *redlock.Client,
 		},
 		"ReleaseAsync": func(c *redlock.Client, key string) func() { return cluster.MustAcquire(t, c, key, ttl).ReleaseAsync },
 		"Do": func(c *redlock.Client, key string) func() {
-			inside, leave := make(chan struct{}), make(chan struct{})
-			done := testkit.Start(func() error { return c.Do(t.Context(), key, ttl, until(inside, leave)) })
-			<-inside
-			return func() { close(leave); require.NoError(t, testkit.Outcome(t, "Do", done)) }
+			leave, done := inDo(t, c, key)
+			return func() { leave(); require.NoError(t, testkit.Outcome(t, "Do", done)) }
 		},
 	}
 	ends := map[string]func(c *redlock.Client){
@@ -352,30 +328,20 @@ func TestShutdownInAHook(t *testing.T) {
 			var r *redlock.Client
 			var once sync.Once
 			key, returned := fmt.Sprint("k", i), make(chan error, 1)
-			hook := func(acquire bool, of string, err error, isOf bool) {
-				if acquire == isOf && of == key && err != redlock.ErrClosed {
+			hook := func(acquire bool, heard string, err error) {
+				if acquire == of.acquire && heard == key && (err == nil) == of.won && err != redlock.ErrClosed {
 					once.Do(func() { returned <- r.Shutdown(context.Background()) })
 				}
 			}
 			r = cluster.Connect(t, fakeredis.Addrs(servers), cluster.DefaultTimeouts, func(c *redlock.Config) {
-				c.Hooks.Attempt = func(a redlock.Attempt) {
-					if a.Kind == redlock.OpAcquire && (a.Err == nil) == of.won {
-						hook(false, a.Key, a.Err, of.acquire)
-					}
-				}
-				c.Hooks.Acquire = func(a redlock.Acquisition) {
-					if (a.Err == nil) == of.won {
-						hook(true, a.Key, a.Err, of.acquire)
-					}
-				}
+				c.Hooks.Attempt = func(a redlock.Attempt) { hook(a.Kind != redlock.OpAcquire, a.Key, a.Err) }
+				c.Hooks.Acquire = func(a redlock.Acquisition) { hook(true, a.Key, a.Err) }
 			})
-			inside, leave := make(chan struct{}), make(chan struct{})
-			other := testkit.Start(func() error { return r.Do(t.Context(), "other "+key, ttl, until(inside, leave)) })
-			<-inside
+			leave, other := inDo(t, r, "other "+key)
 			if of.waits {
-				servers.Each(func(s *fakeredis.Server) { s.Set(key, "another's", 0) })
+				servers.Take(key)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			ctx := testkit.Limited(t, 5*time.Second)
 			done := testkit.Start(func() error {
 				return r.Do(ctx, key, ttl, func(context.Context) error { t.Error("called"); return nil })
 			})
@@ -385,12 +351,10 @@ func TestShutdownInAHook(t *testing.T) {
 			}
 			time.Sleep(10 * time.Second)
 			require.Empty(t, returned, "%+v: the other's function is waited for", of)
-			close(leave)
+			leave()
 			require.NoError(t, testkit.Outcome(t, "Shutdown in a hook", returned), "%+v", of)
 			require.NoError(t, testkit.Outcome(t, "the other's Do", other))
-			err := testkit.Outcome(t, "Do", done)
-			cancel()
-			if !of.acquire || of.won {
+			if err := testkit.Outcome(t, "Do", done); !of.acquire || of.won {
 				require.Equal(t, redlock.ErrClosed, err, "%+v", of)
 			}
 			servers.Del(map[bool]string{true: key}[of.waits && !of.won])

@@ -14,20 +14,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestNilContext counts as context.Background().
-func TestNilContext(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
-		var none context.Context
-		for _, acquire := range []func(context.Context, string, time.Duration) (redlock.Lock, error){r.TryAcquire, r.Acquire} {
-			l := testkit.Must(acquire(none, "k", ttl))(t)
-			require.NoError(t, l.Extend(none, ttl))
-			require.NoError(t, l.Release(none))
-			require.NoError(t, r.Do(none, "k", ttl, nothing))
-		}
-	})
-}
-
 // TestReleaseOfPanickingContext, and Extend: a context that panics, in either method, leaves the lock
 // as it was. The panic is its caller's, and no node hears of the call.
 func TestReleaseOfPanickingContext(t *testing.T) {
@@ -150,8 +136,7 @@ func TestContextsOfUsersHarmNoOther(t *testing.T) {
 // TestContextEndsWhileItIsAttached: wherever the end of the user's context falls, the lock's
 // context ends with it and no lock stays kept alive. The race detector watches.
 func TestContextEndsWhileItIsAttached(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
 		for i := range 2000 {
 			user, cancel := context.WithCancel(context.Background())

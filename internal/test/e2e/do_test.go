@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,7 @@ func TestDo(t *testing.T) { testDo(t, (*redlock.Client).Do) }
 // where others wait for it.
 func TestTryDo(t *testing.T) {
 	testDo(t, (*redlock.Client).TryDo)
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
 		f := func(context.Context) error {
 			t.Error("it was called")
@@ -50,8 +50,7 @@ func TestDoAll(t *testing.T) {
 
 // TestDoWithinItsOwnLock: it would wait for its own caller, so it fails at once.
 func TestDoWithinItsOwnLock(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		other := cluster.Connect(t, fakeredis.Addrs(r.Servers))
 		require.NoError(t, r.DoAll(t.Context(), ttl, []string{"a", "b"}, func(ctx context.Context) error {
 			return r.Do(ctx, "c", ttl, func(ctx context.Context) error {
@@ -76,8 +75,7 @@ func TestDoWithinItsOwnLock(t *testing.T) {
 
 // TestHeldCounts the locks with validity left, unreleased ones too.
 func TestHeldCounts(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		require.Zero(t, r.Stats().Held)
 		long, short := cluster.MustAcquire(t, r.Client, "long", time.Hour), cluster.MustAcquire(t, r.Client, "short", ttl)
 		for i := range 100 {
@@ -107,9 +105,6 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 		ctx    context.Context
 		cancel context.CancelCauseFunc // of the caller's
 	}
-	delete := func(d doing) {
-		d.Servers.Del("k")
-	}
 	for name, c := range map[string]struct {
 		f       func(t *testing.T, d doing) error
 		errs    []error // wrapped by the result; none: nil
@@ -132,14 +127,11 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 			return d.ctx.Err()
 		}, errs: []error{context.Canceled}, not: []error{redlock.ErrStopped, redlock.ErrNotHeld, redlock.ErrExpired}},
 		"lost": {f: func(t *testing.T, d doing) error {
-			delete(d)
+			d.Servers.Del("k")
 			awaitDone(t, d.ctx)
 			return own
 		}, errs: []error{own, redlock.ErrNotHeld}, lost: true},
-		"lost, and not noticed": {f: func(t *testing.T, d doing) error {
-			delete(d)
-			return nil
-		}}, // the release is not waited for
+		"lost, and not noticed": {f: func(t *testing.T, d doing) error { d.Servers.Del("k"); return nil }}, // the release is not waited for
 		"out of reach": {f: func(t *testing.T, d doing) error {
 			d.Servers.Mute()
 			awaitDone(t, d.ctx)
@@ -155,24 +147,15 @@ func testDo(t *testing.T, do func(*redlock.Client, context.Context, string, time
 			var err error
 			var panicked any
 			returned := false
-			testkit.Within(t, testkit.Patience, "Do", func() {
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					defer func() { panicked = recover() }()
-					err = do(r.Client, user, "k", brief, func(ctx context.Context) error {
-						require.NoError(t, ctx.Err())
-						return c.f(t, doing{r, ctx, cancel})
-					})
-					returned = true
-				}()
-				<-done
+			testkit.Within(t, testkit.Patience, "Do", func() { // in a goroutine of its own
+				defer func() { panicked = recover() }()
+				err = do(r.Client, user, "k", brief, func(ctx context.Context) error {
+					require.NoError(t, ctx.Err())
+					return c.f(t, doing{r, ctx, cancel})
+				})
+				returned = true
 			})
-			if c.panics {
-				require.Equal(t, own, panicked)
-			} else {
-				require.Nil(t, panicked)
-			}
+			require.Equal(t, map[bool]any{true: own}[c.panics], panicked)
 			require.Equal(t, !c.panics && !c.goexits, returned)
 			if returned && len(c.errs) == 0 {
 				require.NoError(t, err)
@@ -228,10 +211,7 @@ func TestDoDoesNotWaitForItsRelease(t *testing.T) {
 // and beside others, though each was a lone caller.
 func TestDoSendsItsRelease(t *testing.T) {
 	released := func(t *testing.T, r *cluster.Cluster, f func()) {
-		require.NoError(t, r.Do(t.Context(), "k", ttl, func(context.Context) error {
-			f()
-			return nil
-		}))
+		require.NoError(t, r.Do(t.Context(), "k", ttl, func(context.Context) error { f(); return nil }))
 		time.Sleep(200 * time.Microsecond)
 		require.Zero(t, r.Holders("k"))
 	}
@@ -295,27 +275,23 @@ func TestTryDoAgainstOthers(t *testing.T) {
 	} {
 		cluster.Run(t, name, func(t *testing.T) {
 			r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: c.flavor}), append(c.change, cluster.NodeTimeout(40*ms))...)
+			at := func(step func(*cluster.Cluster)) {
+				if step != nil {
+					step(r)
+				}
+			}
 			if c.change != nil {
 				require.NoError(t, r.InitFencing(t.Context()))
 			}
-			if c.before != nil {
-				c.before(r)
-			}
-			if c.ttl == 0 {
-				c.ttl = ttl
-			}
+			at(c.before)
 			var granted time.Time
-			require.NoError(t, r.TryDo(t.Context(), "k", c.ttl, func(context.Context) error {
+			require.NoError(t, r.TryDo(t.Context(), "k", cmp.Or(c.ttl, ttl), func(context.Context) error {
 				granted = time.Now()
 				time.Sleep(c.job)
-				if c.during != nil {
-					c.during(r)
-				}
+				at(c.during)
 				return nil
 			}))
-			if c.after != nil {
-				c.after(r)
-			}
+			at(c.after)
 			has := func(s *fakeredis.Server) bool {
 				value, ok := s.Get("k")
 				return ok && value != foreign

@@ -64,7 +64,10 @@ func TestContextErrors(t *testing.T) {
 	defer cancelLate()
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := cluster.New(t, 3, cluster.Portable(portable))
-		l := cluster.MustAcquire(t, r.Client, "held", ttl)
+		var none context.Context // as context.Background()
+		require.NoError(t, r.Do(none, "other", ttl, nothing))
+		l := testkit.Must(r.TryAcquire(none, "held", ttl))(t)
+		require.NoError(t, l.Extend(none, ttl))
 		for ctx, want := range map[context.Context]error{ended: context.Canceled, late: context.DeadlineExceeded} {
 			require.Equal(t, want, errorOf(r.TryAcquire(ctx, "k", ttl)))
 			for _, err := range []error{
@@ -81,7 +84,7 @@ func TestContextErrors(t *testing.T) {
 			_, err := r.Inspect(ctx, "k")
 			require.ErrorIs(t, err, want)
 		}
-		require.NoError(t, l.Release(t.Context()))
+		require.NoError(t, l.Release(none))
 		for _, e := range r.Recorders {
 			require.Empty(t, e.Calls("SET", "k"))
 		}
@@ -91,8 +94,7 @@ func TestContextErrors(t *testing.T) {
 // TestRefusedCalls: a hopeless call is refused without a command, and the error names the fault, but
 // no value of a lock.
 func TestRefusedCalls(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		ctx, late := t.Context(), time.Now().Add(ttl)
 		held := cluster.MustAcquire(t, r.Client, "held", ttl)
 		sent := cluster.Settle(t, r.Client).Operations

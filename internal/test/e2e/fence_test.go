@@ -26,9 +26,14 @@ const fenceTTL = 300 * time.Millisecond
 
 // fenced makes a client fenced, by a wrong clock.
 func fenced(off time.Duration) func(*redlock.Config) {
+	return fencedBy(func() time.Time { return virtual.TimeOfDay().Add(off) })
+}
+
+func fencedBy(clock func() time.Time) func(*redlock.Config) {
 	return func(c *redlock.Config) {
-		c.Fenced, c.MaxTTL, knobs.Of(c).TrustRestarts = true, fenceTTL, true
-		knobs.Of(c).FenceClock = func() time.Time { return virtual.TimeOfDay().Add(off) }
+		c.Fenced, c.MaxTTL = true, fenceTTL
+		k := knobs.Of(c)
+		k.TrustRestarts, k.FenceClock = true, clock
 	}
 }
 
@@ -36,19 +41,16 @@ func fenced(off time.Duration) func(*redlock.Config) {
 // they have none.
 func TestFencedStartIsSilent(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 3)
-		starts := func() (*redlock.Client, string) {
+		nodes := fakeredis.Addrs(cluster.Start(t, 3))
+		for _, warnings := range []int{1, 0} {
 			var log testkit.LogSink
-			c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0), func(c *redlock.Config) { c.Logger = log.Logger(slog.LevelWarn) })
+			c := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) { c.Logger = log.Logger(slog.LevelWarn) })
 			time.Sleep(2 * time.Second)
 			cluster.AwaitHooks(t, c)
-			return c, log.String()
+			require.Equal(t, warnings, strings.Count(log.String(), "no lock can be acquired yet"), log.String())
+			require.True(t, warnings > 0 || log.String() == "")
+			require.NoError(t, c.InitFencing(t.Context()))
 		}
-		c, said := starts()
-		require.Equal(t, 1, strings.Count(said, "no lock can be acquired yet"), said)
-		require.NoError(t, c.InitFencing(t.Context()))
-		_, said = starts()
-		require.Empty(t, said)
 	})
 }
 
@@ -56,8 +58,7 @@ func TestFencedStartIsSilent(t *testing.T) {
 // each holder of a lock in a hand-over.
 func TestFence(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 3)
-		nodes := fakeredis.Addrs(servers)
+		nodes := fakeredis.Addrs(cluster.Start(t, 3))
 		first := cluster.Connect(t, nodes, fenced(0))
 		_, err := first.TryAcquire(t.Context(), "k", fenceTTL)
 		require.ErrorIs(t, err, redlock.ErrForgotten)
@@ -65,13 +66,12 @@ func TestFence(t *testing.T) {
 		require.ErrorIs(t, cluster.Submit(t, first, &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL}), redlock.ErrForgotten)
 		require.NoError(t, first.InitFencing(t.Context()))
 		require.NoError(t, first.InitFencing(t.Context()), "again, at once")
-		for name, err := range map[string]error{
-			"TryAcquire": errorOf(first.TryAcquire(t.Context(), fenceSet, fenceTTL)),
-			"AcquireAll": errorOf(first.TryAcquireAll(t.Context(), fenceTTL, "a", fenceSet)),
-			"Submit":     first.Submit(acquireOp(fenceSet)),
-			"Inspect":    func() error { _, err := first.Inspect(t.Context(), fenceSet); return err }(),
+		_, inspected := first.Inspect(t.Context(), fenceSet)
+		for _, err := range []error{
+			errorOf(first.TryAcquire(t.Context(), fenceSet, fenceTTL)), errorOf(first.TryAcquireAll(t.Context(), fenceTTL, "a", fenceSet)),
+			first.Submit(acquireOp(fenceSet)), inspected,
 		} {
-			require.ErrorIs(t, err, redlock.ErrArgument, name)
+			require.ErrorIs(t, err, redlock.ErrArgument)
 		}
 
 		var last uint64
@@ -116,8 +116,7 @@ func TestFence(t *testing.T) {
 			next := testkit.InBackground(func() (redlock.Lock, error) { return first.Acquire(t.Context(), "k", fenceTTL) })
 			testkit.Await(t, "in line", func() bool { return first.Stats().InLine == 1 })
 			require.NoError(t, l.Release(t.Context()))
-			got := locked(t, next)
-			l = got
+			l = locked(t, next)
 			grows(l)
 		}
 		require.NotZero(t, first.Stats().HandedOver)
@@ -151,23 +150,21 @@ const fenceSet = "redlock:fence"
 // from the answer on.
 func TestFenceSuspended(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 3)
-		machine := cluster.NewMachine(t)
-		c := cluster.ConnectOn(t, machine, fakeredis.Addrs(servers), fenced(0))
-		require.NoError(t, c.InitFencing(t.Context()))
+		r := cluster.New(t, 3, fenced(0))
+		require.NoError(t, r.InitFencing(t.Context()))
 		var noticed time.Time
 		quarantine := make(chan time.Duration, 1)
-		servers[0].Flush()
-		servers[0].OnCommand(func(_ int64, args []string) {
+		r.Servers[0].Flush()
+		r.Servers[0].OnCommand(func(_ int64, args []string) {
 			switch {
 			case slices.Contains(args, "notice") && noticed.IsZero():
-				machine.Skip(time.Hour)
+				r.Machine.Skip(time.Hour)
 				noticed = time.Now()
 			case slices.Contains(args, "rejoin") && !noticed.IsZero() && len(quarantine) == 0: // none of an earlier notice
 				quarantine <- time.Since(noticed)
 			}
 		})
-		_, _ = c.TryAcquire(t.Context(), "k", fenceTTL) // it finds out
+		_, _ = r.TryAcquire(t.Context(), "k", fenceTTL) // it finds out
 		require.Greater(t, testkit.Get(t, quarantine), fenceTTL)
 	})
 }
@@ -175,27 +172,25 @@ func TestFenceSuspended(t *testing.T) {
 // TestFenceClockPanics: only in its caller, which holds nothing then; the client goes on.
 func TestFenceClockPanics(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 3)
 		var broken atomic.Bool
-		c := cluster.Connect(t, fakeredis.Addrs(servers), fenced(0), func(c *redlock.Config) {
-			knobs.Of(c).FenceClock = func() time.Time {
-				if broken.Load() {
-					panic(errors.New("clock"))
-				}
-				return virtual.TimeOfDay()
+		c := cluster.New(t, 3, fencedBy(func() time.Time {
+			if broken.Load() {
+				panic(errors.New("clock"))
 			}
-		})
+			return virtual.TimeOfDay()
+		})).Client
 		require.NoError(t, c.InitFencing(t.Context()))
 		l := cluster.MustAcquire(t, c, "k", fenceTTL)
 		waits := testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), "k", fenceTTL) })
 		testkit.Await(t, "in line", func() bool { return c.Stats().InLine == 1 })
 		broken.Store(true)
-		require.Panics(t, func() { _, _ = c.TryAcquire(t.Context(), "other", fenceTTL) })
-		require.Panics(t, func() { _, _ = c.TryAcquireAll(t.Context(), fenceTTL, "a", "b") })
-		require.Panics(t, func() { _ = c.InitFencing(t.Context()) })
-		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("op"), TTL: fenceTTL}
-		op.Done = func(*redlock.Op) {}
-		require.Panics(t, func() { _ = c.Submit(op) })
+		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("op"), TTL: fenceTTL, Done: func(*redlock.Op) {}}
+		for _, call := range []func(){
+			func() { _, _ = c.TryAcquire(t.Context(), "other", fenceTTL) }, func() { _, _ = c.TryAcquireAll(t.Context(), fenceTTL, "a", "b") },
+			func() { _ = c.InitFencing(t.Context()) }, func() { _ = c.Submit(op) },
+		} {
+			require.Panics(t, call)
+		}
 		require.NoError(t, l.Release(t.Context())) // it is handed over
 		got := locked(t, waits)
 		broken.Store(false)
@@ -208,36 +203,32 @@ func TestFenceClockPanics(t *testing.T) {
 // operator's number without room for tokens. The log shows a number exceeded by nodes.
 func TestFenceBadInput(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 3)
-		nodes := fakeredis.Addrs(servers)
 		var log testkit.LogSink
 		var year atomic.Int64
-		c := cluster.Connect(t, nodes, fenced(0), func(c *redlock.Config) {
-			c.Logger = log.Logger(slog.LevelInfo)
-			knobs.Of(c).FenceClock = func() time.Time {
-				if y := year.Load(); y != 0 {
-					return time.Date(int(y), 1, 1, 0, 0, 0, 0, time.UTC)
-				}
-				return virtual.TimeOfDay()
+		c := cluster.New(t, 3, func(c *redlock.Config) { c.Logger = log.Logger(slog.LevelInfo) }, fencedBy(func() time.Time {
+			if y := year.Load(); y != 0 {
+				return time.Date(int(y), 1, 1, 0, 0, 0, 0, time.UTC)
 			}
-		})
+			return virtual.TimeOfDay()
+		}))
 		require.ErrorIs(t, c.RecoverFencing(t.Context(), 1<<53-1), redlock.ErrArgument)
 		require.NoError(t, c.InitFencing(t.Context()))
-		token := cluster.MustAcquire(t, c, "k", fenceTTL).Fence()
+		token := cluster.MustAcquire(t, c.Client, "k", fenceTTL).Fence()
 		for _, y := range []int64{1970, 2019, 2256, 2999, 1} {
 			year.Store(y)
-			_, err := c.TryAcquire(t.Context(), "other", fenceTTL)
-			require.ErrorIs(t, err, redlock.ErrConfig)
-			require.ErrorContains(t, err, fmt.Sprintf("the clock reads %04d-01-01T00:00:00Z", y))
-			require.ErrorIs(t, errorOf(c.Acquire(t.Context(), "other", fenceTTL)), redlock.ErrConfig)
-			require.ErrorIs(t, errorOf(c.TryAcquireAll(t.Context(), fenceTTL, "a", "b")), redlock.ErrConfig)
-			require.ErrorIs(t, c.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL, Done: func(*redlock.Op) {}}), redlock.ErrConfig)
-			require.ErrorIs(t, c.InitFencing(t.Context()), redlock.ErrConfig)
+			for _, err := range []error{
+				errorOf(c.TryAcquire(t.Context(), "other", fenceTTL)), errorOf(c.Acquire(t.Context(), "other", fenceTTL)),
+				errorOf(c.TryAcquireAll(t.Context(), fenceTTL, "a", "b")), c.InitFencing(t.Context()),
+				c.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: fenceTTL, Done: func(*redlock.Op) {}}),
+			} {
+				require.ErrorIs(t, err, redlock.ErrConfig)
+				require.ErrorContains(t, err, fmt.Sprintf("the clock reads %04d-01-01T00:00:00Z", y))
+			}
 		}
 		year.Store(0)
-		servers[:2].Flush()
+		c.Servers[:2].Flush()
 		require.NoError(t, c.RecoverFencing(t.Context(), token-1000))
-		cluster.AwaitHooks(t, c)
+		cluster.AwaitHooks(t, c.Client)
 		require.Contains(t, log.String(), fmt.Sprintf("the greater counts\" atLeast=%d shown=", token-1000))
 		require.Contains(t, log.String(), "restart no other node until it has")
 		l := testkit.Must(c.Acquire(t.Context(), "k", fenceTTL))(t)
@@ -245,7 +236,7 @@ func TestFenceBadInput(t *testing.T) {
 
 		high := token + uint64(time.Hour/time.Microsecond)
 		require.NoError(t, c.RecoverFencing(t.Context(), high), "all have their vote: they are raised")
-		require.Greater(t, cluster.MustAcquire(t, c, "another", fenceTTL).Fence(), high)
+		require.Greater(t, cluster.MustAcquire(t, c.Client, "another", fenceTTL).Fence(), high)
 	})
 }
 

@@ -108,9 +108,7 @@ func TestSetInGroupsIsAllOrNothing(t *testing.T) {
 		harm func(*testing.T, *cluster.Cluster, string)
 		err  error
 	}{
-		"taken": {func(t *testing.T, r *cluster.Cluster, key string) {
-			r.Servers[3:6].Take(key)
-		}, redlock.ErrTaken},
+		"taken": {func(_ *testing.T, r *cluster.Cluster, key string) { r.Servers[3:6].Take(key) }, redlock.ErrTaken},
 		"down": {func(t *testing.T, r *cluster.Cluster, _ string) {
 			r.Servers[3:5].Down()
 			cluster.AwaitNodesUp(t, r.Client, 7)
@@ -120,9 +118,7 @@ func TestSetInGroupsIsAllOrNothing(t *testing.T) {
 			cluster.AwaitNodesUp(t, r.Client, 7)
 			require.ErrorIs(t, errorOf(r.TryAcquire(t.Context(), key, ttl)), redlock.ErrNoQuorum)
 		}, redlock.ErrNoQuorum},
-		"silent": {func(t *testing.T, r *cluster.Cluster, _ string) {
-			r.Servers[3:5].Mute()
-		}, context.DeadlineExceeded},
+		"silent": {func(_ *testing.T, r *cluster.Cluster, _ string) { r.Servers[3:5].Mute() }, context.DeadlineExceeded},
 	} {
 		cluster.Run(t, name, func(t *testing.T) {
 			r := cluster.New(t, 9, cluster.InGroups(3))
@@ -152,8 +148,7 @@ func TestSetInGroupsIsAllOrNothing(t *testing.T) {
 // TestReadyInGroups: the error shows the groups without a quorum. Keys of the others can be locked. A group that is lost while
 // Ready waits for another is waited for again.
 func TestReadyInGroups(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 9, cluster.InGroups(3))
+	cluster.On(t, 9, func(t *testing.T, r *cluster.Cluster) {
 		keys := keysOf(t, r.Client, 3)
 		for _, i := range []int{3, 4, 7} {
 			r.Servers[i].Down()
@@ -192,26 +187,26 @@ func TestReadyInGroups(t *testing.T) {
 		require.NoError(t, r.Close())
 		require.Equal(t, redlock.ErrClosed, testkit.Get(t, waits).Err)
 		require.Equal(t, redlock.ErrClosed, r.Ready(t.Context()))
-	})
+	}, cluster.InGroups(3))
 }
 
 // TestFencedSetInGroups: a lock in several groups has one fencing token, larger than every earlier
 // one for any of its keys, though the groups know of different ones.
 func TestFencedSetInGroups(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		servers := cluster.Start(t, 6)
-		nodes := fakeredis.Addrs(servers)
-		c := cluster.Connect(t, nodes, cluster.InGroups(3), fenced(0))
+		nodes := fakeredis.Addrs(cluster.Start(t, 6))
+		connect := func(off time.Duration) *redlock.Client {
+			return cluster.Connect(t, nodes, cluster.InGroups(3), fenced(off))
+		}
+		c, closed := connect(0), connect(0)
 		require.ErrorIs(t, c.InitFencing(ended(t)), context.Canceled)
-		closed := cluster.Connect(t, nodes, cluster.InGroups(3), fenced(0))
 		call := testkit.Start(func() error { return closed.InitFencing(t.Context()) })
 		require.NoError(t, closed.Close())
 		require.ErrorIs(t, testkit.Outcome(t, "InitFencing", call), redlock.ErrClosed)
 		start := time.Now()
 		require.NoError(t, c.InitFencing(t.Context()))
 		require.Less(t, time.Since(start), 2*fenceTTL, "the groups wait for MaxTTL at the same time")
-		keys := keysOf(t, c, 2)
-		ahead := cluster.Connect(t, nodes, cluster.InGroups(3), fenced(time.Hour))
+		keys, ahead := keysOf(t, c, 2), connect(time.Hour)
 		for _, key := range keys { // the second group refuses, then the first too
 			first := cluster.MustAcquire(t, ahead, key, fenceTTL)
 			require.NoError(t, first.Release(t.Context()))

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -98,9 +99,7 @@ func TestKeptContextEnds(t *testing.T) {
 		cancel context.CancelCauseFunc
 	}
 	each := func(f func(*fakeredis.Server)) func(*testing.T, world) {
-		return func(_ *testing.T, w world) {
-			w.Servers.Each(f)
-		}
+		return func(_ *testing.T, w world) { w.Servers.Each(f) }
 	}
 	quorumOf := func(f func(*fakeredis.Server)) func(*testing.T, world) {
 		return func(_ *testing.T, w world) { f(w.Servers[0]); f(w.Servers[2]) }
@@ -137,13 +136,12 @@ func TestKeptContextEnds(t *testing.T) {
 		cluster.Run(t, name, func(t *testing.T) {
 			var y cluster.HookRecorder
 			r := cluster.New(t, 3, cluster.Listening(&y))
-			user, cancel := context.WithCancelCause(t.Context())
-			defer cancel(nil)
+			parent := t.Context()
 			if c.timeout > 0 {
-				var stop context.CancelFunc
-				user, stop = context.WithTimeout(user, c.timeout)
-				defer stop()
+				parent = testkit.Limited(t, c.timeout)
 			}
+			user, cancel := context.WithCancelCause(parent)
+			defer cancel(nil)
 			if c.own {
 				user = userContext{user, func(string) {}}
 			}
@@ -171,11 +169,7 @@ func TestKeptContextEnds(t *testing.T) {
 				require.Error(t, ctx.Err())
 			}
 			awaitDone(t, grandchild)
-			want := c.err
-			if want == nil {
-				want = context.Canceled
-			}
-			require.Equal(t, want, ctx.Err())
+			require.Equal(t, cmp.Or(c.err, context.Canceled), ctx.Err())
 			for _, ended := range []context.Context{ctx, child, grandchild} {
 				if c.cause == redlock.ErrNoQuorum {
 					quorum := testkit.As[*redlock.QuorumError](t, context.Cause(ended))
@@ -199,11 +193,9 @@ func TestKeptContextEnds(t *testing.T) {
 					return ok && value == l.Token()
 				})
 			})
+			require.EqualValues(t, map[bool]int{true: 1}[c.lost], s.Lost)
 			if c.lost {
-				require.EqualValues(t, 1, s.Lost)
 				testkit.Await(t, "LockLost", func() bool { y.Mu.Lock(); defer y.Mu.Unlock(); return len(y.Lost) > 0 })
-			} else {
-				require.Zero(t, s.Lost)
 			}
 			_ = l.Release(t.Context())
 			if name != "closed" {
@@ -223,8 +215,7 @@ func TestKeptContextEnds(t *testing.T) {
 // TestStoodStill: after a suspension of its machine, a holder that asks learns at once that the
 // lock has ended, and its other goroutines soon.
 func TestStoodStill(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		for _, look := range []func(context.Context, redlock.Lock){
 			func(ctx context.Context, _ redlock.Lock) { require.Equal(t, context.Canceled, ctx.Err()) },
 			func(_ context.Context, l redlock.Lock) { require.Zero(t, l.Remaining()) },
@@ -246,8 +237,7 @@ func TestStoodStill(t *testing.T) {
 
 // TestKeepAliveRefused: the context has ended, with the cause, and nothing is sent.
 func TestKeepAliveRefused(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		short := cluster.MustAcquire(t, r.Client, "short", 29*time.Millisecond)
 		released := cluster.MustAcquire(t, r.Client, "released", brief)
 		require.NoError(t, released.Release(t.Context()))
@@ -289,7 +279,7 @@ func TestReleasesInAFullQueue(t *testing.T) {
 		change  func(*redlock.Config)
 		before  func(t *testing.T, l redlock.Lock)
 		waits   bool // another caller
-		release func(ctx context.Context, l redlock.Lock) error
+		release func(t *testing.T, l redlock.Lock) error
 		want    error
 	}{
 		"plain":          {},
@@ -298,23 +288,17 @@ func TestReleasesInAFullQueue(t *testing.T) {
 		"several keys":   {keys: []string{"a", "b", "c"}},
 		"and kept alive": {keys: []string{"a", "b", "c"}, before: kept},
 		"in line":        {change: func(c *redlock.Config) { c.NoHandOver = true }, waits: true},
-		"ended context": {release: func(ctx context.Context, l redlock.Lock) error {
-			ctx, cancel := context.WithCancel(ctx)
-			cancel()
-			return l.Release(ctx)
-		}, want: context.Canceled},
-		"not awaited": {release: func(_ context.Context, l redlock.Lock) error { l.ReleaseAsync(); return nil }},
+		"ended context":  {release: func(t *testing.T, l redlock.Lock) error { return l.Release(ended(t)) }, want: context.Canceled},
+		"not awaited":    {release: func(_ *testing.T, l redlock.Lock) error { l.ReleaseAsync(); return nil }},
 	} {
 		cluster.Run(t, name, func(t *testing.T) {
-			r := cluster.New(t, 3, func(cfg *redlock.Config) {
-				cfg.MaxWaiting = 4
-				if c.change != nil {
-					c.change(cfg)
-				}
-			})
+			if c.change == nil {
+				c.change = func(*redlock.Config) {}
+			}
 			if c.keys == nil {
 				c.keys = []string{"k"}
 			}
+			r := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.MaxWaiting = 4 }, c.change)
 			l := testkit.Must(r.TryAcquireAll(t.Context(), ttl, c.keys...))(t)
 			if c.before != nil {
 				c.before(t, l)
@@ -324,13 +308,12 @@ func TestReleasesInAFullQueue(t *testing.T) {
 				next = inLine(t, r.Client, t.Context(), "k", 1)
 			}
 			unclogged := r.Clog(t)
-			for err := error(nil); err == nil; {
-				err = r.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte("fills the queue"), TTL: ttl, Done: func(*redlock.Op) {}})
+			for submitRefused(r.Client, "fills the queue") == nil {
 			}
 			if c.release == nil {
-				c.release = func(ctx context.Context, l redlock.Lock) error { return l.Release(ctx) }
+				c.release = func(t *testing.T, l redlock.Lock) error { return l.Release(t.Context()) }
 			}
-			released := testkit.Start(func() error { return c.release(t.Context(), l) })
+			released := testkit.Start(func() error { return c.release(t, l) })
 			testkit.Await(t, "the end of the validity", func() bool { return l.Remaining() == 0 })
 			r.Heal(t)
 			unclogged()

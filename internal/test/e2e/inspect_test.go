@@ -25,68 +25,53 @@ func holder(text string) func(*redlock.Config) {
 
 // TestInspect: each node's value at a key, and the verdict of all.
 func TestInspect(t *testing.T) {
-	set := func(value string, ttl time.Duration, nodes ...int) func(*testing.T, *cluster.Cluster) {
-		return func(_ *testing.T, r *cluster.Cluster) {
+	type steps = []func(*cluster.Cluster)
+	of := func(nodes []int, f func(*fakeredis.Server)) func(*cluster.Cluster) {
+		return func(r *cluster.Cluster) {
 			for _, i := range nodes {
-				r.Servers[i].Set("k", value, ttl)
+				f(r.Servers[i])
 			}
 		}
 	}
+	set := func(value string, ttl time.Duration, nodes ...int) func(*cluster.Cluster) {
+		return of(nodes, func(s *fakeredis.Server) { s.Set("k", value, ttl) })
+	}
+	down := func(nodes ...int) func(*cluster.Cluster) {
+		return func(r *cluster.Cluster) {
+			of(nodes, (*fakeredis.Server).Down)(r)
+			cluster.AwaitNodesUp(t, r.Client, 5-len(nodes))
+		}
+	}
+	mute := func(nodes ...int) func(*cluster.Cluster) { return of(nodes, (*fakeredis.Server).Mute) }
+	all := []int{0, 1, 2, 3, 4}
 	for name, c := range map[string]struct {
-		prepare func(*testing.T, *cluster.Cluster)
+		prepare steps
 		verdict redlock.KeyStatus
 		text    string
 		keys    int // nodes with the key
 		failed  int // nodes that have shown nothing
 	}{
 		"nothing":              {nil, redlock.KeyFree, "free", 0, 0},
-		"held":                 {set(foreign, ttl, 0, 1, 2, 3, 4), redlock.KeyHeld, "held", 5, 0},
-		"held by a quorum":     {set(foreign, ttl, 0, 2, 4), redlock.KeyHeld, "held", 3, 0},
-		"left by a minority":   {set(foreign, ttl, 0, 4), redlock.KeyFree, "free", 2, 0},
-		"without a TTL":        {set("1", 0, 0, 1, 2, 3, 4), redlock.KeyEternal, "held without a TTL", 5, 0},
-		"a minority eternal":   {set("1", 0, 0, 1), redlock.KeyFree, "free", 2, 0},
-		"an empty value":       {set("", ttl, 0, 1, 2, 3, 4), redlock.KeyHeld, "held", 5, 0},
-		"an empty one, no TTL": {set("", 0, 0, 1, 2, 3), redlock.KeyEternal, "held without a TTL", 4, 0},
-		"split": {func(t *testing.T, r *cluster.Cluster) {
-			set("a", ttl, 0, 1)(t, r)
-			set("b", ttl, 2, 3)(t, r)
-		}, redlock.KeySplit, "split", 4, 0},
-		"two down": {func(t *testing.T, r *cluster.Cluster) {
-			set(foreign, ttl, 0, 1, 2)(t, r)
-			r.Servers[3].Down()
-			r.Servers[4].Down()
-			cluster.AwaitNodesUp(t, r.Client, 3)
-		}, redlock.KeyHeld, "held", 3, 2},
-		"three down": {func(t *testing.T, r *cluster.Cluster) {
-			set(foreign, ttl, 0, 1)(t, r)
-			r.Servers[2:].Down()
-			cluster.AwaitNodesUp(t, r.Client, 2)
-		}, redlock.KeyUnknown, "unknown", 2, 3},
-		"three silent": {func(t *testing.T, r *cluster.Cluster) {
-			r.Servers[2:].Mute()
-		}, redlock.KeyUnknown, "unknown", 0, 3},
-		"two silent": {func(_ *testing.T, r *cluster.Cluster) {
-			r.Servers[3].Mute()
-			r.Servers[4].Mute()
-		}, redlock.KeyFree, "free", 0, 2},
-		"one down, two silent": {func(t *testing.T, r *cluster.Cluster) {
-			r.Servers[0].Down()
-			cluster.AwaitNodesUp(t, r.Client, 4)
-			r.Servers[3].Mute()
-			r.Servers[4].Mute()
-		}, redlock.KeyUnknown, "unknown", 0, 3},
-		"one slow": {func(t *testing.T, r *cluster.Cluster) {
-			set(foreign, ttl, 0, 1, 2, 3, 4)(t, r)
-			r.Servers[4].Delay(50 * time.Millisecond)
-		}, redlock.KeyHeld, "held", 5, 0},
-		"a list": {func(t *testing.T, r *cluster.Cluster) {
-			r.Servers.Each(func(s *fakeredis.Server) { s.Plant("k", "list") })
-		}, redlock.KeyUnknown, "unknown", 0, 5},
+		"held":                 {steps{set(foreign, ttl, all...)}, redlock.KeyHeld, "held", 5, 0},
+		"held by a quorum":     {steps{set(foreign, ttl, 0, 2, 4)}, redlock.KeyHeld, "held", 3, 0},
+		"left by a minority":   {steps{set(foreign, ttl, 0, 4)}, redlock.KeyFree, "free", 2, 0},
+		"without a TTL":        {steps{set("1", 0, all...)}, redlock.KeyEternal, "held without a TTL", 5, 0},
+		"a minority eternal":   {steps{set("1", 0, 0, 1)}, redlock.KeyFree, "free", 2, 0},
+		"an empty value":       {steps{set("", ttl, all...)}, redlock.KeyHeld, "held", 5, 0},
+		"an empty one, no TTL": {steps{set("", 0, 0, 1, 2, 3)}, redlock.KeyEternal, "held without a TTL", 4, 0},
+		"split":                {steps{set("a", ttl, 0, 1), set("b", ttl, 2, 3)}, redlock.KeySplit, "split", 4, 0},
+		"two down":             {steps{set(foreign, ttl, 0, 1, 2), down(3, 4)}, redlock.KeyHeld, "held", 3, 2},
+		"three down":           {steps{set(foreign, ttl, 0, 1), down(2, 3, 4)}, redlock.KeyUnknown, "unknown", 2, 3},
+		"three silent":         {steps{mute(2, 3, 4)}, redlock.KeyUnknown, "unknown", 0, 3},
+		"two silent":           {steps{mute(3, 4)}, redlock.KeyFree, "free", 0, 2},
+		"one down, two silent": {steps{down(0), mute(3, 4)}, redlock.KeyUnknown, "unknown", 0, 3},
+		"one slow":             {steps{set(foreign, ttl, all...), of([]int{4}, func(s *fakeredis.Server) { s.Delay(50 * time.Millisecond) })}, redlock.KeyHeld, "held", 5, 0},
+		"a list":               {steps{of(all, func(s *fakeredis.Server) { s.Plant("k", "list") })}, redlock.KeyUnknown, "unknown", 0, 5},
 	} {
 		cluster.Run(t, name, func(t *testing.T) {
 			r := cluster.New(t, 5, cluster.NodeTimeout(500*time.Millisecond))
-			if c.prepare != nil {
-				c.prepare(t, r)
+			for _, step := range c.prepare {
+				step(r)
 			}
 			s := testkit.Must(r.Inspect(t.Context(), "k"))(t)
 			require.Equal(t, c.verdict, s.Status)
@@ -144,17 +129,10 @@ func TestInspectShowsWho(t *testing.T) {
 		require.Equal(t, "worker@host", n.Holder)
 	}
 	free := testkit.Must(r.Inspect(t.Context(), "free"))(t)
-	require.False(t, free.IsHeldBy(redlock.Lock{}))
-	require.False(t, free.IsHeldBy(l))
+	require.False(t, free.IsHeldBy(redlock.Lock{}) || free.IsHeldBy(l))
 	require.Equal(t, l.Token(), s.Token())
 	require.Empty(t, free.Token())
 	require.InDelta(t, ttl.Seconds(), u.TTL.Seconds(), 30)
-	stuck := cluster.MustAcquire(t, other, "stuck", ttl)
-	seen := testkit.Must(r.Inspect(t.Context(), "stuck"))(t)
-	broken, err := r.Attach(t.Context(), "stuck", seen.Token(), time.Now().Add(ttl)) // as an operator breaks a lock
-	require.NoError(t, err)
-	require.NoError(t, broken.Release(t.Context()))
-	require.ErrorIs(t, stuck.Release(t.Context()), redlock.ErrNotHeld)
 
 	huge := strings.Repeat(foreign, 1<<20/len(foreign))
 	states := []any{s, &s, struct{ state redlock.KeyState }{s}, []redlock.KeyState{u}}
@@ -195,8 +173,7 @@ func TestAttach(t *testing.T) {
 			}
 			for _, value := range []string{"1", foreign, foreign[:22], "0c0e4b7a-7f6c-4b1f-9d38-8a2f6c1f1d55", strings.Repeat("y", 256)} {
 				place(value, 5*time.Second, 3*time.Second, time.Second, 4*time.Second)
-				l, err := r.Attach(t.Context(), "k", value, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)) // the nodes are the bound
-				require.NoError(t, err)
+				l := testkit.Must(r.Attach(t.Context(), "k", value, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)))(t) // the nodes are the bound
 				require.Equal(t, value, l.Token())
 				require.Equal(t, 1, r.Stats().Held)
 				require.Less(t, l.Remaining(), 3*time.Second-cluster.Drift(3*time.Second)+time.Millisecond, "a quorum has it until then")
@@ -219,40 +196,29 @@ func TestAttach(t *testing.T) {
 
 			// The user's bound.
 			place(foreign, ttl, ttl, ttl, ttl, ttl)
-			l, err := r.Attach(t.Context(), "k", foreign, time.Now().Add(brief))
-			require.NoError(t, err)
+			l = testkit.Must(r.Attach(t.Context(), "k", foreign, time.Now().Add(brief)))(t)
 			require.LessOrEqual(t, l.Remaining(), brief)
 			testkit.Await(t, "the end", func() bool { return l.Remaining() == 0 })
 			require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
 			l.ReleaseAsync()
 
 			// Too few nodes have it.
-			for name, c := range map[string]struct {
-				ttls []time.Duration
-				err  error
-			}{
-				"none":       {nil, redlock.ErrNotHeld},
-				"a minority": {[]time.Duration{ttl, ttl}, redlock.ErrNotHeld},
-				"no TTL":     {[]time.Duration{0, 0, 0, 0, 0}, redlock.ErrNotHeld},
-				"expired":    {[]time.Duration{ttl, ttl, time.Millisecond, time.Millisecond, time.Millisecond}, nil},
-			} {
-				place(foreign, c.ttls...)
-				_, err := r.Attach(t.Context(), "k", foreign, time.Now().Add(ttl))
-				require.Error(t, err, name)
-				if c.err != nil {
-					require.Equal(t, c.err, err, name)
-				} else {
-					require.True(t, testkit.IsAny(err, redlock.ErrExpired, redlock.ErrNotHeld), "%v", err)
-				}
+			attach := func() error { return errorOf(r.Attach(t.Context(), "k", foreign, time.Now().Add(ttl))) }
+			for name, ttls := range map[string][]time.Duration{"none": nil, "a minority": {ttl, ttl}, "no TTL": {0, 0, 0, 0, 0}} {
+				place(foreign, ttls...)
+				require.Equal(t, redlock.ErrNotHeld, attach(), name)
 				r.Servers.Flush()
 			}
+			place(foreign, ttl, ttl, time.Millisecond, time.Millisecond, time.Millisecond)
+			require.True(t, testkit.IsAny(attach(), redlock.ErrExpired, redlock.ErrNotHeld))
+			r.Servers.Flush()
 			place("another's value, not ours", ttl, ttl, ttl)
-			require.Equal(t, redlock.ErrNotHeld, errorOf(r.Attach(t.Context(), "k", foreign, time.Now().Add(ttl))))
+			require.Equal(t, redlock.ErrNotHeld, attach())
 
 			r.Servers.Each(func(s *fakeredis.Server) { s.Set("k", foreign, ttl) })
 			r.Servers[:3].Down()
 			cluster.AwaitNodesUp(t, r.Client, 2)
-			_, err = r.Attach(t.Context(), "k", foreign, time.Now().Add(ttl))
+			err := attach()
 			quorum := testkit.As[*redlock.QuorumError](t, err)
 			require.Equal(t, 2, quorum.Granted)
 			require.Len(t, quorum.Failed, 3)

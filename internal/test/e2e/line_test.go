@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"strings"
 	"sync"
@@ -23,30 +22,14 @@ import (
 // before it asks the nodes.
 func TestFirstThatLeaves(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		var broken atomic.Bool
-		r := cluster.New(t, 3, func(c *redlock.Config) {
-			knobs.Of(c).Rand = userReader(func(p []byte) (int, error) {
-				if broken.CompareAndSwap(true, false) {
-					panic("no randomness")
-				}
-				return rand.Read(p)
-			})
-		}).NoPushes()
+		broken, breaks := breakable(func() error { panic("no randomness") })
+		r := cluster.New(t, 3, breaks).NoPushes()
 		r.Servers.Take("k")
 		ctx, cancel := context.WithCancel(t.Context())
 		var waits []<-chan error
 		for i := range 3 {
-			own := t.Context()
-			if i == 0 {
-				own = ctx
-			}
-			waits = append(waits, testkit.Start(func() error {
-				l, err := r.Acquire(own, "k", ttl)
-				if err == nil {
-					err = l.Release(context.Background())
-				}
-				return err
-			}))
+			own := []context.Context{ctx, t.Context(), t.Context()}[i]
+			waits = append(waits, testkit.Start(func() error { return errorOf(r.Acquire(own, "k", ttl)) }))
 			testkit.Await(t, "in line", func() bool { return r.Stats().InLine == i+1 })
 		}
 		cancel()
@@ -222,16 +205,8 @@ func acquiring(t *testing.T, c *redlock.Client, key string) <-chan testkit.Resul
 // was.
 func TestRandInRelease(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		var broken atomic.Bool
-		r := cluster.New(t, 1, rarely, func(c *redlock.Config) {
-			c.NoHandOver = true
-			knobs.Of(c).Rand = userReader(func(p []byte) (int, error) {
-				if broken.CompareAndSwap(true, false) {
-					panic("no randomness")
-				}
-				return rand.Read(p)
-			})
-		})
+		broken, breaks := breakable(func() error { panic("no randomness") })
+		r := cluster.New(t, 1, rarely, breaks, func(c *redlock.Config) { c.NoHandOver = true })
 		held := cluster.MustAcquire(t, r.Client, "k", ttl)
 		next := inLine(t, r.Client, t.Context(), "k", 1)
 		time.Sleep(50 * time.Millisecond) // until it has nothing left to do but to wait

@@ -65,8 +65,7 @@ func TestDeadHandles(t *testing.T) {
 // TestRemaining is TTL - elapsed - drift, recomputed on each call. elapsed is counted from the call on, before the first byte
 // was on its way, however late the answers are.
 func TestRemaining(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		r.Servers.Delay(30 * time.Millisecond)
 		for _, ttl := range []time.Duration{2 * time.Second, time.Minute} {
 			called := time.Now()
@@ -182,8 +181,7 @@ func TestExtendTooLate(t *testing.T) {
 // TestKeptByHand: the holder of a lock kept alive may extend it, and keeps it alive once at a time;
 // the stop of one KeepAlive does not end another.
 func TestKeptByHand(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		l := cluster.MustAcquire(t, r.Client, "k", brief)
 		first, stopFirst := l.KeepAlive(t.Context())
 		second, stopSecond := l.KeepAlive(t.Context())

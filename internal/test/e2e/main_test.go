@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"net"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
@@ -37,6 +39,43 @@ func locked(t *testing.T, call <-chan testkit.Result[redlock.Lock]) redlock.Lock
 	got := testkit.Get(t, call)
 	require.NoError(t, got.Err)
 	return got.Value
+}
+
+// breakable is a source of tokens that calls harm, once it is told to.
+func breakable(harm func() error) (broken *atomic.Bool, change func(*redlock.Config)) {
+	broken = new(atomic.Bool)
+	return broken, func(c *redlock.Config) {
+		knobs.Of(c).Rand = userReader(func(p []byte) (int, error) {
+			if broken.CompareAndSwap(true, false) {
+				return 0, harm()
+			}
+			return rand.Read(p)
+		})
+	}
+}
+
+// pair acquires and releases a lock.
+func pair(c *redlock.Client, key string, ttl time.Duration) error {
+	l, err := c.TryAcquire(context.Background(), key, ttl)
+	if err == nil {
+		err = l.Release(context.Background())
+	}
+	return err
+}
+
+// inDo begins a call of Do, and returns when its function runs, until it is told to leave.
+func inDo(t *testing.T, c *redlock.Client, key string) (leave func(), done <-chan error) {
+	t.Helper()
+	inside, left := make(chan struct{}), make(chan struct{})
+	done = testkit.Start(func() error {
+		return c.Do(t.Context(), key, ttl, func(context.Context) error {
+			close(inside)
+			<-left
+			return nil
+		})
+	})
+	testkit.Get(t, inside)
+	return func() { close(left) }, done
 }
 
 // submitAs runs an Op as another kind.

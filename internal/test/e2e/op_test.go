@@ -83,17 +83,14 @@ const tick = 5 * time.Millisecond
 // pairTime is how long it takes to acquire and release a lock.
 func pairTime(c *redlock.Client, key string) time.Duration {
 	began := time.Now()
-	if l, err := c.TryAcquire(context.Background(), key, ttl); err == nil {
-		_ = l.Release(context.Background())
-	}
+	_ = pair(c, key, ttl)
 	return time.Since(began)
 }
 
 // TestSlowDoneDelaysNoCall: callbacks that take 10 ms, too little for another goroutine to go on
 // beside them, do not hold up callers waiting for replies. Nor is a call in a callback slow.
 func TestSlowDoneDelaysNoCall(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		unclogged := r.Clog(t)
 		var calls atomic.Int64
 		const slow = 30
@@ -116,8 +113,7 @@ func TestSlowDoneDelaysNoCall(t *testing.T) {
 // TestBlockedDoneDelays the others of its batch for about 20 ms: for this long, and for the ticks
 // before and after it. Close does not wait for it.
 func TestBlockedDoneDelays(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		unblock := make(chan struct{})
 		t.Cleanup(func() { close(unblock) })
 		unclogged := r.Clog(t)
@@ -152,8 +148,7 @@ func TestBusy(t *testing.T) {
 // TestOpOfAnotherLockIsOwed: an Op acquires a lock never received by one node, and then releases
 // another. This is not taken for the release of the first.
 func TestOpOfAnotherLockIsOwed(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("held"), TTL: ttl}
 		require.NoError(t, cluster.Submit(t, r.Client, op))
 		held := op.Token

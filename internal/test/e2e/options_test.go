@@ -21,14 +21,14 @@ var doings = map[string]func(c *redlock.Client, ctx context.Context, ttl time.Du
 	"Do": func(c *redlock.Client, ctx context.Context, ttl time.Duration, f work) error {
 		return c.Do(ctx, "k", ttl, f)
 	},
+	"TryDo": func(c *redlock.Client, ctx context.Context, ttl time.Duration, f work) error {
+		return c.TryDo(ctx, "k", ttl, f)
+	},
 	"DoAll": func(c *redlock.Client, ctx context.Context, ttl time.Duration, f work) error {
 		return c.DoAll(ctx, ttl, []string{"j", "k"}, f)
 	},
 	"DoAny": func(c *redlock.Client, ctx context.Context, ttl time.Duration, f work) error {
 		return c.DoAny(ctx, ttl, []string{"k"}, f)
-	},
-	"TryDo": func(c *redlock.Client, ctx context.Context, ttl time.Duration, f work) error {
-		return c.TryDo(ctx, "k", ttl, f)
 	},
 }
 
@@ -52,10 +52,10 @@ func TestWait(t *testing.T) {
 	}
 	taken := func(r *cluster.Cluster) { r.Servers.Take("k"); r.Servers.Take("k2") }
 	split := func(r *cluster.Cluster) {
-		taken(r)
-		r.Servers[0].Del("k", "k2")
-		r.Servers[1].Set("k", foreign, 0)
-		r.Servers[1].Set("k2", foreign, 0)
+		r.Servers[2].Set("k", foreign, 0)
+		r.Servers[2].Set("k2", foreign, 0)
+		r.Servers[1:2].Take("k")
+		r.Servers[1:2].Take("k2")
 	}
 	for of, call := range waits {
 		for name, c := range map[string]struct {
@@ -70,10 +70,7 @@ func TestWait(t *testing.T) {
 			"split, the context is over": {before: split, ctx: wait / 2, last: redlock.ErrTaken, want: wait / 2},
 			"a look of a split caller": {before: func(r *cluster.Cluster) {
 				r.Servers.Delay(wait / 2)
-				for _, key := range []string{"k", "k2"} {
-					r.Servers[1].Set(key, "another's", 0)
-					r.Servers[2].Set(key, foreign, 0)
-				}
+				split(r)
 				r.Servers[0].OnCommand(func(_ int64, args []string) {
 					if args[0] == "EVALSHA" { // the release of what it has granted: it is silent from then on
 						go r.Servers[0].Hang()
@@ -123,8 +120,7 @@ func TestWait(t *testing.T) {
 
 // TestWaitIsOfThoseWhoWait: a call of one attempt has none, and a lock passed on in time is had.
 func TestWaitIsOfThoseWhoWait(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		c := r.With(redlock.Options{Wait: time.Millisecond})
 		r.Servers.Delay(5 * time.Millisecond)
 		l := testkit.Must(c.TryAcquire(t.Context(), "k", ttl))(t)

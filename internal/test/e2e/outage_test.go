@@ -205,8 +205,7 @@ func TestIdleClient(t *testing.T) {
 // TestNoAttemptMeetsAnIdleEnd: at each moment around the one at which all servers close their idle connections an
 // attempt wins, and leaves nothing.
 func TestNoAttemptMeetsAnIdleEnd(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3, plainly)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		failed := 0
 		for i := range 1000 {
 			time.Sleep(5 * time.Second)
@@ -228,7 +227,7 @@ func TestNoAttemptMeetsAnIdleEnd(t *testing.T) {
 		require.Zero(t, failed)
 		time.Sleep(time.Second)
 		r.AwaitEmpty(t)
-	})
+	}, plainly)
 }
 
 // TestAServerRestartsWhileIdle: what waits for the next connection is not sent to a server that has forgotten.

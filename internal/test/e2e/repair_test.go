@@ -116,8 +116,7 @@ func lateAnswer(r *cluster.Cluster, key string) (s *fakeredis.Server, open func(
 // TestLateRepair: a node that answers when the extension has long been won is repaired, for the
 // rest of the validity, and so is one that answers before it is won.
 func TestLateRepair(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 5)
+	cluster.On(t, 5, func(t *testing.T, r *cluster.Cluster) {
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
 		r.AwaitHolders(t, 5, "k")
 		s, open := lateAnswer(r, "k")
@@ -175,8 +174,7 @@ func TestNoRepairBehindRelease(t *testing.T) {
 
 // TestReleaseIsBehindRepair: a release that follows at once finds the key given to a node.
 func TestReleaseIsBehindRepair(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		for range 50 {
 			l := cluster.MustAcquire(t, r.Client, "k", ttl)
 			r.AwaitHolders(t, 3, "k")
@@ -192,8 +190,7 @@ func TestReleaseIsBehindRepair(t *testing.T) {
 // TestRepairIsReleased: a node that missed the key, and was repaired since, is released too, though
 // it is away then.
 func TestRepairIsReleased(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3, cluster.DefaultTimeouts)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		r.Servers[2].Down()
 		cluster.AwaitNodesUp(t, r.Client, 2)
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
@@ -206,7 +203,7 @@ func TestRepairIsReleased(t *testing.T) {
 		require.NoError(t, l.Release(t.Context()))
 		require.NoError(t, r.Servers[2].Heal())
 		r.AwaitEmpty(t)
-	})
+	}, cluster.DefaultTimeouts)
 }
 
 // TestRepairKeepsOthers: the key of another holder is left as it is, and a node that refuses its

@@ -35,8 +35,7 @@ func awaitShared(t *testing.T, r *cluster.Cluster, key string, want ...int) {
 
 func mustShare(t *testing.T, c *redlock.Client, key string, ttl time.Duration) redlock.Lock {
 	t.Helper()
-	l := testkit.Must(c.TryAcquireShared(t.Context(), key, ttl))(t)
-	return l
+	return testkit.Must(c.TryAcquireShared(t.Context(), key, ttl))(t)
 }
 
 // TestShared: many hold a shared lock at once, and none beside an exclusive holder, by this library or by any SET NX.
@@ -102,8 +101,7 @@ func TestShared(t *testing.T) {
 // TestSharedEnds: a holder that has gone keeps the lock for its own TTL, however many come and go meanwhile, and a lock
 // of another type is none.
 func TestSharedEnds(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		gone := mustShare(t, r.Client, "k", brief)
 		for r.Servers[0].TTL("k") > 10*time.Millisecond {
 			l := mustShare(t, r.Client, "k", ttl)
@@ -126,8 +124,7 @@ func TestSharedEnds(t *testing.T) {
 // TestDoShared: as Do. A Do inside another on its key is refused, as it might wait for itself.
 func TestDoShared(t *testing.T) {
 	testDo(t, (*redlock.Client).DoShared)
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		require.NoError(t, r.DoShared(t.Context(), "k", brief, func(ctx context.Context) error {
 			require.NoError(t, r.TryDoShared(context.Background(), "k", brief, nothing))
 			require.ErrorIs(t, r.DoShared(ctx, "k", brief, nothing), redlock.ErrArgument)
@@ -142,8 +139,7 @@ func TestDoShared(t *testing.T) {
 // TestSharedGate: a gate refuses new holders, and says that the lock is taken at once: the votes are not split. Those
 // who hold it extend it.
 func TestSharedGate(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		l := mustShare(t, r.Client, "k", ttl)
 		r.Servers[:2].Each(func(s *fakeredis.Server) { s.Set("k:redlock:gate", "a writer's", time.Minute) })
 		before := cluster.Stats(t, r.Client).Acquire.Denied
@@ -162,16 +158,12 @@ func TestSharedGate(t *testing.T) {
 func TestSharedOp(t *testing.T) {
 	for name, moves := range map[string]bool{"one group": false, "two groups": true} {
 		cluster.Run(t, name, func(t *testing.T) {
-			n, key := 3, "k"
-			var change []func(*redlock.Config)
+			servers, key, change := cluster.Start(t, 3), "k", func(*redlock.Config) {}
 			if moves {
-				n, key = 9, movingKey(t, 0, 2)
+				servers, key = cluster.Start(t, 9), movingKey(t, 0, 2)
+				change = groupsFromTo(servers, 2, 3)
 			}
-			servers := cluster.Start(t, n)
-			if moves {
-				change = append(change, groupsFromTo(servers, 2, 3))
-			}
-			r := cluster.Of(t, servers, change...)
+			r := cluster.Of(t, servers, change)
 			count := func() (all int) {
 				for _, n := range sharedHolders(r, key) {
 					all += n
@@ -179,7 +171,7 @@ func TestSharedOp(t *testing.T) {
 				return all
 			}
 			ops := []*redlock.Op{{Key: []byte(key), TTL: ttl}, {Key: []byte(key), TTL: ttl}}
-			nodes := min(n, 6)
+			nodes := min(len(servers), 6)
 			for i, op := range ops {
 				require.NoError(t, submitAs(t, r.Client, op, redlock.OpAcquireShared))
 				require.Zero(t, op.Fence())
@@ -197,8 +189,7 @@ func TestSharedOp(t *testing.T) {
 			require.NoError(t, l.Extend(t.Context(), 2*ttl))
 			require.NoError(t, l.Release(t.Context()))
 			r.AwaitEmpty(t)
-			op := &redlock.Op{Kind: redlock.OpReleaseShared + 1, Key: []byte(key)}
-			require.ErrorIs(t, r.Submit(op), redlock.ErrArgument)
+			require.ErrorIs(t, r.Submit(&redlock.Op{Kind: redlock.OpReleaseShared + 1, Key: []byte(key)}), redlock.ErrArgument)
 		})
 	}
 }
@@ -206,16 +197,11 @@ func TestSharedOp(t *testing.T) {
 // TestDenialsOfTheOtherKind: a caller in line hears of no denial that was none for its own kind: of a writer by those who
 // share the lock, or of a reader by a gate.
 func TestDenialsOfTheOtherKind(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3)
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		nodes := fakeredis.Addrs(r.Servers)
 		readers, writer := cluster.Connect(t, nodes), cluster.Connect(t, nodes)
 		gaveUp := func(acquire func(context.Context, string, time.Duration) (redlock.Lock, error)) *redlock.AcquireError {
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			defer cancel()
-			var err *redlock.AcquireError
-			require.ErrorAs(t, errorOf(acquire(ctx, "k", ttl)), &err)
-			return err
+			return testkit.As[*redlock.AcquireError](t, errorOf(acquire(testkit.Limited(t, 300*time.Millisecond), "k", ttl)))
 		}
 		held := mustShare(t, readers, "k", ttl)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -261,8 +247,7 @@ func TestManyHoldersAreShown(t *testing.T) {
 // TestSharedFenced: on fenced fleets shared and fenced locks exclude each other, a shared one has no token, and a node that
 // has forgotten its tokens has no vote for it.
 func TestSharedFenced(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3, fenced(0))
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		require.ErrorIs(t, errorOf(r.TryAcquireShared(t.Context(), "k", brief)), redlock.ErrForgotten, "not initialized")
 		require.NoError(t, r.InitFencing(t.Context()))
 		l := mustShare(t, r.Client, "k", brief)
@@ -279,7 +264,7 @@ func TestSharedFenced(t *testing.T) {
 		r.Servers[:2].Each(func(s *fakeredis.Server) { s.Del(fenceSet) })
 		require.ErrorIs(t, errorOf(r.TryAcquireShared(t.Context(), "k", brief)), redlock.ErrForgotten)
 		awaitShared(t, r, "k", 0, 0, 0)
-	})
+	}, fenced(0))
 }
 
 // TestRealSharedPrivileges: the documented list is enough for the whole life of shared locks, and each part of it that other

@@ -155,8 +155,7 @@ func TestEndsAreCounted(t *testing.T) {
 
 // TestTimes: the times of attempts and waits are counted in their buckets.
 func TestTimes(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 1)
+	cluster.On(t, 1, func(t *testing.T, r *cluster.Cluster) {
 		r.Servers[0].Delay(20 * time.Millisecond)
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
 		r.Servers[0].Delay(0)
@@ -310,8 +309,7 @@ func TestNamesOfKindsAndOutcomes(t *testing.T) {
 
 // TestNodeAsJSON: a publisher of Nodes gets the cause and the commands as texts.
 func TestNodeAsJSON(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 1)
+	cluster.On(t, 1, func(t *testing.T, r *cluster.Cluster) {
 		r.Servers[0].Down()
 		testkit.Await(t, "down", func() bool { return !r.Stats().Nodes[0].Up })
 		n := r.Stats().Nodes[0]

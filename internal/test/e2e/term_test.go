@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,25 +18,23 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// clusterOf is a cluster of a test.
-type clusterOf struct {
-	*cluster.Cluster
-	t *testing.T
-}
-
-// ends ends the client, which waits for no term.
-func (c *clusterOf) ends(end func() error) {
-	began := time.Now()
-	require.NoError(c.t, end())
-	require.Less(c.t, time.Since(began), 10*time.Millisecond)
-}
-
 // TestAtLeast: a lock of Do is free at the end of its term, not before and not much later, through all that may happen meanwhile.
 func TestAtLeast(t *testing.T) {
 	const ms, atLeast, short = time.Millisecond, 5 * time.Second, 200 * time.Millisecond
 	const crashed = 2 * 60 * ms // longer at most, where the process has not released it
 	own := errors.New("the function's own")
-	suspend := func(d *clusterOf) { d.Machine.Suspend(); time.Sleep(ms) }
+	suspend := func(r *cluster.Cluster) { r.Machine.Suspend(); time.Sleep(ms) }
+	ends := func(end func(r *cluster.Cluster) error) func(*cluster.Cluster) { // it waits for no term
+		return func(r *cluster.Cluster) {
+			began := time.Now()
+			require.NoError(t, end(r))
+			require.Less(t, time.Since(began), 10*ms)
+		}
+	}
+	each := func(f func(*fakeredis.Server)) func(*cluster.Cluster) {
+		return func(r *cluster.Cluster) { r.Servers.Each(f) }
+	}
+	shutdown := func(r *cluster.Cluster) error { return r.Shutdown(context.Background()) }
 	for name, c := range map[string]struct {
 		of      string // Do, if not set
 		flavor  fakeredis.Flavor
@@ -43,8 +42,9 @@ func TestAtLeast(t *testing.T) {
 		atLeast time.Duration
 		ttl     time.Duration
 		job     time.Duration
-		during  func(d *clusterOf) error // at the end of the job
-		after   func(d *clusterOf)
+		during  func(r *cluster.Cluster) // at the end of the job
+		fails   error                    // with it, then
+		after   func(r *cluster.Cluster)
 		panics  bool
 		trip    time.Duration // 1 ms, if not set
 		errs    error
@@ -62,57 +62,37 @@ func TestAtLeast(t *testing.T) {
 		"without a TTL beyond":     {change: func(c *redlock.Config) { c.MaxTTL = atLeast }, job: 20 * ms, want: atLeast},
 		"native releases":          {flavor: fakeredis.Valkey9, job: 20 * ms, want: atLeast},
 		"native releases of 8.4":   {flavor: fakeredis.Redis84, job: 20 * ms, want: atLeast},
-		"an error":                 {job: 20 * ms, during: func(*clusterOf) error { return own }, errs: own, want: atLeast},
-		"a panic":                  {job: 20 * ms, during: func(*clusterOf) error { panic(own) }, panics: true, want: atLeast},
-		"nodes without the script": {job: 20 * ms, during: func(d *clusterOf) error { d.Servers.Each((*fakeredis.Server).FlushScripts); return nil }, want: atLeast},
-		"connections end": {job: 20 * ms, during: func(d *clusterOf) error {
-			d.Servers.Each((*fakeredis.Server).ResetConns)
-			return nil
-		}, want: atLeast},
-		"nodes miss the release": {job: 20 * ms, during: func(d *clusterOf) error {
-			d.Servers.Each((*fakeredis.Server).Down) // it forgets nothing
-			time.AfterFunc(time.Second, func() { require.NoError(d.t, d.Servers.Heal()) })
-			return nil
+		"an error":                 {job: 20 * ms, fails: own, errs: own, want: atLeast},
+		"a panic":                  {job: 20 * ms, during: func(*cluster.Cluster) { panic(own) }, panics: true, want: atLeast},
+		"nodes without the script": {job: 20 * ms, during: each((*fakeredis.Server).FlushScripts), want: atLeast},
+		"connections end":          {job: 20 * ms, during: each((*fakeredis.Server).ResetConns), want: atLeast},
+		"nodes miss the release": {job: 20 * ms, during: func(r *cluster.Cluster) {
+			r.Servers.Down() // it forgets nothing
+			time.AfterFunc(time.Second, func() { require.NoError(t, r.Servers.Heal()) })
 		}, want: atLeast, late: 100 * ms},
-		"nodes refuse the release": {job: 20 * ms, during: func(d *clusterOf) error {
-			d.Servers.Each(func(s *fakeredis.Server) { s.ErrorReply("EVALSHA", "ERR not now", 2) })
-			return nil
-		}, want: atLeast, late: 100 * ms},
-		"the key is deleted": {job: 20 * ms, during: func(d *clusterOf) error { d.Servers.Del("k"); time.Sleep(short); return nil }, errs: redlock.ErrNotHeld, want: 20*ms + short},
-		"Close at once":      {job: 20 * ms, after: func(d *clusterOf) { d.ends(d.Close) }, want: atLeast},
-		"Shutdown at once":   {job: 20 * ms, after: func(d *clusterOf) { d.ends(func() error { return d.Shutdown(d.t.Context()) }) }, want: atLeast},
-		"Close":              {job: 20 * ms, during: func(d *clusterOf) error { d.ends(d.Close); return nil }, errs: redlock.ErrClosed, want: atLeast, late: crashed},
-		"Shutdown": {job: 20 * ms, during: func(d *clusterOf) error {
-			go d.Shutdown(context.Background())
-			time.Sleep(50 * ms)
-			return nil
-		}, want: atLeast},
-		"the process is killed": {job: 20 * ms, during: func(d *clusterOf) error { suspend(d); return nil }, want: atLeast, late: crashed},
-		"it is killed at once":  {during: func(d *clusterOf) error { suspend(d); return nil }, want: atLeast, late: crashed},
-		"it is killed far away": {atLeast: time.Second, change: func(c *redlock.Config) { c.NodeTimeout = 300 * ms }, during: func(d *clusterOf) error {
-			suspend(d)
-			return nil
-		}, trip: 90 * ms, want: time.Second, late: 300 * ms},
-		"a round of a third":         {atLeast: time.Second, ttl: 900 * ms, change: func(c *redlock.Config) { c.NodeTimeout = time.Second }, trip: 300 * ms, want: time.Second},
-		"it is killed in a long job": {job: 2 * atLeast, during: func(d *clusterOf) error { suspend(d); return nil }, want: 2 * atLeast, late: short},
+		"nodes refuse the release": {job: 20 * ms, during: each(func(s *fakeredis.Server) { s.ErrorReply("EVALSHA", "ERR not now", 2) }),
+			want: atLeast, late: 100 * ms},
+		"the key is deleted": {job: 20 * ms, during: func(r *cluster.Cluster) { r.Servers.Del("k"); time.Sleep(short) }, errs: redlock.ErrNotHeld, want: 20*ms + short},
+		"Close at once":      {job: 20 * ms, after: ends((*cluster.Cluster).Close), want: atLeast},
+		"Shutdown at once":   {job: 20 * ms, after: ends(shutdown), want: atLeast},
+		"Close":              {job: 20 * ms, during: ends((*cluster.Cluster).Close), errs: redlock.ErrClosed, want: atLeast, late: crashed},
+		"Shutdown":           {job: 20 * ms, during: func(r *cluster.Cluster) { go shutdown(r); time.Sleep(50 * ms) }, want: atLeast},
+
+		"the process is killed": {job: 20 * ms, during: suspend, want: atLeast, late: crashed},
+		"it is killed at once":  {during: suspend, want: atLeast, late: crashed},
+		"it is killed far away": {atLeast: time.Second, change: cluster.NodeTimeout(300 * ms), during: suspend, trip: 90 * ms,
+			want: time.Second, late: 300 * ms},
+		"a round of a third":         {atLeast: time.Second, ttl: 900 * ms, change: cluster.NodeTimeout(time.Second), trip: 300 * ms, want: time.Second},
+		"it is killed in a long job": {job: 2 * atLeast, during: suspend, want: 2 * atLeast, late: short},
 	} {
 		cluster.Run(t, name, func(t *testing.T) {
-			change := func(*redlock.Config) {}
+			change := []func(*redlock.Config){cluster.NodeTimeout(60 * ms)}
 			if c.change != nil {
-				change = c.change
+				change = append(change, c.change)
 			}
-			r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: c.flavor}), cluster.NodeTimeout(60*ms), change)
+			r := cluster.Of(t, cluster.Start(t, 3, fakeredis.Options{Flavor: c.flavor}), change...)
 			r.Servers.Delay(max(c.trip, ms))
-			d := &clusterOf{r, t}
-			if c.atLeast == 0 {
-				c.atLeast = atLeast
-			}
-			if c.ttl == 0 {
-				c.ttl = short
-			}
-			if c.of == "" {
-				c.of = "Do"
-			}
+			c.atLeast, c.ttl = cmp.Or(c.atLeast, atLeast), cmp.Or(c.ttl, short)
 			time.Sleep(2 * atLeast) // with a MaxTTL nodes are quarantined first
 			granted, ended := time.Time{}, make(chan error, 1)
 			go func() {
@@ -122,24 +102,19 @@ func TestAtLeast(t *testing.T) {
 						ended <- nil
 					}
 				}()
-				ended <- doings[c.of](r.With(redlock.Options{AtLeast: c.atLeast}), t.Context(), c.ttl, func(context.Context) error {
+				ended <- doings[cmp.Or(c.of, "Do")](r.With(redlock.Options{AtLeast: c.atLeast}), t.Context(), c.ttl, func(context.Context) error {
 					granted = time.Now()
 					time.Sleep(c.job)
 					if c.during != nil {
-						return c.during(d)
+						c.during(r)
 					}
-					return nil
+					return c.fails
 				})
 			}()
-			err := <-ended
-			if c.errs != nil {
-				require.ErrorIs(t, err, c.errs)
-			} else {
-				require.NoError(t, err)
-			}
+			require.ErrorIs(t, <-ended, c.errs)
 			require.Zero(t, r.Stats().Held)
 			if c.after != nil {
-				c.after(d)
+				c.after(r)
 			}
 			for r.Holders("k") > 1 && time.Since(granted) < time.Hour {
 				time.Sleep(ms)

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
@@ -24,6 +25,12 @@ func Virtually(t *testing.T, test func(t *testing.T)) {
 		})
 		test(t)
 	})
+}
+
+// On is Virtually with n masters and a client, made by New.
+func On(t *testing.T, n int, test func(t *testing.T, r *Cluster), change ...func(*redlock.Config)) {
+	t.Helper()
+	Virtually(t, func(t *testing.T) { test(t, New(t, n, change...)) })
 }
 
 // Run runs a subtest in virtual time.
