@@ -564,7 +564,7 @@ func (e *QuorumError) Error() string {
 
 func (e *QuorumError) Unwrap() []error { return texts.Causes(e.Cause, e.Failed) }
 
-func newQuorumError(n *client.Nodes, op *client.Operation) error {
+func newQuorumError(n *client.Group, op *client.Operation) error {
 	lacking, t := n.Lacking(op), &op.Tally
 	e := &QuorumError{Kind: OpKind(op.Kind), Cause: op.Err, Nodes: n.Len(), InNodes: lacking.Nodes, InNextNodes: lacking.NextNodes}
 	e.Granted, e.Denied = t.Count(quorum.Granted), t.Count(quorum.Denied)

@@ -139,7 +139,7 @@ func (w *want) choose(at int, ended *engine.Call) (err error) {
 	}
 	c := ended
 	if c == nil {
-		if c, err = s.Calls(o.site.engine, engine.Acquire, w.term.ttl(o, w.ttl), o.site.cfg.Tail); err != nil {
+		if c, err = s.Calls(o.site.Engine, engine.Acquire, w.term.ttl(o, w.ttl), o.site.Config.Tail); err != nil {
 			return err
 		}
 		c.Watch(w.limit)
@@ -210,7 +210,7 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 
 // note notes in the lines how an attempt on an option has ended. A caller without a hook to call rests at once.
 func (w *want) note(d *waiting.Demand, h Handle, at int, err error, goesOn bool) {
-	rests := w.cfg.OnAttempt == nil
+	rests := w.Config.OnAttempt == nil
 	switch {
 	case !w.isSet:
 		d.Attempted(h.hold, w.options[at].last.Denied, err, goesOn && rests)
@@ -304,7 +304,7 @@ func (w *want) attemptAt(g *site, sent bool) (h Handle, err error) {
 			}
 			c.About(f.token, f.block, 0)
 			if counted {
-				g.cfg.Underway.Enter()
+				g.Config.Underway.Enter()
 			}
 			by, err = c.Do()
 		}
@@ -326,13 +326,13 @@ func (w *want) attemptAt(g *site, sent bool) (h Handle, err error) {
 			c.Rollback(err)
 		}
 		if counted && !sent {
-			g.cfg.Underway.Leave()
+			g.Config.Underway.Leave()
 		}
 		idle := err == engine.ErrNoQuorum && idleEnds == 0 && metIdleEnd(c)
-		if again, err = siteOf(by.On).fence.Again(c, err); !again || g.cfg.OnAttempt != nil {
+		if again, err = siteOf(by.On).Fence.Again(c, err); !again || g.Config.OnAttempt != nil {
 			err = by.Explain(err)
 		}
-		if g.cfg.OnAttempt != nil {
+		if g.Config.OnAttempt != nil {
 			w.reports = append(w.reports, report{s.Key, by.Took(g.clock.Now()), by.Tally, err})
 		}
 		if err == engine.ErrSplit {
@@ -360,11 +360,11 @@ type fresh struct {
 // fresh makes the fresh parts of the next attempt. p is what a fenced acquire has proposed before; a shared lock has no
 // fencing token. Rand and FenceClock are user code, and may panic.
 func (g *site) fresh(p *fencing.Proposal, shared bool) (f fresh, err error) {
-	if err := f.token.Fill(g.cfg.Rand); err != nil {
+	if err := f.token.Fill(g.Config.Rand); err != nil {
 		return fresh{}, fmt.Errorf("redlock: %w", err)
 	}
 	if !shared {
-		err = g.fence.Propose(&f.block, p)
+		err = g.Fence.Propose(&f.block, p)
 	}
 	return f, err
 }
@@ -384,7 +384,7 @@ func (w *want) acquired(ctx context.Context, h Handle, err error) {
 		}
 		w.lines.CountWait(t)
 	}
-	if f := w.cfg.OnAcquire; f != nil {
+	if f := w.Config.OnAcquire; f != nil {
 		w.hook(h, func() {
 			f(ctx, t.Key, t.Attempts, w.clock.Now().Sub(t.Began), t.End == waiting.HandedOver, err)
 		})
@@ -408,7 +408,7 @@ func (w *want) gaveUp(ctx context.Context, err error) error {
 			w.t.End, ended = waiting.GaveUp, texts.EndOf(ctx)
 		}
 	}
-	return w.cfg.AcquireError(w.t.Key, w.t.Attempts, now.Sub(w.t.Began), w.t.Last, ended)
+	return w.Config.AcquireError(w.t.Key, w.t.Attempts, now.Sub(w.t.Began), w.t.Last, ended)
 }
 
 // deniedBy is the nodes that denied an acquire, or none for nil.

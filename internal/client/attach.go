@@ -45,12 +45,12 @@ func (c *Client) Attach(ctx context.Context, key, value string, validUntil time.
 		}
 		s.Until = min(s.Until, clock.Instant(quorum.Until(time.Duration(now), ttl)))
 		if len(groups) > 1 {
-			s.More.Keys, s.More.On = append(s.More.Keys, key), append(s.More.On, g.engine)
+			s.More.Keys, s.More.On = append(s.More.Keys, key), append(s.More.On, g.Engine)
 		}
 	}
 	if g.clock.Now() >= s.Until {
 		return Handle{}, engine.ErrExpired
 	}
-	s.TTL = min(max(s.Until.Sub(now), engine.MinTTL), cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)).Truncate(time.Millisecond)
+	s.TTL = min(max(s.Until.Sub(now), engine.MinTTL), cmp.Or(g.Config.Engine.MaxTTL, engine.MaxTTL)).Truncate(time.Millisecond)
 	return g.begin(&s, 0, 0), nil
 }

@@ -111,6 +111,6 @@ func New(cfg group.Config, groups, next [][]string) (*Client, error) {
 		g.WarnUnready()
 	}
 	c.house.give(tasks)
-	c.settings.tail = c.groups[0].cfg.Tail
+	c.settings.tail = c.groups[0].Config.Tail
 	return c, nil
 }

@@ -72,8 +72,8 @@ func (w *want) collect(ctx context.Context, p *patience) (_ Handle, err error) {
 // collectOne is the lock of one key, in line: known to the group until the set has all of them, or gives it back.
 func (w *want) collectOne(ctx context.Context, g *site, key string, until clock.Instant) (h Handle, err error) {
 	if !g.hooks { // else it is known from the grant on, and hooks may end the client
-		g.cfg.Underway.Enter()
-		defer g.cfg.Underway.Leave()
+		g.Config.Underway.Enter()
+		defer g.Config.Underway.Leave()
 	}
 	one := newWant(g, w.ttl, w.request)
 	defer one.free()
@@ -106,8 +106,8 @@ func (w *want) shouldRetry(err error) bool {
 // caller of the process has it before.
 func (h Handle) giveWay() {
 	g := h.group
-	g.cfg.Underway.Enter()
-	defer g.cfg.Underway.Leave()
+	g.Config.Underway.Enter()
+	defer g.Config.Underway.Leave()
 	g.hooked.remove(h)
 	_ = h.release(context.Background(), engine.Ahead, stay{})
 }

@@ -60,7 +60,7 @@ func (c *Client) Do(ctx context.Context, ttl time.Duration, mode Mode, f func(co
 			lost = nil
 		}
 		if lost != nil {
-			err = errors.Join(err, g.cfg.LostError(strings.Clone(h.Key()), lost))
+			err = errors.Join(err, g.Config.LostError(strings.Clone(h.Key()), lost))
 		}
 	}()
 	return f(kept)
@@ -88,7 +88,7 @@ func (m Mode) nameOfDo() string {
 func (c *Client) leave() {
 	if c.running.Leave() {
 		for _, g := range c.groups {
-			g.engine.DriveAtOnce()
+			g.Engine.DriveAtOnce()
 		}
 	}
 }

@@ -14,7 +14,7 @@ type (
 	Knobs     = knobs.Knobs
 	Operation = engine.Op // any, as the engine has it
 	Kind      = engine.Kind
-	Nodes     = group.Nodes
+	Group     = group.Group
 	Value     = group.Value // at a key
 	Status    = group.Status
 )

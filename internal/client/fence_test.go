@@ -26,7 +26,7 @@ func TestCollectTrustsNoClient(t *testing.T) {
 	var broken atomic.Bool
 	c, err := New(Config{
 		Nodes: []string{s.Addr()}, Fenced: true, Engine: engine.Config{MaxTTL: 20 * time.Millisecond},
-		QuorumError:  func(*group.Nodes, *engine.Op) error { return engine.ErrNoQuorum },
+		QuorumError:  func(*group.Group, *engine.Op) error { return engine.ErrNoQuorum },
 		AcquireError: func(_ string, _ int, _ time.Duration, last, _ error) error { return last },
 		Knobs: knobs.Knobs{FenceClock: func() time.Time {
 			if broken.Load() {
@@ -38,12 +38,12 @@ func TestCollectTrustsNoClient(t *testing.T) {
 	require.NoError(t, err)
 	defer c.Close()
 	g := c.groups[0]
-	acts := fence.Acts{Groups: []*fence.Client{g.fence}, Join: func(errs []error) error { return errs[0] }}
+	acts := fence.Acts{Groups: []*fence.Client{g.Fence}, Join: func(errs []error) error { return errs[0] }}
 	call := testkit.Start(func() error {
 		return acts.Recover(t.Context(), fencing.Token(time.Now().Add(24*time.Hour).UnixMicro()), nil)
 	})
 	testkit.Await(t, "its vote", func() bool {
-		_, why := g.fence.Vote(0)
+		_, why := g.Fence.Vote(0)
 		return why == nil
 	})
 	require.NoError(t, testkit.Outcome(t, "Recover", call))
@@ -54,7 +54,7 @@ func TestCollectTrustsNoClient(t *testing.T) {
 	c.house.close() // else its turns would be taken beside those of the test
 	c.house = newHousekeeper()
 	collect := func() {
-		g.fence.Collect()
+		g.Fence.Collect()
 		_, _, err := g.Inspect(t.Context(), "k") // on the same connection, after that
 		require.NoError(t, err)
 	}

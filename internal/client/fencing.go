@@ -32,7 +32,7 @@ func (c *Client) acts(ctx context.Context) fence.Acts {
 	a := fence.Acts{Join: c.join}
 	for _, g := range c.groups {
 		g.AwaitAll(ctx.Done())
-		a.Groups = append(a.Groups, g.Fence())
+		a.Groups = append(a.Groups, g.Fence)
 	}
 	return a
 }

@@ -73,7 +73,7 @@ func (h Handle) Value() string {
 	if !ok {
 		return ""
 	}
-	tail := s.Tail(h.group.cfg.Tail)
+	tail := s.Tail(h.group.Config.Tail)
 	if s.Token == (token.Token{}) { // see Attach
 		return tail
 	}
@@ -105,7 +105,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		return engine.ErrNotHeld
 	}
 	g := h.group
-	c, err := s.Calls(g.engine, engine.Extend, ttl, g.cfg.Tail)
+	c, err := s.Calls(g.Engine, engine.Extend, ttl, g.Config.Tail)
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error
 	if passes && g.lines.Pass(h.hold, &s) {
 		return nil
 	}
-	c, err := s.Calls(g.engine, engine.Release, 0, g.cfg.Tail)
+	c, err := s.Calls(g.Engine, engine.Release, 0, g.Config.Tail)
 	if err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (h Handle) released(ctx context.Context, c, by *engine.Call, err error) err
 		h.hold.End()
 	}
 	err = g.reportEnd(ctx, c, by, err)
-	if f := g.cfg.OnLockLost; f != nil && lost {
+	if f := g.Config.OnLockLost; f != nil && lost {
 		f(h.key, err)
 	}
 	return err
@@ -290,7 +290,7 @@ func (g *site) eachKey(key string, m *holding.More, f func(g *site, key string))
 }
 
 // at is the group of the i-th key of a lock.
-func (g *site) at(m *holding.More, i int) *site { return siteOf(m.At(i, g.engine)) }
+func (g *site) at(m *holding.More, i int) *site { return siteOf(m.At(i, g.Engine)) }
 
 // KeepAlive keeps the lock alive until its context ends.
 func (h Handle) KeepAlive(ctx context.Context) *holding.Kept {

@@ -58,8 +58,8 @@ func (h Handle) drop() {
 // back; the end waits for that.
 func (h Handle) leaveHooks(drops bool) (dropped bool) {
 	g := h.group
-	g.cfg.Underway.Enter()
-	defer g.cfg.Underway.Leave()
+	g.Config.Underway.Enter()
+	defer g.Config.Underway.Leave()
 	g.hooked.remove(h)
 	if drops || engine.IsClosed(g.ending) {
 		h.ReleaseAsync()

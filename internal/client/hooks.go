@@ -11,7 +11,7 @@ import (
 
 // reportAttempt reports the end of an attempt, with its error or nil. ctx is its caller's, or nil.
 func (g *site) reportAttempt(ctx context.Context, op *engine.Op, key []byte, err error) {
-	if f := g.cfg.OnAttempt; f != nil {
+	if f := g.Config.OnAttempt; f != nil {
 		f(ctx, op.Kind, string(key), op.Took(g.clock.Now()), op.Tally, err)
 	}
 }
@@ -50,7 +50,7 @@ func (w *want) report(ctx context.Context, h Handle) {
 	w.hook(h, func() {
 		for i := range w.reports {
 			a := &w.reports[i]
-			w.cfg.OnAttempt(ctx, engine.Acquire, a.key, a.took, a.tally, asked(ctx, a.err))
+			w.Config.OnAttempt(ctx, engine.Acquire, a.key, a.took, a.tally, asked(ctx, a.err))
 		}
 	})
 	clear(w.reports)
@@ -60,15 +60,15 @@ func (w *want) report(ctx context.Context, h Handle) {
 // reportUnsent counts and reports an attempt that no node was asked for: an extend of a lock expired or released, or
 // an acquire while others wait for the key.
 func (g *site) reportUnsent(ctx context.Context, kind engine.Kind, key string, err error) {
-	g.engine.Note(kind, err)
-	if f := g.cfg.OnAttempt; f != nil {
+	g.Engine.Note(kind, err)
+	if f := g.Config.OnAttempt; f != nil {
 		f(ctx, kind, key, 0, quorum.Tally{}, err)
 	}
 }
 
 // reportLost reports that a lock is gone, unless it has done so before.
 func (h Handle) reportLost(key string, err error) {
-	if f := h.group.cfg.OnLockLost; f != nil && h.hold.ReportLoss() {
+	if f := h.group.Config.OnLockLost; f != nil && h.hold.ReportLoss() {
 		f(key, err)
 	}
 }

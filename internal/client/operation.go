@@ -34,7 +34,7 @@ func stands(calls *engine.Call) bool {
 
 // granted reports to the fences which nodes have granted an acquire.
 func granted(calls *engine.Call) {
-	calls.Each(func(c *engine.Call) { siteOf(c.On).fence.Granted(&c.Op) })
+	calls.Each(func(c *engine.Call) { siteOf(c.On).Fence.Granted(&c.Op) })
 }
 
 // refused is the call for the key at a place, if nodes have refused it as taken, or nil. A key with split votes is so

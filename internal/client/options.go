@@ -91,10 +91,10 @@ func (w *want) look(of []int) (open []int) {
 	}
 	var all holding.More
 	for _, at := range of {
-		w.options[at].each(func(g *site, key string) { all.Keys, all.On = append(all.Keys, key), append(all.On, g.engine) })
+		w.options[at].each(func(g *site, key string) { all.Keys, all.On = append(all.Keys, key), append(all.On, g.Engine) })
 	}
 	s := holding.State{More: &all}
-	looks, err := s.Calls(w.engine, engine.Look, 0, "")
+	looks, err := s.Calls(w.Engine, engine.Look, 0, "")
 	if err != nil {
 		return of
 	}

@@ -20,16 +20,16 @@ func (g *site) isPlain() bool { return g.plain && !g.lines.Known() }
 // plainly makes an attempt to acquire. A call without an error has not won. Rand and ctx are user code: after a panic
 // of theirs no node was asked, and the pool is short of a call.
 func (g *site) plainly(ctx context.Context, key string, ttl time.Duration, r request) (h Handle, ended *engine.Call, err error) {
-	c, err := g.engine.Call(engine.Acquire, key, ttl)
+	c, err := g.Engine.Call(engine.Acquire, key, ttl)
 	if err != nil {
 		return h, nil, err
 	}
-	if err := c.Token.Fill(g.cfg.Rand); err != nil {
+	if err := c.Token.Fill(g.Config.Rand); err != nil {
 		return h, nil, fmt.Errorf("redlock: %w", err)
 	}
 	c.Watch(r.limitOf(g, ctx.Done()))
 	c.Tail, c.Denied, c.Shared = r.tail, r.term.deniedBy(), r.IsShared()
-	won := g.engine.Do(c, nil) == nil && c.Err == nil && g.clock.Now() < c.Until // this goroutine may have waited long to run again
+	won := g.Engine.Do(c, nil) == nil && c.Err == nil && g.clock.Now() < c.Until // this goroutine may have waited long to run again
 	if !won || !g.lines.Granted(key, c.Serial, c.Shared) {
 		return h, c, nil
 	}
@@ -46,17 +46,17 @@ func (h Handle) releasePlainly(ctx context.Context) (done bool, err error) {
 	if ctx.Err() != nil {
 		return false, nil
 	}
-	c, err := g.engine.Call(engine.Release, h.key, 0)
+	c, err := g.Engine.Call(engine.Release, h.key, 0)
 	if err != nil {
 		return false, nil
 	}
 	c.Watch(engine.Limit{Done: ctx.Done()})
-	c.Tail = g.cfg.Tail // unless the lock has its own
+	c.Tail = g.Config.Tail // unless the lock has its own
 	if !g.keeper.ReleasingPlain(h.hold, &c.Op) {
 		c.Free()
 		return false, nil
 	}
-	err = g.engine.Do(c, nil) // ctx is asked only once the line knows: it may block
+	err = g.Engine.Do(c, nil) // ctx is asked only once the line knows: it may block
 	if !c.Shared {
 		g.lines.Freed(h.key, h.hold.Serial())
 	}

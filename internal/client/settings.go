@@ -54,14 +54,14 @@ type settings struct {
 // with is s with other options. A zero one stays as it is.
 func (s *settings) with(o Options, g *site) (next settings) {
 	next.Options = o.over(s.Options)
-	if err := next.check(cmp.Or(g.cfg.Engine.MaxTTL, engine.MaxTTL)); err != nil {
+	if err := next.check(cmp.Or(g.Config.Engine.MaxTTL, engine.MaxTTL)); err != nil {
 		next.err = engine.WrongArgument("%v", err)
 	}
 	next.tail, next.more = s.tail, s.more // so that locks pass on between callers with the one and the other
 	switch next.Name {
 	case s.Name:
-	case g.cfg.Name:
-		next.tail, next.more = g.cfg.Tail, nil
+	case g.Config.Name:
+		next.tail, next.more = g.Config.Tail, nil
 	default:
 		next.tail = token.NameMark + next.Name
 		next.more = &holding.More{HasTail: true, Tail: next.tail}

@@ -46,7 +46,7 @@ func (c *Client) acquireSeveral(ctx context.Context, ttl time.Duration, keys []s
 	for i := range keys {
 		o, err := c.option(keys[i : i+1])
 		if err == nil && i > 0 { // the first is checked by its call
-			err = o.site.engine.CheckKey([]byte(o.Key))
+			err = o.site.Engine.CheckKey([]byte(o.Key))
 		}
 		if err != nil {
 			w.free()
@@ -87,13 +87,13 @@ func (c *Client) option(keys []string) (o option, err error) {
 			places = append(places, place{second, key})
 		}
 	}
-	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.site.cfg.Number, b.site.cfg.Number) })
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.site.Config.Number, b.site.Config.Number) })
 	o = option{site: places[0].site, Key: places[0].key, More: new(holding.More)}
 	for i, p := range places {
-		if most := p.site.cfg.Engine.MaxWaiting; i >= most && places[i-most].site == p.site {
+		if most := p.site.Config.Engine.MaxWaiting; i >= most && places[i-most].site == p.site {
 			return o, engine.WrongArgument("AcquireAll was given %d keys, and MaxWaiting is %d for each group: raise MaxWaiting", len(keys), most)
 		}
-		o.More.Keys, o.More.On = append(o.More.Keys, p.key), append(o.More.On, p.site.engine)
+		o.More.Keys, o.More.On = append(o.More.Keys, p.key), append(o.More.On, p.site.Engine)
 	}
 	return o, nil
 }

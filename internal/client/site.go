@@ -7,8 +7,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/base/metrics"
-	"github.com/redlock-go/redlock/internal/client/engine"
-	"github.com/redlock-go/redlock/internal/client/fence"
 	"github.com/redlock-go/redlock/internal/client/group"
 	"github.com/redlock-go/redlock/internal/client/holding"
 	"github.com/redlock-go/redlock/internal/client/waiting"
@@ -17,14 +15,11 @@ import (
 // site is a group with what this client wants of it, and holds there. It is safe for concurrent use.
 type site struct {
 	*group.Group
-	cfg    *group.Config
 	clock  *clock.System
 	ending <-chan struct{} // closed when the client begins to close
 	turn   atomic.Uint32   // where the next choice begins
 	hooks  bool            // calls that acquire call hooks
 	plain  bool            // no hook of attempts, and no fencing
-	engine *engine.Engine
-	fence  *fence.Client // nil: acquires are not fenced
 	keeper *holding.Keeper
 	lines  *waiting.Lines
 	hooked hooked
@@ -36,25 +31,25 @@ func newSite(cfg group.Config) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &site{Group: of, cfg: of.Config(), engine: of.Engine(), fence: of.Fence()}
-	g.clock, g.ending = g.cfg.Clock, g.cfg.Ending
+	g := &site{Group: of}
+	g.clock, g.ending = g.Config.Clock, g.Config.Ending
 	g.turn.Store(rand.Uint32()) // each client at another key
-	g.hooks = g.cfg.OnAttempt != nil || g.cfg.OnAcquire != nil
-	g.plain = !g.hooks && !g.cfg.Fenced
-	g.engine.Site = g
+	g.hooks = g.Config.OnAttempt != nil || g.Config.OnAcquire != nil
+	g.plain = !g.hooks && !g.Config.Fenced
+	g.Engine.Site = g
 	g.lines = waiting.New(waiting.Config{
-		Env: g.Env(), Engine: g.engine, Retry: g.cfg.Retry, CloseTimeout: g.cfg.CloseTimeout, NoHandOver: g.cfg.NoHandOver,
+		Env: g.Env(), Engine: g.Engine, Retry: g.Config.Retry, CloseTimeout: g.Config.CloseTimeout, NoHandOver: g.Config.NoHandOver,
 		Release: func(h holding.Hold) { Handle{group: g, hold: h}.ReleaseAsync() },
 	})
 	g.keeper = holding.NewKeeper(holding.Config{
-		Env: g.Env(), Home: g.engine, Tail: g.cfg.Tail, Gone: g.freed, OnAttempt: g.cfg.OnAttempt, OnLockLost: g.cfg.OnLockLost,
+		Env: g.Env(), Home: g.Engine, Tail: g.Config.Tail, Gone: g.freed, OnAttempt: g.Config.OnAttempt, OnLockLost: g.Config.OnLockLost,
 	})
 	return g, g.Connect(g.lines)
 }
 
 // turns is what the client's housekeeper does for the group.
 func (g *site) turns() []func() time.Duration {
-	return []func() time.Duration{g.keeper.Turn, g.lines.Turn, g.fence.Turn, g.Turn}
+	return []func() time.Duration{g.keeper.Turn, g.lines.Turn, g.Fence.Turn, g.Turn}
 }
 
 // addStats adds the counts of g, and its nodes as shown by node.
@@ -69,7 +64,7 @@ func addStats[N any](g *site, s *metrics.Stats[N], node func(metrics.Node) N) {
 
 // stop refuses new locks, and ends all waits and renewals, once Config.Ending is closed.
 func (g *site) stop() {
-	g.engine.Ending()
+	g.Engine.Ending()
 	g.lines.Close()
 	g.keeper.Close()
 }
@@ -77,5 +72,5 @@ func (g *site) stop() {
 // end refuses new operations, waits for those under way until late is closed, and frees everything.
 func (g *site) end(late <-chan struct{}) {
 	g.lines.LeaveQueues()
-	g.engine.Close(late)
+	g.Engine.Close(late)
 }

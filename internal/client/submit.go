@@ -64,12 +64,12 @@ func (g *site) submit(op *Op, t *token.Token, also *site, with *settings) error 
 		op.Absent = 0 // it was of another lock
 	}
 	op.Token = *t
-	op.group, op.On, op.And, op.OfSet = g, g.engine, nil, also != nil
+	op.group, op.On, op.And, op.OfSet = g, g.Engine, nil, also != nil
 	if also != nil {
 		if op.second == nil {
 			op.second = new(engine.Call)
 		}
-		op.And, op.second.On = op.second, also.engine
+		op.And, op.second.On = op.second, also.Engine
 	}
 	err := op.begin()
 	if err == engine.ErrBusy || err == engine.ErrClosed {
@@ -87,7 +87,7 @@ func (op *Op) begin() error {
 		}
 		s.Kind, s.Key, s.TTL, s.Token, s.Tail, s.Block, s.OfSet, s.Done = op.Kind, op.Key, op.TTL, op.Token, op.Tail, op.Block, true, op.Done
 		s.Shared, s.Asked = op.Shared, false
-		op.group.cfg.Underway.Enter()
+		op.group.Config.Underway.Enter()
 	}
 	op.Asked, op.decider, op.err = false, &op.Call, nil
 	_, err := op.Call.Submit()
@@ -101,7 +101,7 @@ func (op *Op) begin() error {
 // leave notes that nothing of an operation is under way.
 func (op *Op) leave() {
 	if op.OfSet {
-		op.group.cfg.Underway.Leave()
+		op.group.Config.Underway.Leave()
 	}
 }
 
@@ -110,12 +110,12 @@ func (c *Client) Cancel(op *Op) bool {
 	switch g := op.group; {
 	case !slices.Contains(c.groups, g):
 		return false
-	case g.engine.Cancel(&op.Op):
+	case g.Engine.Cancel(&op.Op):
 	case op.And == nil, !op.And.On.Cancel(&op.And.Op):
 		return false
 	default: // it was in its second group
 		if op.Kind == engine.Acquire {
-			g.engine.Abandon(&op.Op)
+			g.Engine.Abandon(&op.Op)
 		}
 		op.Unreserve()
 	}
@@ -156,11 +156,11 @@ func (op *Op) Report() (ended bool) {
 	case op.Kind == engine.Acquire && op.err == nil:
 		granted(&op.Call)
 	case op.Kind == engine.Acquire:
-		again, op.err = siteOf(op.decider.On).fence.Again(&op.Call, op.err)
+		again, op.err = siteOf(op.decider.On).Fence.Again(&op.Call, op.err)
 	case op.Kind == engine.Release && op.err == nil && !op.Shared: // it may be the lock of a holder in this process
 		op.Each(func(c *engine.Call) { siteOf(c.On).freedByOp(op.Key) })
 	}
-	if g.cfg.OnAttempt != nil { // the error may allocate
+	if g.Config.OnAttempt != nil { // the error may allocate
 		op.Tally = op.decider.Tally
 		g.reportAttempt(ofOp, &op.Op, op.Key, op.Result())
 	}

@@ -46,7 +46,7 @@ func (t *term) ttl(o *option, ttl time.Duration) time.Duration {
 	if !t.isFixed() {
 		return ttl
 	}
-	cfg := &o.site.cfg.Engine
+	cfg := &o.site.Config.Engine
 	t.spare = time.Duration(o.More.Turns()) * cmp.Or(cfg.Timeout, engine.MaxTimeout)
 	least := t.atLeast + t.spare
 	return max(ttl, min(least+quorum.Drift(least), cmp.Or(cfg.MaxTTL, engine.MaxTTL)))

@@ -43,7 +43,7 @@ type Config struct {
 	// gave up after so many attempts. last is the error of the last attempt, if any. ended is the error of the context,
 	// nil unless the context has ended the Acquire. All three are required. The others may be nil; the root package's
 	// Hooks document where they are called.
-	QuorumError  func(n *Nodes, op *engine.Op) error
+	QuorumError  func(g *Group, op *engine.Op) error
 	AcquireError func(key string, attempts int, waited time.Duration, last, ended error) error
 	LostError    func(key string, cause error) error // of Do
 	OnAttempt    func(ctx context.Context, kind engine.Kind, key string, took time.Duration, votes quorum.Tally, err error)

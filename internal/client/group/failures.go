@@ -54,14 +54,14 @@ var errTwoNames = errors.New("write one name for a server in Nodes and NextNodes
 
 // Failures returns why votes on an operation have failed. The engine has one error for each reason common to all
 // operations, so a failed vote allocates nothing; here the errors have all details.
-func (n *Nodes) Failures(op *engine.Op) []engine.Failure {
+func (g *Group) Failures(op *engine.Op) []engine.Failure {
 	full := make([]engine.Failure, len(op.Failures))
 	for i, f := range op.Failures {
 		full[i] = f
 		if f.IsTimeout() {
 			full[i].Err = texts.Because(f.Err, "no answer within %v (NodeTimeout)", op.Timeout)
 		} else if f.Err == conn.ErrQuarantined {
-			full[i].Err = n.whyQuarantined(f.Node)
+			full[i].Err = g.whyQuarantined(f.Node)
 		}
 	}
 	return full
@@ -75,44 +75,44 @@ type quarantine struct {
 }
 
 // whyQuarantined is the reason why a node has no vote, with the time left.
-func (n *Nodes) whyQuarantined(node int) error {
-	g := n.quarantines[node].Load()
-	if g == nil {
+func (g *Group) whyQuarantined(node int) error {
+	q := g.quarantines[node].Load()
+	if q == nil {
 		return conn.ErrQuarantined
 	}
-	now := n.cfg.Clock.Now()
-	left := max(time.Millisecond, g.until.Sub(now)) // no vote was counted, so it is not over
+	now := g.Config.Clock.Now()
+	left := max(time.Millisecond, q.until.Sub(now)) // no vote was counted, so it is not over
 	if left < time.Second {
 		left = left.Round(time.Millisecond)
 	} else {
 		left = left.Round(time.Second)
 	}
-	up := (g.uptime + now.Sub(g.since)).Round(time.Second)
-	if g.unmet {
-		return texts.Because(conn.ErrQuarantined, "up for %v, MaxTTL is %v: no vote for %v", up, n.cfg.longest, left)
+	up := (q.uptime + now.Sub(q.since)).Round(time.Second)
+	if q.unmet {
+		return texts.Because(conn.ErrQuarantined, "up for %v, MaxTTL is %v: no vote for %v", up, g.Config.longest, left)
 	}
 	return texts.Because(conn.ErrQuarantined, "restarted, up for %v: no vote for %v", up, left)
 }
 
 // Explain returns err, of an operation or of the whole decided by it, as the API shows it. Only an error without a
 // quorum has details, and allocates.
-func (n *Nodes) Explain(op *engine.Op, err error) error {
+func (g *Group) Explain(op *engine.Op, err error) error {
 	if err != engine.ErrNoQuorum {
 		return err
 	}
-	return n.cfg.QuorumError(n, op)
+	return g.Config.QuorumError(g, op)
 }
 
 // Lacking returns the lists without a quorum for an operation, since nodes have failed; both are false without
 // NextNodes.
-func (n *Nodes) Lacking(op *engine.Op) Lists {
-	if n.cfg.members.Next == nil {
+func (g *Group) Lacking(op *engine.Op) Lists {
+	if g.Config.members.Next == nil {
 		return Lists{}
 	}
 	failed := op.Tally.Nodes(quorum.Failed)
-	lists := n.cfg.members.blocked(failed)
+	lists := g.Config.members.blocked(failed)
 	if lists == (Lists{}) { // together with nodes without the key
-		lists = n.cfg.members.blocked(failed | op.Tally.Nodes(quorum.Denied))
+		lists = g.Config.members.blocked(failed | op.Tally.Nodes(quorum.Denied))
 	}
 	return lists
 }

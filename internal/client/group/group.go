@@ -5,40 +5,47 @@
 // package client's.
 //
 //	New ─> Group.Connect ─> engine ─> fleet, quorum
-//	       Group.Await, Ready, Inspect ─> Nodes ─> engine, fence
+//	       Group.Await, Ready, Inspect ─> engine, fence
 package group
 
 import (
 	"cmp"
 	"crypto/rand"
 	"fmt"
+	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/fence"
 	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/client/texts"
+	"github.com/redlock-go/redlock/internal/client/waiting"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Group is the nodes of one quorum and everything sent to them. It is safe for concurrent use.
+// Group is the nodes of one quorum and everything sent to them: each node's state, its vote, or the reason why it has
+// none. The driver lock protects all that changes about a node. Hooks and the log are called later, by the goroutine of
+// callbacks. It is safe for concurrent use.
 type Group struct {
-	*Nodes
-	cfg     Config // checked, with its defaults; without passwords
-	conn    fleet.Config
-	engine  *engine.Engine
-	fence   *fence.Client // nil: acquires are not fenced
-	waiters Waiters
-}
+	Config Config // checked, with its defaults; without passwords
+	Engine *engine.Engine
+	Fence  *fence.Client // nil: acquires are not fenced
 
-// Waiters learn of what a driver finds out about nodes and keys. They are called with the driver lock held.
-type Waiters interface {
-	Up(node int, pushes bool)
-	Down(node int)
-	Regained() // a quorum has its vote again
-	KeyChanged(nodes quorum.Set, key []byte, own bool)
+	conn  fleet.Config // until Connect
+	names []string     // of the nodes, without credentials
+	fleet *fleet.Fleet
+	lines *waiting.Lines // they learn of what a driver finds out about nodes and keys
+
+	changed     chan struct{}                // closed when a node comes up, or has its vote back; nil while no goroutine waits
+	quarantines []atomic.Pointer[quarantine] // the last of each node
+	news        []news                       // of each node, for the log
+	turn        atomic.Int64                 // a clock.Instant: when Turn has something to do
+	voting      bool                         // a quorum has its vote
+	unready     bool                         // the log says that no lock can be acquired
+	warns       atomic.Bool                  // it may have to say so, once the nodes are heard
 }
 
 // New checks cfg. Connect comes next.
@@ -47,42 +54,44 @@ func New(cfg Config) (*Group, error) {
 	if err != nil {
 		return nil, texts.WrongConfig(texts.InConfig, err)
 	}
-	g := &Group{cfg: cfg, conn: cfg.Conn}
-	g.cfg.Nodes, g.cfg.NextNodes, g.cfg.Conn = nil, nil, fleet.Config{} // they hold passwords, and a Client can be printed
-	g.Nodes = newNodes(&g.cfg, cfg.Conn.Addresses)
-	if cfg.Fenced {
-		g.fence = g.newFence(&cfg)
+	g := &Group{Config: cfg, conn: cfg.Conn}
+	g.Config.Nodes, g.Config.NextNodes, g.Config.Conn = nil, nil, fleet.Config{} // they hold passwords, and a Client can be printed
+	g.quarantines, g.news = make([]atomic.Pointer[quarantine], len(cfg.Conn.Addresses)), make([]news, len(cfg.Conn.Addresses))
+	g.turn.Store(int64(clock.Never))
+	for _, a := range cfg.Conn.Addresses {
+		g.names = append(g.names, a.String())
 	}
-	cfg.Engine.Clock, cfg.Engine.Fence, cfg.Engine.Observer = cfg.Clock, g.fence.Encode(), (*observer)(g)
+	if cfg.Fenced {
+		g.Fence = g.newFence(&cfg)
+	}
+	cfg.Engine.Clock, cfg.Engine.Fence, cfg.Engine.Observer = cfg.Clock, g.Fence.Encode(), (*observer)(g)
 	cfg.Engine.OnVote, cfg.Engine.OnPanic, cfg.Engine.Peers = g.onVote(cfg.OnVote), g.onPanic, cfg.Peers
-	g.engine = engine.New(cfg.Engine)
-	g.fence.Start(g.engine)
+	g.Engine = engine.New(cfg.Engine)
+	g.Fence.Start(g.Engine)
 	return g, nil
 }
 
-// Connect begins to connect to the nodes. Await comes next, and End at last, also after an error of Await.
-func (g *Group) Connect(w Waiters) error {
-	g.waiters, g.regained = w, w.Regained
-	cfg := g.conn
+// Connect begins to connect to the nodes. Await comes next.
+func (g *Group) Connect(lines *waiting.Lines) (err error) {
+	g.lines = lines
+	cfg, e := g.conn, g.Engine
 	g.conn = fleet.Config{}
-	cfg.Clock, cfg.Logger, cfg.Servers, cfg.Lookup = g.cfg.Clock, g.cfg.Logger, g.cfg.Servers, g.cfg.Lookup
+	cfg.Clock, cfg.Logger, cfg.Servers, cfg.Lookup = g.Config.Clock, g.Config.Logger, g.Config.Servers, g.Config.Lookup
 	cfg.Probes = func(ask func(func(*resp.Value) error, ...string)) func() uint16 {
-		return command.NewProbes(g.cfg.Scripted, g.fence.Encode(), ask).Form
+		return command.NewProbes(g.Config.Scripted, g.Fence.Encode(), ask).Form
 	}
-	if err := g.connect(cfg, g.engine, g.fence); err != nil {
+	cfg.Hidden, cfg.Fenced = sentinels, g.Fence != nil // or tokens back from an old file would count
+	cfg.OnUp, cfg.OnDown, cfg.OnStays, cfg.OnPush = e.NodeUp, e.NodeDown, g.stays, e.Pushed
+	lock := e.DriverLock()
+	lock.Lock() // a quick dialer calls Up: it needs the fleet
+	g.fleet, err = fleet.New(cfg, lock)
+	lock.Unlock()
+	if err != nil {
 		return fmt.Errorf("redlock: %w", err)
 	}
+	e.Start(g.fleet)
 	return nil
 }
-
-// Config is the checked configuration, with its defaults.
-func (g *Group) Config() *Config { return &g.cfg }
-
-// Engine carries operations to the nodes.
-func (g *Group) Engine() *engine.Engine { return g.engine }
-
-// Fence is the client's part in fencing, or nil.
-func (g *Group) Fence() *fence.Client { return g.fence }
 
 // newFence returns the client's part in fencing.
 func (g *Group) newFence(cfg *Config) *fence.Client {
@@ -111,8 +120,8 @@ var ErrForgotten = fence.ErrForgotten
 
 // Env is what the rooms of the group share.
 func (g *Group) Env() engine.Env {
-	timeout := min(cmp.Or(g.cfg.Engine.Timeout, engine.MaxTimeout), maxQueryTimeout)
-	return engine.Env{Clock: g.cfg.Clock, Nodes: g.Addrs(), QueryTimeout: timeout, Logger: g.cfg.Logger, Ending: g.cfg.Ending, Ring: g.cfg.Ring}
+	timeout := min(cmp.Or(g.Config.Engine.Timeout, engine.MaxTimeout), maxQueryTimeout)
+	return engine.Env{Clock: g.Config.Clock, Nodes: g.names, QueryTimeout: timeout, Logger: g.Config.Logger, Ending: g.Config.Ending, Ring: g.Config.Ring}
 }
 
 const maxQueryTimeout = time.Second

@@ -20,7 +20,7 @@ func (g *Group) onVote(f func(engine.Kind, int, string, quorum.Outcome, error)) 
 
 // onPanic logs a panic of a callback or hook.
 func (g *Group) onPanic(v any, stack []byte) {
-	g.cfg.Logger.Error("redlock: a callback panicked", "panic", v, "stack", string(stack))
+	g.Config.Logger.Error("redlock: a callback panicked", "panic", v, "stack", string(stack))
 }
 
 // defaultLogger hands warnings and errors to slog.Default, as it is when they come.

@@ -28,17 +28,17 @@ type Sight struct {
 // at one moment: only what a quorum shows counts.
 func (g *Group) Inspect(ctx context.Context, key string) (seen []Sight, all Summary, err error) {
 	if seen, err = g.read(ctx, key); err == nil {
-		all = summarize(seen, g.Members().Quorum)
+		all = summarize(seen, g.Config.members.Quorum)
 	}
 	return seen, all, err
 }
 
 // read asks all nodes what they have at a key, and waits for all of them.
 func (g *Group) read(ctx context.Context, key string) ([]Sight, error) {
-	if err := cmp.Or(ctx.Err(), g.engine.CheckKey([]byte(key))); err != nil {
+	if err := cmp.Or(ctx.Err(), g.Engine.CheckKey([]byte(key))); err != nil {
 		return nil, err
 	}
-	seen, err := g.ask(ctx.Done(), key, cmp.Or(g.cfg.Engine.Timeout, engine.MaxTimeout))
+	seen, err := g.ask(ctx.Done(), key, cmp.Or(g.Config.Engine.Timeout, engine.MaxTimeout))
 	if err == context.Canceled {
 		err = cmp.Or(ctx.Err(), err)
 	}
@@ -82,13 +82,13 @@ func (g *Group) ask(done <-chan struct{}, key string, timeout time.Duration) ([]
 func (g *Group) each(nodes quorum.Set, done <-chan struct{}, timeout time.Duration, ask func(*engine.Query), answered func(int, *engine.Query)) error {
 	var questions []*engine.Query
 	for node := range nodes.All() {
-		q := g.engine.Query(node, timeout)
+		q := g.Engine.Query(node, timeout)
 		defer q.Free()
 		ask(q)
-		g.engine.AskSoon(q)
+		g.Engine.AskSoon(q)
 		questions = append(questions, q)
 	}
-	g.engine.Drive()
+	g.Engine.Drive()
 	for _, q := range questions {
 		select {
 		case <-q.Answered():
@@ -134,7 +134,7 @@ func (g *Group) Prove(ctx context.Context, key, value string) (ttl time.Duration
 	if slices.ContainsFunc(seen, func(s Sight) bool { return s.Held.has(value) }) {
 		return 0, engine.WrongArgument("lock is shared: only its own holder can extend or release it")
 	}
-	op, ttl := prove(seen, value, g.Members().Quorum)
+	op, ttl := prove(seen, value, g.Config.members.Quorum)
 	if op.Err != nil {
 		return 0, g.Explain(op, op.Err)
 	}
@@ -150,13 +150,13 @@ const leastLook = 5 * time.Millisecond
 func (g *Group) IsHeld(split *engine.Call) bool {
 	limit, long := split.Watched(), max(leastLook, 4*split.Trip)
 	if limit.At != 0 {
-		long = min(long, max(limit.At.Sub(g.cfg.Clock.Now()), time.Millisecond))
+		long = min(long, max(limit.At.Sub(g.Config.Clock.Now()), time.Millisecond))
 	}
 	seen, err := g.ask(limit.Done, split.KeyText(), long)
 	if err != nil {
 		return false
 	}
-	s := summarize(seen, g.Members().Quorum)
+	s := summarize(seen, g.Config.members.Quorum)
 	return s.Value.Show() != "" || s.Status == sharedBy && !split.Shared
 }
 

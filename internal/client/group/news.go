@@ -59,23 +59,23 @@ func (w *news) mayWrite(now clock.Instant) bool {
 }
 
 // say has the log say what a node is now, or later if it has said too much. The driver lock is held.
-func (n *Nodes) say(i int, is state, s *metrics.Node) {
-	w, now := &n.news[i], n.cfg.Clock.Now()
+func (g *Group) say(i int, is state, s *metrics.Node) {
+	w, now := &g.news[i], g.Config.Clock.Now()
 	w.is = is
 	if is == noVote && w.said == noVote && w.unsaid == 0 { // its notice was given again
 		return
 	}
 	if !w.mayWrite(now) {
 		w.unsaid++
-		n.turnAt(w.counted.Add(linesEvery))
+		g.turnAt(w.counted.Add(linesEvery))
 		return
 	}
-	n.write(i, s)
+	g.write(i, s)
 }
 
 // write has the log say what a node is.
-func (n *Nodes) write(i int, s *metrics.Node) {
-	w := &n.news[i]
+func (g *Group) write(i int, s *metrics.Node) {
+	w := &g.news[i]
 	before := w.said
 	level, text, args := slog.LevelWarn, "", []any{"node", s.Addr}
 	switch w.is {
@@ -103,66 +103,66 @@ func (n *Nodes) write(i int, s *metrics.Node) {
 		args = append(args, "changes not shown", w.unsaid)
 	}
 	w.said, w.unsaid = w.is, 0
-	n.log(level, text, args...)
+	g.log(level, text, args...)
 }
 
 // log has the Logger, user code, called by the goroutine of callbacks. The driver lock is held.
-func (n *Nodes) log(level slog.Level, text string, args ...any) {
-	log := n.cfg.Logger
-	n.engine.Notify(func() { log.Log(context.Background(), level, text, args...) })
+func (g *Group) log(level slog.Level, text string, args ...any) {
+	log := g.Config.Logger
+	g.Engine.Notify(func() { log.Log(context.Background(), level, text, args...) })
 }
 
 // turnAt has Turn called at an instant. The driver lock is held.
-func (n *Nodes) turnAt(at clock.Instant) {
-	if int64(at) < n.turn.Load() {
-		n.turn.Store(int64(at))
-		n.cfg.Ring()
+func (g *Group) turnAt(at clock.Instant) {
+	if int64(at) < g.turn.Load() {
+		g.turn.Store(int64(at))
+		g.Config.Ring()
 	}
 }
 
 // Turn says what was left unsaid, and looks at nodes whose quarantine has ended. It returns the pause to the next turn.
-func (n *Nodes) Turn() time.Duration {
-	if n.warns.Load() {
-		n.WarnUnready()
+func (g *Group) Turn() time.Duration {
+	if g.warns.Load() {
+		g.WarnUnready()
 	}
-	if left := clock.Instant(n.turn.Load()).Sub(n.cfg.Clock.Now()); left > 0 {
+	if left := clock.Instant(g.turn.Load()).Sub(g.Config.Clock.Now()); left > 0 {
 		return left
 	}
-	n.engine.DriverLock().Lock()
-	defer n.engine.DriverLock().Unlock()
-	n.turn.Store(int64(clock.Never))
-	next, now := clock.Never, n.cfg.Clock.Now()
-	for i := range n.news {
-		w := &n.news[i]
+	g.Engine.DriverLock().Lock()
+	defer g.Engine.DriverLock().Unlock()
+	g.turn.Store(int64(clock.Never))
+	next, now := clock.Never, g.Config.Clock.Now()
+	for i := range g.news {
+		w := &g.news[i]
 		if w.unsaid > 0 && w.mayWrite(now) {
-			s := n.Node(i)
-			n.write(i, &s)
+			s := g.Node(i)
+			g.write(i, &s)
 		}
 		if w.unsaid > 0 {
 			next = min(next, w.counted.Add(linesEvery))
 		}
-		if at := n.fleet.Node(i); at.Quarantined > 0 {
+		if at := g.fleet.Node(i); at.Quarantined > 0 {
 			next = min(next, now.Add(at.Quarantined))
 		}
 	}
-	n.review()
-	n.turn.Store(min(n.turn.Load(), int64(next)))
-	return clock.Instant(n.turn.Load()).Sub(now)
+	g.review()
+	g.turn.Store(min(g.turn.Load(), int64(next)))
+	return clock.Instant(g.turn.Load()).Sub(now)
 }
 
 // WarnUnready logs why no lock can be acquired yet, if so. It is followed by a line when one can. Nodes of a fenced client are
 // heard first.
-func (n *Nodes) WarnUnready() {
-	if n.fence.IsAsking() {
-		n.warns.Store(true) // Turn is next called when one has answered
+func (g *Group) WarnUnready() {
+	if g.Fence.IsAsking() {
+		g.warns.Store(true) // Turn is next called when one has answered
 		return
 	}
-	n.warns.Store(false)
-	_, _, why := n.readinessNow(false)
-	n.engine.DriverLock().Lock()
-	defer n.engine.DriverLock().Unlock()
-	if why != nil && !n.voting {
-		n.unready = true
-		n.log(slog.LevelWarn, "redlock: no lock can be acquired yet", "error", why)
+	g.warns.Store(false)
+	_, _, why := g.readinessNow(false)
+	g.Engine.DriverLock().Lock()
+	defer g.Engine.DriverLock().Unlock()
+	if why != nil && !g.voting {
+		g.unready = true
+		g.log(slog.LevelWarn, "redlock: no lock can be acquired yet", "error", why)
 	}
 }

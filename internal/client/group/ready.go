@@ -11,16 +11,11 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// readiness wakes the callers waiting for a quorum of nodes. The driver lock protects it.
-type readiness struct {
-	changed chan struct{} // closed when a node comes up; nil while no goroutine waits
-}
-
-// wake wakes all of them: a node is up, or has its fenced vote.
-func (r *readiness) wake() {
-	if r.changed != nil {
-		close(r.changed)
-		r.changed = nil
+// wake wakes the callers waiting for a quorum of nodes: a node is up, or has its vote back. The driver lock is held.
+func (g *Group) wake() {
+	if g.changed != nil {
+		close(g.changed)
+		g.changed = nil
 	}
 }
 
@@ -32,9 +27,9 @@ const mostWait = time.Second
 
 // Ready waits until a quorum of nodes, or with every all of them, is up and may vote, until ctx ends, or until the
 // client is closed. It is woken when a node comes up, and at the end of a quarantine. It reports whether it has waited.
-func (n *Nodes) Ready(ctx context.Context, every bool) (waited bool, err error) {
+func (g *Group) Ready(ctx context.Context, every bool) (waited bool, err error) {
 	for ; ; waited = true {
-		changed, soonest, why := n.readinessNow(every)
+		changed, soonest, why := g.readinessNow(every)
 		if why == nil || why == engine.ErrClosed {
 			return waited, why
 		}
@@ -46,7 +41,7 @@ func (n *Nodes) Ready(ctx context.Context, every bool) (waited bool, err error) 
 		case <-changed:
 		case <-timer.C:
 		case <-ctx.Done():
-		case <-n.cfg.Ending:
+		case <-g.Config.Ending:
 		}
 		timer.Stop()
 	}
@@ -56,19 +51,19 @@ var errRests = fmt.Errorf("%w: its idle connection was closed, and is being repl
 
 // readinessNow returns why there is no quorum, an ErrNoQuorum with the nodes without a vote, and when there may be one: once
 // changed is closed, or after soonest.
-func (n *Nodes) readinessNow(every bool) (changed <-chan struct{}, soonest time.Duration, why error) {
+func (g *Group) readinessNow(every bool) (changed <-chan struct{}, soonest time.Duration, why error) {
 	op := engine.Op{Err: engine.ErrNoQuorum}
-	op.Tally.Reset(n.cfg.members.Quorum)
+	op.Tally.Reset(g.Config.members.Quorum)
 	fails := func(node int, why error) {
 		op.Tally.Record(node, quorum.Failed)
 		op.Failures = append(op.Failures, engine.Failure{Node: node, Err: why})
 	}
-	lock := n.engine.DriverLock()
+	lock := g.Engine.DriverLock()
 	lock.Lock()
 	soonest = mostWait
-	for i := range n.Len() {
-		node := n.fleet.Node(i)
-		left, why := n.vote(i, &node)
+	for i := range g.Len() {
+		node := g.fleet.Node(i)
+		left, why := g.vote(i, &node)
 		if every && why == nil && node.Rests { // perhaps its server has restarted: the next connection shows it
 			why = errRests
 		}
@@ -82,18 +77,18 @@ func (n *Nodes) readinessNow(every bool) (changed <-chan struct{}, soonest time.
 	}
 	ready := op.Tally.Verdict() == quorum.Pending && !(every && len(op.Failures) > 0)
 	if !ready {
-		n.fleet.Want()
-		if n.readiness.changed == nil {
-			n.readiness.changed = make(chan struct{})
+		g.fleet.Want()
+		if g.changed == nil {
+			g.changed = make(chan struct{})
 		}
-		changed = n.readiness.changed
+		changed = g.changed
 	}
 	lock.Unlock()
-	if engine.IsClosed(n.cfg.Ending) {
+	if engine.IsClosed(g.Config.Ending) {
 		return nil, 0, engine.ErrClosed
 	}
 	if ready {
 		return nil, 0, nil
 	}
-	return changed, soonest, n.Explain(&op, op.Err)
+	return changed, soonest, g.Explain(&op, op.Err)
 }

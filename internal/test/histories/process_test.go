@@ -146,8 +146,8 @@ func (p *process) inside() business {
 	groups := reflect.ValueOf(p.client).Elem().FieldByName("client").Elem().FieldByName("groups")
 	for i := range groups.Len() {
 		g := (*group.Group)(groups.Index(i).Elem().FieldByName("Group").UnsafePointer())
-		g.Engine().DriverLock().Lock()
-		e := reflect.ValueOf(g.Engine()).Elem()
+		g.Engine.DriverLock().Lock()
+		e := reflect.ValueOf(g.Engine).Elem()
 		for node := range g.Len() {
 			if e.FieldByName("rounds").FieldByName("hints").Index(node).FieldByName("all").Len() > 0 {
 				b.owed[g.Addr(node)] = true
@@ -155,7 +155,7 @@ func (p *process) inside() business {
 		}
 		q := e.FieldByName("queries")
 		b.busy = b.busy || q.FieldByName("asked").Len() > 0 || q.FieldByName("behind").Int() > 0
-		g.Engine().DriverLock().Unlock()
+		g.Engine.DriverLock().Unlock()
 		b.addHooked(groups.Index(i).Elem().FieldByName("hooked"))
 	}
 	return b
