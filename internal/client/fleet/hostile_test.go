@@ -54,6 +54,7 @@ var hostiles = []hostile{
 	{"replies without end", scripted.Steps{one + two, scripted.FloodOf(one, 16<<20)}, 2, conn.ErrUnsolicited},
 	{"a push that is malformed", scripted.Steps{one + ">2\r\n+x\r\n?\r\n"}, 1, "unknown kind"},
 	{"a large push without end", scripted.Steps{one + ">2\r\n$536870912\r\n", scripted.FloodOf("x", 1<<20)}, 1, "bulk too long"},
+	{"pushes without end", scripted.Steps{scripted.FloodOf(invalidation("k"), 16<<20)}, 0, errFlood},
 	{"pushes in place of a reply", scripted.Steps{one + strings.Repeat(pushy, 1000) + "|1\r\n+x\r\n"}, 1, conn.ErrStalled},
 	{"the end in mid-reply", scripted.Steps{one + two[:5], scripted.HangUp}, 1, nil},
 	{"a reset between replies", scripted.Steps{one, scripted.CutOff}, some, nil},

@@ -202,30 +202,6 @@ func TestNoPartOfAFloodIsLeft(t *testing.T) {
 	})
 }
 
-// A server that sends pushes without end hurts no other node, and is cut off.
-func TestAFloodOfPushes(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		_, on := hears(2)
-		r := newUpFleet(t, portable, 2, on)
-		flooded, ended := r.wires[0], make(chan struct{})
-		go func() {
-			defer close(ended)
-			for flood := scripted.FloodOf(invalidation("k"), 1<<18); flooded.Play(scripted.Steps{flood}); {
-			}
-		}()
-		l := r.send("one")
-		r.answer(l, 1)
-		r.until("for the honest node", func() bool { return l.nodes[1].ended })
-		r.until("for the end of the flood", func() bool { return l.nodes[0].ended })
-		require.ErrorIs(t, l.errOf(0), errFlood)
-		<-ended
-		r.awaitDone(l)
-		r.wires[0] = nil
-		r.up()
-		r.works()
-	})
-}
-
 // A server that sends pushes in place of replies is silent.
 func TestPushesAreNoProgress(t *testing.T) {
 	heard, on := hears(1)

@@ -58,20 +58,14 @@ func TestFaultsOfPushes(t *testing.T) {
 			register(t, c, "k")
 			s.Set("k", "v", 0)
 			require.Equal(t, pushOfK, c.Receive())
+			s.FaultPushes(PushFault{Delay: time.Hour}) // it holds up no later answer, nor the end of the server
+			s.Del("k")
+			register(t, c, "k")
+			s.Set("k", "v", 0)
 			require.Equal(t, "+PONG", c.Do("PING"))
+			require.NoError(t, s.Close())
 		})
 	}
-}
-
-// A delayed push does not hold up later answers, and neither does it hold up the end of the server.
-func TestADelayedPushIsOvertaken(t *testing.T) {
-	s := StartN(t, 1)[0]
-	c := tracker(t, s)
-	s.FaultPushes(PushFault{Delay: time.Hour})
-	register(t, c, "k")
-	s.Set("k", "v", 0)
-	require.Equal(t, "+PONG", c.Do("PING"))
-	require.NoError(t, s.Close())
 }
 
 func TestForgedPushes(t *testing.T) {
@@ -85,23 +79,8 @@ func TestForgedPushes(t *testing.T) {
 	assert.Equal(t, "+PONG", old.Do("PING"), "RESP2 has no pushes")
 }
 
-// Pushes are a server's words as replies are: none while it hangs or is muted, late where the line
-// is long, and never in the middle of a reply.
-func TestPushesInOutages(t *testing.T) {
-	for name, begin := range map[string]func(*Server){"hung": (*Server).Hang, "unread": (*Server).HangUnread, "mute": (*Server).Mute} {
-		t.Run(name, func(t *testing.T) {
-			s := StartN(t, 1)[0]
-			c := tracker(t, s)
-			register(t, c, "k")
-			begin(s)
-			s.Set("k", "v", 0)
-			c.Send(testkit.Encode("PING"))
-			c.RequireSilence()
-			require.NoError(t, s.Heal())
-			got := []string{c.Receive(), c.Receive()}
-			require.ElementsMatch(t, []string{pushOfK, "+PONG"}, got)
-		})
-	}
+// A push is late where the line is long.
+func TestDelayedPushes(t *testing.T) {
 	s := StartN(t, 1)[0]
 	c := tracker(t, s)
 	register(t, c, "k")

@@ -47,20 +47,6 @@ var choices = []scenario{
 		s.serveAny(6, func() *redlock.Client { return c })
 	}},
 	{"any of several, of other processes", 3, func(s *stage) { s.serveAny(3, func() *redlock.Client { return s.Client() }) }},
-	{"any of several, and one and all of them", 3, func(s *stage) {
-		c, keys := s.Client(), redlock.Permits("s", 2)
-		a, b := s.take(c, keys[0], longTTL), s.take(c, keys[1], longTTL)
-		one := s.wait(c, keys[0], longTTL)
-		any1 := s.choose(c, keys...)
-		s.release(a) // one stands before the choice there
-		l := s.granted(one)
-		require.True(s.T, any1.waits())
-		s.release(b)
-		m := s.granted(any1)
-		require.Equal(s.T, keys[1], m.Key())
-		s.release(l)
-		s.release(m)
-	}},
 	// Each caller stands in a line as itself: one for a single key comes after all that were there before.
 	{"any of several, beside one of them", 3, func(s *stage) {
 		c, other, keys := s.Client(), s.Client(), redlock.Permits("s", 2)
@@ -128,15 +114,6 @@ var choices = []scenario{
 			s.release(s.granted(s.wait(c, "a", longTTL)))
 			s.release(b)
 		}
-	}},
-	{"any of several, of a holder that has died", 3, func(s *stage) {
-		c, keys := s.Client(), redlock.Permits("s", 2)
-		other := s.Client()
-		for range keys {
-			_, err := other.AcquireAny(s.ctx, 700*time.Millisecond, keys...)
-			require.NoError(s.T, err)
-		}
-		s.granted(s.choose(c, keys...))
 	}},
 	// Both come in the same moment: the lock is its caller's, or it goes on to the next.
 	{"any of several, given up as it is served", 3, func(s *stage) {

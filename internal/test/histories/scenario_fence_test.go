@@ -39,31 +39,6 @@ func (s *stage) lockOnce(c *redlock.Client, key string) uint64 {
 
 // fences are scenarios of fenced clients.
 var fences = []scenario{
-	// Clocks are a day off, step by seconds and swing, and then no node knows any token. An
-	// operator with the right clock gives the largest token seen by the resources: all later ones
-	// are larger, also those of a client with a slow clock.
-	{"total loss of tokens", 3, func(s *stage) {
-		var swings atomic.Int64
-		var behind atomic.Int64
-		behind.Store(int64(-24 * time.Hour))
-		clients := []*redlock.Client{s.Client(fencedAt(&swings)), s.Client(fencedAt(&behind)), s.Client(fencedRight())}
-		operator := clients[2]
-		require.NoError(s.T, operator.InitFencing(s.ctx))
-		var seen uint64
-		for loss, off := range []time.Duration{5 * time.Second, 24 * time.Hour, -time.Hour, 0} {
-			for i := range 60 {
-				swings.Store(int64(off) * int64(i%2))
-				token := s.lockOnce(clients[i%3], "k")
-				require.Greater(s.T, token, seen, "%d losses", loss)
-				seen = token
-				time.Sleep(time.Millisecond)
-			}
-			s.Servers.Flush()
-			time.Sleep(time.Duration(loss) * time.Second)
-			require.NoError(s.T, operator.RecoverFencing(s.ctx, seen))
-		}
-		require.Greater(s.T, s.lockOnce(clients[1], "another"), seen)
-	}},
 	// The nodes know tokens of different sizes, for free keys, and a minority is down. No kind of
 	// acquire of a new client finds a key taken.
 	{"first attempts of a fenced client", 5, func(s *stage) {
@@ -243,44 +218,4 @@ var fences = []scenario{
 		_, err := c.TryAcquire(s.ctx, "k", maxTTL)
 		require.ErrorIs(s.T, err, redlock.ErrForgotten)
 	}},
-	// The machine is suspended during an acquire, for longer than its TTL, and no clock that stands
-	// still then may call it won: another client has had the lock, with a larger token. So it is
-	// for locks without tokens.
-	{"suspended acquire", 3, func(s *stage) { s.suspendedAcquire(func(*redlock.Config) {}) }},
-	{"suspended fenced acquire", 3, func(s *stage) { s.suspendedAcquire(fencedRight()) }},
-}
-
-// suspendedAcquire suspends a machine under all kinds of acquires.
-func (s *stage) suspendedAcquire(settings func(*redlock.Config)) {
-	patient := func(c *redlock.Config) { c.NodeTimeout = time.Second }
-	c, m := s.ClientOn(s.Machine(), settings, patient)
-	other := s.Client(settings, patient)
-	if err := other.InitFencing(s.ctx); err == nil { // else they are not fenced
-		require.NoError(s.T, c.Ready(s.ctx))
-	}
-	for _, acquire := range []func(key string) error{
-		func(key string) error { _, err := c.TryAcquire(s.ctx, key, maxTTL); return err },
-		func(key string) error { _, err := c.TryAcquireAll(s.ctx, maxTTL, key, "and "+key); return err },
-		func(key string) error {
-			return cluster.Submit(s.T, c, &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: maxTTL})
-		},
-	} {
-		for _, node := range s.Nodes {
-			m.Link(node).Hold(false, true)
-		}
-		won := testkit.Start(func() error { return acquire("k") })
-		time.Sleep(time.Millisecond) // the nodes have granted it
-		require.Equal(s.T, 3, s.Holders("k"))
-		m.Suspend()
-		for _, node := range s.Nodes {
-			m.Link(node).Release() // the nodes' answers are there when it wakes
-		}
-		time.Sleep(maxTTL + time.Millisecond)
-		_, err := other.TryAcquire(s.ctx, "k", maxTTL)
-		require.NoError(s.T, err)
-		m.Wake()
-		// The nodes' answers and the time of the suspension are found in any order.
-		require.True(s.T, testkit.IsAny(<-won, redlock.ErrExpired, redlock.ErrNoQuorum))
-		time.Sleep(2 * maxTTL)
-	}
 }

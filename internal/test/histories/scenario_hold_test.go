@@ -3,7 +3,6 @@ package histories
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -39,36 +38,6 @@ var holds = []scenario{
 		for _, n := range s.Servers {
 			require.Empty(s.T, n.Keys())
 		}
-	}},
-	// A release refused for want of room is refused for all keys, or for none.
-	{"release of several keys, busy", 3, func(s *stage) {
-		c := s.Client(func(c *redlock.Config) { c.MaxWaiting = 2 })
-		l, err := c.AcquireAll(s.ctx, longTTL, "a", "b")
-		require.NoError(s.T, err)
-		s.Servers.Mute()
-		for c.Stats().Waiting == 0 { // there is room for one
-			op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte("other"), Done: func(*redlock.Op) {}}
-			require.NoError(s.T, c.Submit(op))
-			time.Sleep(100 * time.Microsecond)
-		}
-		ended, cancel := context.WithCancel(s.ctx)
-		cancel()
-		err = l.Release(ended)
-		require.NoError(s.T, s.Servers.Heal())
-		time.Sleep(time.Second)
-		for _, key := range []string{"a", "b"} {
-			if _, taken := s.Client().TryAcquire(s.ctx, key, longTTL); taken == nil {
-				require.Zero(s.T, l.Remaining(), "%s is another's, and the release ended with: %v", key, err)
-			}
-		}
-	}},
-	// Where the nodes do not show their run_id, no restart is noticed. This must not be silent.
-	{"no INFO, no word of it", 3, func(s *stage) {
-		s.Servers.Deny("INFO")
-		var log testkit.LogSink
-		s.Client(func(c *redlock.Config) { c.Logger = log.Logger(slog.LevelWarn) })
-		time.Sleep(time.Second)
-		require.Regexp(s.T, "(?i)info|run_id|restart", log.String())
 	}},
 	// A lock found to be lost is another's, and is not passed on.
 	{"lost, and released beside a line", 3, func(s *stage) {

@@ -71,18 +71,6 @@ var orders = []scenario{
 		require.Greater(s.T, few, many/16)
 		require.Greater(s.T, many, few)
 	}},
-	// A set waiting for its second key leaves the first to others.
-	{"set that waits", 3, func(s *stage) {
-		c, other := s.Client(), s.Client()
-		a, b := s.take(other, "a", longTTL), s.take(other, "b", longTTL)
-		set := s.waitForSet(c, "a", "b")
-		next := s.wait(c, "a", longTTL)
-		third := s.wait(other, "a", longTTL)
-		s.release(a)
-		s.inTurn(time.Second, next, third)
-		s.release(b)
-		s.inTurn(soon, set)
-	}},
 	// All sets in line before a caller keep its key free together as long as one may.
 	{"sets that wait", 3, func(s *stage) {
 		c, other := s.Client(), s.Client()
@@ -169,17 +157,5 @@ var orders = []scenario{
 			s.release(l)
 		}
 		time.Sleep(time.Second)
-	}},
-	// Sets with different orders of their keys do not wait for each other.
-	{"sets in two orders", 3, func(s *stage) {
-		c, d, other := s.Client(), s.Client(), s.Client()
-		for i := range 10 {
-			x, y := fmt.Sprint("x", i), fmt.Sprint("y", i)
-			first, second := s.take(other, x, longTTL), s.take(other, y, longTTL)
-			there, back := s.waitForSet(c, x, y), s.waitForSet(d, y, x)
-			s.release(first)
-			s.release(second)
-			s.inTurn(10*promptly, there, back)
-		}
 	}},
 }

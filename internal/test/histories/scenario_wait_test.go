@@ -2,7 +2,6 @@ package histories
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -15,18 +14,6 @@ import (
 
 // waits are scenarios of waiting callers.
 var waits = []scenario{
-	// A node whose key the release does not touch is one vote less, and delays no caller.
-	{"leftover on one node", 5, func(s *stage) {
-		a, b := s.Client(), s.Client()
-		for i := range 20 {
-			key := fmt.Sprint("key", i)
-			s.Servers[i%5].Set(key, "leftover", 0)
-			held := s.take(a, key, longTTL)
-			next := s.wait(b, key, longTTL)
-			s.release(held)
-			s.release(s.granted(next))
-		}
-	}},
 	// The winner of the queue does not stand in it for longer than it has the lock.
 	{"released by another client", 3, func(s *stage) {
 		s.endOtherwise(soon, func(_ *redlock.Client, l redlock.Lock) {
@@ -72,15 +59,6 @@ var waits = []scenario{
 			require.ErrorIs(s.T, w.err, redlock.ErrTaken)
 		}
 	}},
-	// One slow node does not slow down the others' decisions.
-	{"slow node", 5, func(s *stage) {
-		quick := s.grants(time.Second)
-		for i, node := range s.Servers {
-			node.Delay(45 * time.Millisecond)
-			require.Greater(s.T, s.grants(time.Second), quick/3, "node %d is slow", i)
-			require.NoError(s.T, node.Heal())
-		}
-	}},
 	// A blocking hook delays its own caller.
 	{"hook that blocks", 3, func(s *stage) {
 		type slow struct{}
@@ -123,11 +101,4 @@ func (s *stage) releaseBy(c *redlock.Client, l redlock.Lock) {
 	op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte(l.Key())}
 	copy(op.Token[:], l.Token())
 	require.NoError(s.T, cluster.Submit(s.T, c, op))
-}
-
-// grants is the number of locks on one key for two clients of two goroutines each.
-func (s *stage) grants(long time.Duration) int {
-	ctx, cancel := context.WithTimeout(s.ctx, long)
-	defer cancel()
-	return <-s.busy(ctx, 2, 2*time.Millisecond, s.Client(), s.Client())
 }

@@ -21,11 +21,17 @@ const suspendedTTL = 10 * time.Second
 // shown is the validity of a lock as shown by a call.
 type shown interface{ Remaining() time.Duration }
 
+// fencedStep is that of a fenced client.
+const fencedStep = "fenced TryAcquire"
+
 // steps are calls that return or show validity. Each is prepared, and then run on a machine
 // suspended before one of its readings of the clock. A call with its end on another goroutine
 // reports this end.
 var steps = map[string]func(s *stage, c *redlock.Client, ended func()) (run func() (shown, error)){
 	"TryAcquire": func(s *stage, c *redlock.Client, _ func()) func() (shown, error) {
+		return func() (shown, error) { return c.TryAcquire(s.ctx, "k", suspendedTTL) }
+	},
+	fencedStep: func(s *stage, c *redlock.Client, _ func()) func() (shown, error) {
 		return func() (shown, error) { return c.TryAcquire(s.ctx, "k", suspendedTTL) }
 	},
 	"AcquireAll": func(s *stage, c *redlock.Client, _ func()) func() (shown, error) {
@@ -121,7 +127,7 @@ func TestSuspendedAtEachStep(t *testing.T) {
 					behind = 1 // the wait is measured behind the last look at validity
 				}
 				for range 3 { // a suspension between the end of a call and the look at the nodes is not the call's
-					more, belief = suspendedAt(t, reading, behind, prepare)
+					more, belief = suspendedAt(t, reading, behind, name == fencedStep, prepare)
 					if belief == "" {
 						break
 					}
@@ -135,7 +141,7 @@ func TestSuspendedAtEachStep(t *testing.T) {
 // suspendedAt runs a call on a machine suspended before a reading of its clock, counted from the
 // call's start. It returns whether the call came as far, and any validity shown without being so.
 // The readings behind its last look at validity can only have it shown as 0.
-func suspendedAt(t *testing.T, reading, behind int64, prepare func(*stage, *redlock.Client, func()) func() (shown, error)) (reached bool, belief string) {
+func suspendedAt(t *testing.T, reading, behind int64, fenced bool, prepare func(*stage, *redlock.Client, func()) func() (shown, error)) (reached bool, belief string) {
 	const never = 1 << 32
 	virtual.Run(t, 3, func(w *virtual.World) {
 		var readings atomic.Int64
@@ -147,7 +153,10 @@ func suspendedAt(t *testing.T, reading, behind int64, prepare func(*stage, *redl
 			}
 		}
 		readings.Store(never)
-		c, _ := w.ClientOn(m)
+		c, _ := w.ClientOn(m, func(c *redlock.Config) { c.Fenced, c.MaxTTL = fenced, suspendedTTL })
+		if fenced {
+			require.NoError(w.T, c.InitFencing(w.T.Context()))
+		}
 		require.NoError(w.T, c.Ready(w.T.Context()))
 		ended := func() { readings.Add(never) }
 		run := prepare(&stage{w, w.T.Context()}, c, ended)
