@@ -47,7 +47,6 @@ func TestDecodeGood(t *testing.T) {
 	}
 }
 
-// total reads everything there is in a value.
 func total(v *Value) (sum int64) {
 	sum = v.Int + int64(len(v.Bytes))
 	it := v.Elements()

@@ -18,7 +18,6 @@ type node struct {
 	Nodes []node
 }
 
-// tree copies a value with all its elements.
 func tree(v *Value) node {
 	n := node{Kind: v.Kind, Null: v.Null, Int: v.Int, Bytes: string(v.Bytes)}
 	it := v.Elements()
@@ -56,7 +55,6 @@ func referenceDecode(buf []byte, lim Limits) (n int, root node, err error) {
 	return r.at, root, err
 }
 
-// next returns the next byte.
 func (r *reference) next() (byte, error) {
 	if r.at == len(r.buf) {
 		return 0, errShort
@@ -65,7 +63,6 @@ func (r *reference) next() (byte, error) {
 	return r.buf[r.at-1], nil
 }
 
-// expect takes exactly the bytes of s.
 func (r *reference) expect(s string) error {
 	for i := range len(s) {
 		if c, err := r.next(); err != nil {
@@ -94,7 +91,6 @@ func (r *reference) line(most int) (string, error) {
 	}
 }
 
-// number takes a line with an int64.
 func (r *reference) number() (int64, error) {
 	text, err := r.line(20)
 	if err != nil {

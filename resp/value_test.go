@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// decode decodes a frame that has to be well-formed.
 func decode(t *testing.T, frame string) (v Value, buf []byte) {
 	t.Helper()
 	var d Decoder

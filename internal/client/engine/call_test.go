@@ -12,7 +12,6 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// call is Call with arguments that are in order.
 func (e *Engine) call(kind Kind, key string, ttl time.Duration) *Call {
 	c, err := e.Call(kind, key, ttl)
 	if err != nil {
@@ -269,7 +268,6 @@ func TestReleaseIsSentWithoutACaller(t *testing.T) {
 	p.idle()
 }
 
-// do is Watch and Do.
 func (e *Engine) do(ctx context.Context, c *Call) error {
 	c.Watch(Limit{Done: ctx.Done()})
 	return e.Do(c, nil)

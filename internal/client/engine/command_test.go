@@ -49,7 +49,6 @@ func eachCommand(buf []byte, do func(verb string, kind Kind, operands []command.
 	}
 }
 
-// parse reads the commands of a batch.
 func parse(b *fleet.Batch) (cmds []sentCommand, err error) {
 	eachCommand(b.Buf, func(_ string, kind Kind, operands []command.Operand) {
 		cmd := sentCommand{kind: kind}

@@ -284,7 +284,6 @@ func TestDriveSoon(t *testing.T) {
 	}
 }
 
-// discard queues a release without a waiting caller.
 func (p *scriptedFleet) discard(key string) error {
 	var l list
 	l.push(&p.op(Release, key).Op)

@@ -23,7 +23,6 @@ func newFenced(t *testing.T) *scriptedFleet {
 	return p
 }
 
-// acquires are two acquires that share a call.
 func (p *scriptedFleet) acquires() (a, b *countedOp) {
 	a, b = p.queue(Acquire, "a"), p.queue(Acquire, "b")
 	a.Block, b.Block = fencing.Block{First: 5, Last: 6}, fencing.Block{First: 5, Last: 6}
@@ -33,7 +32,6 @@ func (p *scriptedFleet) acquires() (a, b *countedOp) {
 	return a, b
 }
 
-// voteless is an Observer of nodes without a vote.
 type voteless struct {
 	unobserved
 	codes map[int]fencing.Code

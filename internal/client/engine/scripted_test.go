@@ -271,7 +271,6 @@ const (
 	noSuch = "-NOSCRIPT No matching script.\r\n"
 )
 
-// countedOp is a Completion that counts.
 type countedOp struct {
 	Op
 	times int
@@ -298,7 +297,6 @@ func (p *scriptedFleet) queue(kind Kind, key string) *countedOp {
 	return o
 }
 
-// batch is operations in one batch.
 func (p *scriptedFleet) batch(kind Kind, keys ...string) (ops []*countedOp) {
 	for _, key := range keys {
 		ops = append(ops, p.queue(kind, key))
@@ -309,14 +307,12 @@ func (p *scriptedFleet) batch(kind Kind, keys ...string) (ops []*countedOp) {
 	return ops
 }
 
-// submit is op with Submit.
 func (p *scriptedFleet) submit(kind Kind, key string) *countedOp {
 	o := p.op(kind, key)
 	require.NoError(p.t, p.engine.Submit(&o.Op))
 	return o
 }
 
-// ask asks a node a question of one reply.
 func (p *scriptedFleet) ask(node int, timeout time.Duration) *Query {
 	q := p.engine.Query(node, timeout)
 	q.Buf, q.Replies = append(q.Buf, "x"...), 1
@@ -334,19 +330,16 @@ func (e *Engine) queueOne(op *Op) error {
 	return e.enqueue(l)
 }
 
-// errLost is the end of a connection.
 var errLost = errors.New("connection lost")
 
 // errDown is the fault of a node that has none.
 var errDown = &unsentError{errors.New("node is down")}
 
-// unsentError is a fault before anything was sent.
 type unsentError struct{ cause error }
 
 func (e *unsentError) Error() string   { return e.cause.Error() }
 func (e *unsentError) Unwrap() []error { return []error{e.cause, conn.ErrNotSent} }
 
-// value is a reply as it is decoded.
 func value(wire string) (v resp.Value) {
 	var d resp.Decoder
 	if _, err := d.Decode([]byte(wire), &v); err != nil {

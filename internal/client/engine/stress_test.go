@@ -38,7 +38,6 @@ type served struct {
 	once    sync.Once
 }
 
-// close waits for all that is under way.
 func (s *served) close() { s.once.Do(func() { s.Close(make(chan struct{})) }) }
 
 // TestStress: thousands of goroutines that acquire, extend and release, many of

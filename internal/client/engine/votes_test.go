@@ -17,7 +17,6 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// byText is a script call by its text.
 func byText(text string, words ...string) string {
 	b := resp.AppendArray(nil, 2+len(words))
 	for _, word := range append([]string{"EVAL", text}, words...) {

@@ -124,7 +124,6 @@ func TestTheEndOfAClog(t *testing.T) {
 	}
 }
 
-// layer is a Dialer's connection over a socket.
 type layer struct{ net.Conn }
 
 func (l layer) NetConn() net.Conn { return l.Conn }

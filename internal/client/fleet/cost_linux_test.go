@@ -68,7 +68,6 @@ func byGoroutines(client *redlock.Client, callers, each int) {
 	all.Wait()
 }
 
-// bySubmit is byGoroutines with callbacks.
 func bySubmit(client *redlock.Client, callers, each int) {
 	var all sync.WaitGroup
 	all.Add(callers)

@@ -33,7 +33,6 @@ func probeShortly(ask func(func(*resp.Value) error, ...string)) func() uint16 {
 	})
 }
 
-// encode writes one command as the client does.
 func encode(args ...string) []byte { return appendCommand(nil, args...) }
 
 // testFleet is a fleet with its lock, a clock that stands still, and no pause
@@ -182,7 +181,6 @@ func (r *testFleet) sendLarge(size int, tags ...string) *ledger {
 	return r.post(l)
 }
 
-// sendTo sends it to one of them.
 func (r *testFleet) sendTo(node int, tags ...string) *ledger {
 	l := newLedger(r.t, tags)
 	r.do(func() { r.giveTo(node, l) })
@@ -197,7 +195,6 @@ func (r *testFleet) giveTo(node int, l *ledger) {
 	r.SendTo(node, &l.Batch)
 }
 
-// awaitDone sweeps until the batches are done.
 func (r *testFleet) awaitDone(ls ...*ledger) {
 	r.t.Helper()
 	for _, l := range ls {

@@ -26,7 +26,6 @@ type ledger struct {
 
 var errMisfit = errors.New("reply does not fit")
 
-// account is the state of one node.
 type account struct {
 	replies int
 	ended   bool
@@ -97,5 +96,4 @@ func (l *ledger) Done() {
 	assert.Zero(l.t, l.due, "done before every node has ended")
 }
 
-// errOf is why a node failed, or nil.
 func (l *ledger) errOf(node int) error { return l.nodes[node].err }

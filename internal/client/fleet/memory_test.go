@@ -93,7 +93,6 @@ func ring(c chan struct{}) {
 	}
 }
 
-// memoryNode is one of the nodes.
 type memoryNode struct {
 	memory *memory
 	index  int
@@ -101,7 +100,6 @@ type memoryNode struct {
 	in     []byte
 }
 
-// granted is the replies to a batch of SETs.
 var granted = strings.Repeat("+OK\r\n", 4096)
 
 // reply appends the replies to commands, of which calls stand first.

@@ -16,7 +16,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 )
 
-// look is Node with the lock taken around it.
 func (r *testFleet) look(node int) (n Node) {
 	r.do(func() { n = r.Node(node) })
 	return n
@@ -154,7 +153,6 @@ func TestRoundTripsAreTheNodesOwn(t *testing.T) {
 // marked is the password in every test: where it shows, something leaks.
 const marked = "S3CR3T"
 
-// setLogin gives an address credentials.
 func setLogin(a *conn.Address, user, password string) {
 	own := *a
 	all, err := conn.ParseAddresses([]string{(&url.URL{Scheme: "redis", User: url.UserPassword(user, password), Host: "host"}).String()})

@@ -71,7 +71,6 @@ func TestUsualReplies(t *testing.T) {
 	}
 }
 
-// replied is what was replied, decoded or not.
 func replied(got string) string {
 	return strings.NewReplacer("usual", "+", "OK0", "+", "12", "+").Replace(got)
 }

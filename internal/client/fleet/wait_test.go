@@ -13,7 +13,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 )
 
-// waiter calls Wait for a test.
 func (r *testFleet) waiter() <-chan bool {
 	woken := make(chan bool, 1)
 	go func() { woken <- r.Wait() }()

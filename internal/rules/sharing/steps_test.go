@@ -10,7 +10,6 @@ type event struct {
 
 func (e event) String() string { return fmt.Sprintf("%s (actor %d, node %d)", e.what, e.actor, e.node) }
 
-// steps visits all states that follow.
 func (w *world) steps(s *state, see func(next *state, e event)) {
 	try := func(actor, node int, what string, do func(t *state) bool) {
 		if t := *s; w.fails == "" && do(&t) {
@@ -88,7 +87,6 @@ func (w *world) tick(t *state) {
 	}
 }
 
-// act is what an actor may do by itself.
 func (w *world) act(s *state, i int, try func(string, func(*state, *actor) bool)) {
 	a := s.actors[i]
 	switch {

@@ -32,7 +32,6 @@ const (
 	lastingMembersAlone // lacking it breaks nothing
 )
 
-// world is what a search is about.
 type world struct {
 	nodes, readers, writers int
 	mixed                   bool  // an actor has a TTL of two ticks, or of one
@@ -45,7 +44,6 @@ type world struct {
 
 const ttl = 2
 
-// at is an actor at a node.
 type at struct {
 	entry                            uint8 // the rest of its string or member; 0: none
 	acquire, release, extend, repair bool  // requests that are not executed yet
@@ -62,7 +60,6 @@ type actor struct {
 	extending, broken                           bool // broken: an operator has deleted its entries
 }
 
-// state is one moment of a world.
 type state struct {
 	nodes  [maxNodes]node
 	actors [maxActors]actor
@@ -73,7 +70,6 @@ func (w *world) actors() int            { return w.readers + w.writers }
 func (w *world) reads(actor int) bool   { return actor < w.readers }
 func (w *world) excludes(a, b int) bool { return !w.reads(a) || !w.reads(b) }
 
-// asked reports whether an actor asks a node.
 func (w *world) asked(actor, node int) bool {
 	return node < w.nodes && (!w.joint || node >= 2 || actor%2 == 0)
 }

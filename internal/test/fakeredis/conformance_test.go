@@ -93,7 +93,6 @@ func infoFields(c *testkit.TextClient, section string) (names []string) {
 	return names
 }
 
-// target is a server under test.
 type target struct {
 	addr     string
 	password string
@@ -103,7 +102,6 @@ type target struct {
 	said     map[string]string
 }
 
-// admin is a connection with all permissions.
 func (g target) admin(t testing.TB) *testkit.TextClient {
 	c := testkit.DialText(t, g.addr)
 	if g.password != "" {

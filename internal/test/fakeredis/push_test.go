@@ -17,7 +17,6 @@ const (
 	hello   = "%[" // the answer to HELLO begins with it
 )
 
-// tracker is a connection that tracks its reads.
 func tracker(t *testing.T, s *Server) *testkit.TextClient {
 	t.Helper()
 	c := testkit.DialText(t, s.Addr())
@@ -26,7 +25,6 @@ func tracker(t *testing.T, s *Server) *testkit.TextClient {
 	return c
 }
 
-// register asks for a missing key.
 func register(t *testing.T, c *testkit.TextClient, key string) {
 	t.Helper()
 	c.Must("CLIENT CACHING YES")

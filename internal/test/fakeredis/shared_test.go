@@ -284,7 +284,6 @@ func (w *sharedWorld) extend(i int, all []asked) {
 	}
 }
 
-// foreign is the command of another program.
 func (w *sharedWorld) foreign(i int, k *asked) {
 	switch {
 	case k.before != nil && k.before.end < 0:

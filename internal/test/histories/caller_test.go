@@ -12,7 +12,6 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// caller is a goroutine with a client.
 type caller struct {
 	*history
 	random
@@ -173,7 +172,6 @@ func (u *caller) key() string {
 	return u.keys[u.IntN(len(u.keys))]
 }
 
-// some are several keys.
 func (u *caller) some() (keys []string) {
 	for _, i := range u.Perm(len(u.keys))[:1+u.IntN(len(u.keys))] {
 		keys = append(keys, u.keys[i])
@@ -181,7 +179,6 @@ func (u *caller) some() (keys []string) {
 	return keys
 }
 
-// ttl is from 50 ms to maxTTL.
 func (u *caller) ttl() time.Duration {
 	if u.brief {
 		return 50*time.Millisecond + u.N(450*time.Millisecond)
@@ -216,7 +213,6 @@ func (u *caller) hold(ttl time.Duration) {
 	}
 }
 
-// expected are the errors of correct calls.
 var expected = []error{
 	redlock.ErrTaken, redlock.ErrSplit, redlock.ErrNoQuorum, redlock.ErrExpired, redlock.ErrBusy, redlock.ErrClosed,
 	redlock.ErrNotHeld, context.Canceled, context.DeadlineExceeded,

@@ -106,7 +106,6 @@ func (c *changes) turn() {
 	c.left = [3]time.Time{time.Now()} // no ended client knows the next layout
 }
 
-// leave is called at the end of a client.
 func (c *changes) leave(client int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +113,6 @@ func (c *changes) leave(client int) {
 	c.left[c.steps[client]] = time.Now()
 }
 
-// present is the layouts of the present change.
 func (c *changes) present() []layout {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +154,6 @@ func (h *history) layouts() []layout {
 	return h.changes.lists
 }
 
-// allNodes is one group of all nodes.
 func (h *history) allNodes() layout {
 	var all []int
 	for i := range h.Servers {
@@ -254,7 +251,6 @@ func nextList(rng random, list []int, nodes int) (next []int) {
 	return next
 }
 
-// changeSeeds is how many histories with changes run.
 func changeSeeds() uint64 {
 	if testkit.Long() {
 		return seeds()
@@ -304,7 +300,6 @@ func TestBrokenChanges(t *testing.T) {
 
 func (c *changes) String() string { return fmt.Sprint(c.lists) }
 
-// configure gives a client its nodes.
 func (h *history) configure(i int, cfg *redlock.Config) []layout {
 	if h.changes == nil {
 		cfg.Nodes = h.Nodes
@@ -331,7 +326,6 @@ func (l layout) configure(next layout, nodes []string, cfg *redlock.Config) {
 	}
 }
 
-// named is a layout with the names of nodes.
 func (l layout) named(nodes []string) (groups [][]string) {
 	for _, group := range l {
 		var names []string

@@ -48,7 +48,6 @@ func (h *history) end() {
 	h.requireNone("all TTLs are over, and there is", func(key string) bool { return key != "redlock:fence" })
 }
 
-// requireNone looks for keys.
 func (h *history) requireNone(what string, unwanted func(key string) bool) {
 	for i, s := range h.Servers {
 		if keys := s.Keys(); slices.ContainsFunc(keys, unwanted) {

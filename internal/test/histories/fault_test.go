@@ -8,7 +8,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// troublemaker makes one fault after another.
 type troublemaker struct {
 	*history
 	random
@@ -108,7 +107,6 @@ func (h *history) trouble(i int) {
 	}
 }
 
-// faults counts the faults in force.
 func (h *history) faults(d int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -135,7 +133,6 @@ func (t troublemaker) machine() *virtual.Machine {
 	return t.machines[t.IntN(len(t.machines))]
 }
 
-// link is between one client and one node.
 func (t troublemaker) link() *virtual.Link {
 	addr := t.Nodes[t.node()]
 	if m := t.machine(); m != nil {
@@ -208,7 +205,6 @@ func (h *history) forgotSince(node int, t time.Time) bool {
 	return !h.forgot[node].IsZero() && h.forgot[node].After(t)
 }
 
-// forge pushes false events.
 func (t troublemaker) forge() func() {
 	s := t.server()
 	if t.IntN(2) == 0 {

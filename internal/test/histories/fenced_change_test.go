@@ -56,9 +56,11 @@ func (h *changingHistory) config(step int, off *atomic.Int64) redlock.Config {
 	return cfg
 }
 
-// use locks keys by one client after another.
 func (h *changingHistory) use(user int) {
-	rng := newRandom(h.seed, uint64(100+user))
+	rng, keys := newRandom(h.seed, uint64(100+user)), 3
+	if h.grouped {
+		keys = 6
+	}
 	for n := 0; time.Now().Before(h.end); n++ {
 		step := int(h.step.Load())
 		if rng.IntN(4) == 0 {
@@ -67,29 +69,12 @@ func (h *changingHistory) use(user int) {
 		name, at := fmt.Sprintf("client %d.%d of step %d", user, n, step), user%len(h.machines)
 		c := h.connect(step, h.machines[at], h.clocks[at])
 		for end := time.Now().Add(rng.N(3 * time.Second)); time.Now().Before(end); {
-			h.lockOnce(c, name, rng, step)
+			if h.lockOnce(c, name, rng, keys, 3) {
+				h.count(fmt.Sprint("locks in step ", step))
+			}
 			time.Sleep(rng.N(50 * time.Millisecond))
 		}
 		_ = c.Close()
-	}
-}
-
-func (h *changingHistory) lockOnce(c *redlock.Client, name string, rng random, step int) {
-	key := fmt.Sprint("k", rng.IntN(3))
-	if h.grouped {
-		key = fmt.Sprint("k", rng.IntN(6))
-	}
-	ttl := 100*time.Millisecond + rng.N(maxTTL-100*time.Millisecond)
-	ctx, cancel := context.WithTimeout(h.T.Context(), rng.N(time.Second))
-	defer cancel()
-	l, err := h.acquire(ctx, c, name, key, ttl, rng.IntN(3))
-	if err != nil {
-		return
-	}
-	h.count(fmt.Sprint("locks in step ", step))
-	if rng.IntN(5) > 0 {
-		time.Sleep(rng.N(50 * time.Millisecond))
-		_ = l.Release(ctx)
 	}
 }
 

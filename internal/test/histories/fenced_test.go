@@ -67,23 +67,29 @@ func (h *fencedHistory) use(client, user int) {
 	rng := newRandom(h.seed, uint64(100*client+user+1))
 	c, name := h.clients[client], fmt.Sprintf("client %d.%d", client, user)
 	for time.Now().Before(h.end) {
-		key := fmt.Sprint("k", rng.IntN(2))
-		ttl := 100*time.Millisecond + rng.N(maxTTL-100*time.Millisecond)
-		ctx, cancel := context.WithTimeout(h.T.Context(), rng.N(time.Second))
-		l, err := h.acquire(ctx, c, name, key, ttl, rng.IntN(4))
-		h.mu.Lock()
-		if errors.Is(err, redlock.ErrForgotten) {
-			h.closed = true
-			h.counts["forgotten"]++
-		}
-		h.mu.Unlock()
-		time.Sleep(rng.N(100 * time.Millisecond))
-		if rng.IntN(5) > 0 && err == nil {
-			_ = l.Release(ctx)
-		}
-		cancel()
+		h.lockOnce(c, name, rng, 2, 4)
 		time.Sleep(rng.N(50 * time.Millisecond))
 	}
+}
+
+// lockOnce locks one of so many keys, in one of so many ways, and gives it back as a rule.
+func (h *fencedHistory) lockOnce(c *redlock.Client, name string, rng random, keys, ways int) (won bool) {
+	key := fmt.Sprint("k", rng.IntN(keys))
+	ttl := 100*time.Millisecond + rng.N(maxTTL-100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(h.T.Context(), rng.N(time.Second))
+	defer cancel()
+	l, err := h.acquire(ctx, c, name, key, ttl, rng.IntN(ways))
+	h.mu.Lock()
+	if errors.Is(err, redlock.ErrForgotten) {
+		h.closed = true
+		h.counts["forgotten"]++
+	}
+	h.mu.Unlock()
+	if err == nil && rng.IntN(5) > 0 {
+		time.Sleep(rng.N(100 * time.Millisecond))
+		_ = l.Release(ctx)
+	}
+	return err == nil
 }
 
 // acquire locks a key in one of four ways, and notes its token.
@@ -115,7 +121,6 @@ func (h *fencedHistory) acquire(ctx context.Context, c *redlock.Client, who, key
 	return l, err
 }
 
-// granted checks and notes a token.
 func (h *fencedHistory) granted(who, key string, token uint64, began int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -135,14 +140,12 @@ func (h *fencedHistory) granted(who, key string, token uint64, began int) {
 	h.counts["granted"]++
 }
 
-// count counts an event.
 func (h *fencedHistory) count(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.counts[name]++
 }
 
-// loses notes that a node has lost tokens.
 func (h *fencedHistory) loses() {
 	h.count("losses")
 	h.mu.Lock()

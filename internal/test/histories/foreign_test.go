@@ -18,7 +18,6 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// foreignTTL is the TTL of foreign clients' locks.
 const foreignTTL = time.Second
 
 // peer is a connection of a foreign client to a node, dialed for each order after a failure.
@@ -30,7 +29,6 @@ type peer struct {
 	r    *bufio.Reader
 }
 
-// newPeers is the connections of one foreign client.
 func newPeers(w *virtual.World, who string) (peers []*peer) {
 	for _, addr := range w.Nodes {
 		peers = append(peers, &peer{net: w.Net, host: who, addr: addr})
@@ -117,7 +115,6 @@ func (h *history) foreignLock(who, key string, peers []*peer, rng random) {
 	}
 }
 
-// acquire asks all nodes, one after the other.
 func acquire(peers []*peer, key, value string) (until time.Time, won bool) {
 	votes := 0
 	until = time.Now().Add(foreignTTL - quorum.Drift(foreignTTL))
@@ -135,7 +132,6 @@ func release(peers []*peer, key, value string) {
 	}
 }
 
-// poller is a client that polls by TryAcquire.
 func (h *history) poller(id int) {
 	who := fmt.Sprint("poller", id)
 	cfg := redlock.Config{MaxTTL: maxTTL, Fenced: h.fenced, Nodes: h.Nodes, Logger: slog.New(slog.DiscardHandler)}

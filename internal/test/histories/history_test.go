@@ -16,7 +16,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// history is a running one.
 type history struct {
 	*plan
 	*virtual.World
@@ -128,7 +127,6 @@ func (h *history) live() {
 	h.stop()
 }
 
-// rng is the randomness of one goroutine.
 func (h *history) rng(of ...int) random {
 	n := uint64(0)
 	for _, i := range of {
@@ -156,7 +154,6 @@ func (h *history) log(format string, args ...any) {
 	h.note(fmt.Sprintf(format, args...))
 }
 
-// keptEvents bounds the log.
 const keptEvents = 400
 
 func (h *history) note(text string) {
@@ -186,7 +183,6 @@ func (h *history) failed() bool {
 	return h.failure != ""
 }
 
-// report is the facts for understanding a failure.
 func (h *history) report() string {
 	if h == nil {
 		return ""
@@ -206,7 +202,6 @@ func (h *history) report() string {
 		h.seed, h.failure, h.plan, strings.Join(h.events[max(0, len(h.events)-keptEvents):], "\n"), h.seed, test)
 }
 
-// connect makes a client on a new machine.
 func (h *history) connect(p *process, i int, cfg redlock.Config, tracks bool) (*virtual.Machine, error) {
 	layouts := h.configure(i, &cfg)
 	h.mu.Lock()

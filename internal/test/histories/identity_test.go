@@ -122,7 +122,6 @@ func (o *oneHolder) comers(names ...string) {
 	}
 }
 
-// some is n names of calls at most.
 func (o *oneHolder) some(n int) (names []string) {
 	for range o.IntN(n + 1) {
 		names = append(names, []string{"Acquire", "Acquire", "TryAcquire", "AcquireAny", "AcquireAll", "Submit"}[o.IntN(6)])

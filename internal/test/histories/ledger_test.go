@@ -90,7 +90,6 @@ func (l *ledger) believed() map[string]bool {
 	return keys
 }
 
-// count is the number of grants so far.
 func (l *ledger) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +133,6 @@ func (l *ledger) lock(who string, m *virtual.Machine, p *process, lock redlock.L
 	return l.lockOf(who, m, p, lock, false)
 }
 
-// lockOf is lock, of one that reads or not.
 func (l *ledger) lockOf(who string, m *virtual.Machine, p *process, lock redlock.Lock, reads bool) *holding {
 	_, digest, _ := strings.Cut(fmt.Sprint(lock), "digest ")
 	b := l.granted(&holding{who: who, keys: lock.Keys(), remaining: lock.Remaining, lock: &lock, machine: m, process: p, digest: digest, reads: reads})

@@ -38,7 +38,6 @@ type owners struct {
 	freed     int                  // keys freed by operators
 }
 
-// place is the place of a key.
 type place struct {
 	key    string
 	node   int
@@ -312,7 +311,6 @@ func (o *owners) look(now time.Time, calm bool) {
 	}
 }
 
-// members is the holders of shared locks.
 func (o *owners) members() map[place]bool {
 	all := map[place]bool{}
 	for node, s := range o.servers {
@@ -417,5 +415,4 @@ func (o *owners) taken(began time.Time, slack time.Duration, every bool, keys ..
 	return slices.ContainsFunc(keys, had)
 }
 
-// at is an instant as the log shows it.
 func (o *owners) at(t time.Time) float64 { return t.Sub(o.began).Seconds() }

@@ -13,7 +13,6 @@ import (
 // maxTTL bounds the TTLs of all clients, and so their quarantines.
 const maxTTL = 2 * time.Second
 
-// plan is a history, given by its seed.
 type plan struct {
 	seed    uint64
 	nodes   []fakeredis.Options
@@ -34,7 +33,6 @@ type plan struct {
 	calm     time.Duration // after them
 }
 
-// clientPlan is one client; it may come and go.
 type clientPlan struct {
 	callers  int
 	sessions int
@@ -46,7 +44,6 @@ type clientPlan struct {
 	vain     bool // it cannot win: all nodes are in quarantine for it
 }
 
-// stir is events beside the uses of locks.
 type stir struct {
 	operators int  // who free keys by hand
 	outages   bool // of all nodes at once
@@ -144,7 +141,6 @@ func (p *plan) hasGaps() bool {
 	return len(p.deny) == 0 && p.stir.passers == 0
 }
 
-// settings are the options of a client's waiting.
 func settings(rng random) (c redlock.Config) {
 	c.MaxTTL = maxTTL
 	c.NoHandOver = rng.IntN(3) == 0
@@ -180,12 +176,10 @@ func (s stir) String() string {
 	return fmt.Sprintf("%d operators, outages %v, %d who come and go, brief %v", s.operators, s.outages, s.passers, s.brief)
 }
 
-// random is the randomness of one goroutine.
 type random struct{ *rand.Rand }
 
 func newRandom(seed, stream uint64) random { return random{rand.New(rand.NewPCG(seed, stream))} }
 
-// N is a random time below d.
 func (r random) N(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0

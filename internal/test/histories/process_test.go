@@ -34,7 +34,6 @@ type process struct {
 	ended    time.Time // when that had returned
 }
 
-// process makes one for a client of cfg.
 func (o *owners) process(who string, cfg *redlock.Config) *process {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -47,14 +46,12 @@ func (o *owners) process(who string, cfg *redlock.Config) *process {
 	return p
 }
 
-// runs gives it its client.
 func (p *process) runs(c *redlock.Client) {
 	p.owners.mu.Lock()
 	defer p.owners.mu.Unlock()
 	p.client = c
 }
 
-// Read makes the bytes of a token.
 func (p *process) Read(b []byte) (int, error) {
 	binary.BigEndian.PutUint32(b, p.number)
 	binary.BigEndian.PutUint32(b[4:], p.drawn.Add(1))
@@ -109,7 +106,6 @@ func (p *process) end(graceful bool, end func() error) {
 	}
 }
 
-// isEnding reports whether the client has begun to close.
 func (p *process) isEnding() (ends, graceful bool) {
 	p.owners.mu.Lock()
 	defer p.owners.mu.Unlock()

@@ -57,7 +57,6 @@ func (s *stage) comeAndGo(name string, fail func(*fakeredis.Server)) {
 	s.heals(c)
 }
 
-// heals ends an outage of nodes.
 func (s *stage) heals(c *redlock.Client) {
 	s.Servers.Each(func(n *fakeredis.Server) {
 		require.NoError(s.T, n.Heal())

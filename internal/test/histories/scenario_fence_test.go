@@ -17,7 +17,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// fenceSet is the key with a node's tokens.
 const fenceSet = "redlock:fence"
 
 // fencedAt makes a client fenced, by a clock off by the present off.
@@ -37,7 +36,6 @@ func (s *stage) lockOnce(c *redlock.Client, key string) uint64 {
 	return l.Fence()
 }
 
-// fences are scenarios of fenced clients.
 var fences = []scenario{
 	// The nodes know tokens of different sizes, for free keys, and a minority is down. No kind of
 	// acquire of a new client finds a key taken.

@@ -13,7 +13,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// holds are scenarios of held locks.
 var holds = []scenario{
 	// A release that leaves its key for a while reaches a node late: there the key stays for as long from then on, and no
 	// longer.

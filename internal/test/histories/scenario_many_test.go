@@ -36,7 +36,6 @@ const (
 	pollersWait = 5 * time.Second
 )
 
-// shared has polling processes take turns.
 func (s *stage) shared() {
 	s.Servers.Deny("client|tracking")
 	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)

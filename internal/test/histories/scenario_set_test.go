@@ -22,7 +22,6 @@ type service struct {
 	longest time.Duration
 }
 
-// locking is a way to lock.
 type locking func(context.Context) (redlock.Lock, error)
 
 func oneOf(c *redlock.Client, key string) locking {
@@ -53,7 +52,6 @@ func serve(ctx context.Context, section time.Duration, lock locking) (s service)
 	return s
 }
 
-// crowd is callers in a world for some time.
 type crowd struct {
 	*virtual.World
 	ctx context.Context
@@ -85,7 +83,6 @@ func (c *crowd) join(callers int, share *service, section time.Duration, lock lo
 	}
 }
 
-// ready makes a client that is ready.
 func (c *crowd) ready(change ...func(*redlock.Config)) *redlock.Client {
 	client := c.Client(change...)
 	require.NoError(c.T, client.Ready(c.ctx))

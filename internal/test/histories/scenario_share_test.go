@@ -85,7 +85,6 @@ func (w *sharers) longest() (shared, other time.Duration) {
 	return shared, other
 }
 
-// shares are scenarios of shared locks.
 var shares = []scenario{
 	{"a writer beside steady readers", 3, func(s *stage) {
 		for _, hold := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {

@@ -45,7 +45,6 @@ func (f fired) String() string {
 		f.fires, f.none, f.two, f.again, float64(f.attempts)/float64(f.fires), f.at(50), f.at(99))
 }
 
-// at is a percentile.
 func (f fired) at(percent int) time.Duration {
 	if len(f.until) == 0 {
 		return 0

@@ -14,14 +14,12 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// scenario is a short history.
 type scenario struct {
 	name  string
 	nodes int
 	run   func(s *stage)
 }
 
-// stage is the place of a scenario.
 type stage struct {
 	*virtual.World
 	ctx context.Context
@@ -47,7 +45,6 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// waiting is a call of Acquire in the background.
 type waiting struct {
 	began, ended time.Time
 	lock         redlock.Lock
@@ -80,7 +77,6 @@ func (s *stage) choose(c *redlock.Client, keys ...string) *waiting {
 	return s.call(s.ctx, anyOf(c, keys...))
 }
 
-// within is an Acquire that gives up after d.
 func (s *stage) within(d time.Duration, c *redlock.Client, key string) error {
 	ctx, cancel := context.WithTimeout(s.ctx, d)
 	defer cancel()
@@ -88,7 +84,6 @@ func (s *stage) within(d time.Duration, c *redlock.Client, key string) error {
 	return err
 }
 
-// call begins any call.
 func (s *stage) call(ctx context.Context, acquire locking) *waiting {
 	w := &waiting{began: time.Now(), done: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(ctx, longTTL)
@@ -101,7 +96,6 @@ func (s *stage) call(ctx context.Context, acquire locking) *waiting {
 	return w
 }
 
-// waits reports whether a call has not returned.
 func (w *waiting) waits() bool { return !testkit.IsClosed(w.done) }
 
 // inTurn requires that calls have the lock one after the other, each within a bound of the end of
@@ -146,7 +140,6 @@ func (s *stage) take(c *redlock.Client, key string, ttl time.Duration) redlock.L
 	return l
 }
 
-// release must succeed.
 func (s *stage) release(l redlock.Lock) {
 	s.T.Helper()
 	require.NoError(s.T, l.Release(s.ctx))

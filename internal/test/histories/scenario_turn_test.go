@@ -73,7 +73,6 @@ var turns = []scenario{
 	}},
 }
 
-// by is a try of a way to lock.
 func (s *stage) by(lock locking) func(context.Context, int) bool {
 	return func(ctx context.Context, _ int) bool {
 		l, err := lock(ctx)
@@ -84,7 +83,6 @@ func (s *stage) by(lock locking) func(context.Context, int) bool {
 	}
 }
 
-// polls is a try by TryAcquire.
 func (s *stage) polls(c *redlock.Client) func(context.Context, int) bool {
 	return s.by(func(ctx context.Context) (redlock.Lock, error) {
 		time.Sleep(5 * time.Millisecond)

@@ -12,7 +12,6 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// waits are scenarios of waiting callers.
 var waits = []scenario{
 	// The winner of the queue does not stand in it for longer than it has the lock.
 	{"released by another client", 3, func(s *stage) {

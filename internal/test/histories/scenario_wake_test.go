@@ -18,7 +18,6 @@ const (
 	betweenSteps = 50 * time.Microsecond
 )
 
-// wakes are scenarios of immediate wake-ups.
 var wakes = []scenario{
 	// A release is not missed at any step of getting in line.
 	{"released at any moment", 3, func(s *stage) {

@@ -21,7 +21,6 @@ const suspendedTTL = 10 * time.Second
 // shown is the validity of a lock as shown by a call.
 type shown interface{ Remaining() time.Duration }
 
-// fencedStep is that of a fenced client.
 const fencedStep = "fenced TryAcquire"
 
 // steps are calls that return or show validity. Each is prepared, and then run on a machine
@@ -98,7 +97,6 @@ var steps = map[string]func(s *stage, c *redlock.Client, ended func()) (run func
 	},
 }
 
-// submitted is an Op as a call.
 func submitted(c *redlock.Client, op *redlock.Op, ended func()) func() (shown, error) {
 	done := make(chan struct{}, 1)
 	op.Done = func(*redlock.Op) {

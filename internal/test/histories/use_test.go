@@ -76,7 +76,6 @@ func (u *caller) hang() {
 	u.finish(l, b)
 }
 
-// pass wants the first key for a moment.
 func (u *caller) pass() {
 	ctx, cancel := context.WithTimeout(u.ctx, 30*time.Millisecond+u.N(970*time.Millisecond))
 	defer cancel()
@@ -184,7 +183,6 @@ func (u *caller) choose() {
 	u.finish(l, b)
 }
 
-// all is AcquireAll.
 func (u *caller) all() {
 	ctx, cancel := u.limited()
 	defer cancel()
@@ -271,7 +269,6 @@ func (u *caller) work(ctx context.Context, most time.Duration) {
 	}
 }
 
-// keepAlive keeps a lock alive.
 func (u *caller) keepAlive() {
 	ttl := u.ttl()
 	l, b := u.acquire(ttl, false)
@@ -287,7 +284,6 @@ func (u *caller) keepAlive() {
 	u.finish(l, b)
 }
 
-// extend extends a lock, a few times.
 func (u *caller) extend() {
 	ttl := u.ttl()
 	l, b := u.acquire(ttl, u.IntN(2) == 0)
@@ -340,7 +336,6 @@ func (u *caller) attach() {
 	}
 }
 
-// op acquires and releases by Submit.
 func (u *caller) op() {
 	key := u.key()
 	op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: u.ttl()}

@@ -70,7 +70,6 @@ func (h *history) aside(p *process, ctx context.Context, d time.Duration, holds 
 // mayHold reports whether a holder may still have its lock when the hook is called. A new one is known to its client.
 func mayHold(a redlock.Attempt) bool { return a.Kind == redlock.OpRelease && a.Err != nil }
 
-// stallingLog is a log that blocks, and discards all.
 type stallingLog func()
 
 func (s stallingLog) Enabled(context.Context, slog.Level) bool  { return true }

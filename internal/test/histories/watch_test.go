@@ -8,7 +8,6 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// watch looks at waiting callers.
 type watch struct {
 	history *history
 
@@ -47,7 +46,6 @@ const keptTurn = 1200 * time.Millisecond
 // longestGap is how long a process leaves a lock free for others that poll.
 const longestGap = 700 * time.Millisecond
 
-// looks is how often.
 const looks = 10 * time.Millisecond
 
 func (w *watch) init(h *history) {
@@ -57,7 +55,6 @@ func (w *watch) init(h *history) {
 	w.free, w.open, w.choosers = map[string]time.Time{}, map[string]time.Time{}, map[*want]time.Time{}
 }
 
-// calmFrom starts the measurements.
 func (w *watch) calmFrom(t time.Time) {
 	w.mu.Lock()
 	w.calm = t
@@ -71,7 +68,6 @@ func (w *watch) calmSince(t time.Time) bool {
 	return !w.calm.IsZero() && t.After(w.calm)
 }
 
-// want is a caller of Acquire.
 type want struct {
 	watch *watch
 	keys  []string // any of them is wanted
@@ -155,7 +151,6 @@ func (w *watch) collects(keys []string) (done func()) {
 	}
 }
 
-// run looks until the work ends.
 func (w *watch) run() {
 	for i := 0; w.history.pause(looks); i++ {
 		w.history.ledger.audit()

@@ -11,7 +11,6 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// value decodes a reply.
 func value(t *testing.T, wire string) *resp.Value {
 	t.Helper()
 	var d resp.Decoder
