@@ -163,8 +163,7 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 	d := w.stand()
 	defer func() { d.Leave() }()
 	for patience := w.patience(); ; {
-		t.Wait(w.collects || w.isSet && (!d.Stands() || t.IsLimited()))
-		t.NoLater(patience.until)
+		t.Wait(w.collects || w.isSet && (!d.Stands() || t.IsLimited()), patience.until)
 		why, at, handed := d.Await(w.limit, t)
 		switch why {
 		case waiting.MayAttempt, waiting.Sent:
@@ -228,7 +227,6 @@ func (w *want) note(d *waiting.Demand, h Handle, at int, err error, goesOn bool)
 // stand has the caller stand in line: for each option, at its first key; for a set at each key that was refused, or, if
 // it has not asked, is contended.
 func (w *want) stand() *waiting.Demand {
-	w.t.Wait(false)
 	if w.isSet {
 		seats := make([]waiting.Seat, len(w.s.More.Keys))
 		for at, key := range w.s.More.Keys {

@@ -157,7 +157,19 @@ func (d *Demand) each(f func(p *place, k *desk)) {
 // Await waits until the caller may ask for the key at a place, or has its lock. A caller that has waited in vain learns
 // how the last attempt of a line, by others, ended.
 func (d *Demand) Await(limit engine.Limit, t *Tries) (why Reason, at int, handed holding.Hold) {
-	d.rest()
+	d.mu.Lock()
+	back := d.state >= acts // from the nodes, or from user code: it takes what comes, and first a turn that a desk offers
+	if back {
+		d.state = rests
+	}
+	d.mu.Unlock()
+	if back {
+		d.each(func(_ *place, k *desk) {
+			if k.offers {
+				k.advance()
+			}
+		})
+	}
 	for {
 		why, at, handed = d.take(d.lines.over(limit))
 		if why == none {
@@ -185,23 +197,6 @@ func (d *Demand) Await(limit engine.Limit, t *Tries) (why Reason, at int, handed
 			d.Hear(t)
 		}
 		return why, at, handed
-	}
-}
-
-// rest has it take what comes. A turn that a desk offers is given now.
-func (d *Demand) rest() {
-	d.mu.Lock()
-	was := d.state
-	if was >= acts {
-		d.state = rests
-	}
-	d.mu.Unlock()
-	if was >= acts {
-		d.each(func(_ *place, k *desk) {
-			if k.offers {
-				k.advance()
-			}
-		})
 	}
 }
 

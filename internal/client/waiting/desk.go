@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// knownFor is how long a key counts as contended after its last caller, and maxKnown for how many keys of a
-	// shard.
+	// knownFor is how long a key counts as contended after its last caller, and maxKnown for how many keys of a shard.
 	knownFor = 3 * time.Second
 	maxKnown = 1024
 
@@ -189,8 +188,7 @@ func (d *desk) settle(now clock.Instant) {
 // leave leaves the queues of nodes.
 func (d *desk) leave(queues quorum.Set) {
 	for node := range queues.All() {
-		d.lines.tracking.pushLeave(stay{key: d.key, node: node})
-		d.shard.asks = true
+		d.lines.takeBack(d.shard, stay{key: d.key, node: node})
 	}
 }
 
@@ -426,17 +424,4 @@ func (d *desk) freed(serial uint64, now clock.Instant) {
 		d.Unwanted(now)
 	}
 	d.advance()
-}
-
-// changed notes a node's push, of the key or of the process's ticket for it.
-func (d *desk) changed(node int, ofLock bool) {
-	matters := false
-	if ofLock {
-		matters = d.Pushed(node)
-	} else if matters = d.Rung(node); matters {
-		d.passes = min(d.passes, d.callers())
-	}
-	if matters {
-		d.advance()
-	}
 }

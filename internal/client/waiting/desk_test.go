@@ -139,7 +139,7 @@ func TestTurnOfOneThatLeaves(t *testing.T) {
 	for range 20_000 {
 		first, second, third := l.stand("k"), l.stand("k"), l.stand("k")
 		tries := l.NewTries("k", 0)
-		tries.Wait(false)
+		tries.Wait(false, 0)
 		why := first.await(t, &tries)
 		require.Equal(t, MayAttempt, why)
 		var ended sync.WaitGroup
@@ -162,7 +162,7 @@ func TestGivenWhileItRests(t *testing.T) {
 	l := testLines()
 	first := l.stand("k")
 	tries := l.NewTries("k", 0)
-	tries.Wait(false)
+	tries.Wait(false, 0)
 	_ = first.await(t, &tries)
 	k := first.places[0].desk
 	first.Attempted(holding.Hold{}, 0, engine.ErrExpired, false)
@@ -258,7 +258,7 @@ func TestForgottenDeskDoesNotMove(t *testing.T) {
 	k.passed(now, now.Add(time.Minute))
 	require.False(t, l.Known())
 	younger := l.stand("k")
-	d.rest()
+	_, _, _ = d.Await(engine.Limit{At: 1}, &tries)
 	require.True(t, l.Known())
 	require.Same(t, younger.places[0].desk, k.shard.desks["k"])
 }

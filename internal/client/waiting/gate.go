@@ -3,7 +3,6 @@ package waiting
 import (
 	"time"
 
-	"github.com/redlock-go/redlock/internal/rules/contention"
 	"github.com/redlock-go/redlock/internal/wire/command"
 )
 
@@ -53,21 +52,4 @@ func (d *desk) sendGate(up bool) {
 		q.Free()
 	}
 	d.shard.asks = true
-}
-
-// sees reads the replies of a watch: what is in the way of the callers, for so long.
-func (p *tracking) sees(x *inquiry, said []command.Said) (contention.Seen, error) {
-	ttl, err := p.isTracked(x.step.Node, &said[0], &said[1])
-	if err != nil {
-		return contention.Seen{}, err
-	}
-	holders := said[2].OfType // of a shared lock
-	if !x.shared {
-		return contention.Seen{TTL: ttl, Steps: holders}, nil
-	}
-	if ttl != 0 && !holders {
-		return contention.Seen{TTL: ttl}, nil
-	}
-	ttl, err = p.isTracked(x.step.Node, &said[3], &said[4])
-	return contention.Seen{TTL: ttl, Steps: true}, err
 }

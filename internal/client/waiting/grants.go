@@ -18,43 +18,31 @@ type grants [1024]atomic.Uint64
 // of is the cell of a key, by its hash. The lowest bits choose the shard.
 func (g *grants) of(hash uint64) *atomic.Uint64 { return &g[hash/shards%uint64(len(g))] }
 
-// note notes a number.
-func (g *grants) note(hash, serial uint64) {
-	cell := g.of(hash)
+// note notes a number of key, and calls f for its desk, if it has one.
+func (l *Lines) note(key string, serial uint64, f func(*desk)) {
+	cell := l.grants.of(l.hash(key))
 	for was := cell.Load(); was < serial && !cell.CompareAndSwap(was, serial); was = cell.Load() {
+	}
+	if l.known.Load() > 0 {
+		l.at(key, f)
 	}
 }
 
 // Granted notes by the number of the acquire that the nodes have granted key, and reports whether the grant stands. If
 // not, its caller gives it back. See desk.stands.
 func (l *Lines) Granted(key string, serial uint64, shared bool) (stands bool) {
-	hash := l.hash(key)
-	l.grants.note(hash, serial)
-	if shared && l.runs.isSteady(hash, l.cfg.Clock.Now(), contention.GapInterval) {
-		l.steady(key)
+	if shared && l.runs.isSteady(l.hash(key), l.cfg.Clock.Now(), contention.GapInterval) {
+		l.look(key, false)
 	}
-	if l.known.Load() == 0 {
-		return true
-	}
-	s := l.lockOf(hash)
-	defer s.mu.Unlock()
-	d := s.desks[key]
-	return d == nil || d.stands(serial, shared, l.cfg.Clock.Now())
+	stands = true
+	l.note(key, serial, func(d *desk) { stands = d.stands(serial, shared, l.cfg.Clock.Now()) })
+	return stands
 }
 
 // Doubt notes that a lock on key may end without its handle: it is attached, or an Op is about to release it. No
 // grant before is passed on any more. It returns a number for the attached handle.
 func (l *Lines) Doubt(key string) (serial uint64) {
-	hash := l.hash(key)
 	serial = engine.Serial()
-	l.grants.note(hash, serial)
-	if l.known.Load() == 0 {
-		return serial
-	}
-	s := l.lockOf(hash)
-	defer s.mu.Unlock()
-	if d := s.desks[key]; d != nil {
-		d.unknown = serial
-	}
+	l.note(key, serial, func(d *desk) { d.unknown = serial })
 	return serial
 }

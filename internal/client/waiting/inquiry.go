@@ -76,7 +76,12 @@ func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
 	var said [5]command.Said
 	copy(said[:], x.Said[x.begins:])
 	if x.step.Action == contention.Watch {
-		seen, err := p.sees(x, said[:])
+		ttl, err := p.isTracked(node, &said[0], &said[1])
+		seen := contention.Seen{TTL: ttl, Steps: said[2].OfType} // of this type are those who share the lock
+		if err == nil && x.shared && (ttl == 0 || seen.Steps) {  // only a gate is in the way
+			seen.Steps = true
+			seen.TTL, err = p.isTracked(node, &said[3], &said[4])
+		}
 		if err == nil {
 			d.Watched(around, node, seen)
 		}

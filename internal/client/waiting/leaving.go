@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
@@ -8,79 +9,60 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/command"
 )
 
-// A place in the queue of a node is owed back to it until the node has answered, or its ticket has ended: others wait
-// for this process meanwhile. If a node refuses or misses the return, the sentry asks it again after a growing pause.
-
-// stay is a place that this process has left, and the node has not taken back.
+// stay is a place in the queue of a node that this process has left. It is owed back until the node has answered, or its
+// ticket has ended: others wait for this process meanwhile. If a node refuses or misses the return, it is asked again
+// after a growing pause.
 type stay struct {
 	key   string
 	node  int
-	since clock.Instant // when it was left first; 0: now
-	times int           // it was asked
-	due   clock.Instant // when it is asked again
+	times int           // it was asked again
+	due   clock.Instant // when it is next
 }
 
-// leavePause is the pause before the first repeat. Each other pause is twice as long as the one before.
-const leavePause = 250 * time.Millisecond
+const (
+	// leavePause is the pause before the first repeat. Each other pause is twice as long as the one before. After
+	// maxLeaves of them the ticket has ended.
+	leavePause = 250 * time.Millisecond
+	maxLeaves  = 7
 
-// pushLeave queues the question to a node to take a place back. unlock sends it. A shard may be locked: so a later
-// question of its desk, to enter, is behind it.
-func (p *tracking) pushLeave(x stay) {
-	e, q := p.lines.cfg.Engine, p.lines.cfg.Engine.Query(x.node, p.lines.cfg.QueryTimeout)
-	q.Buf, q.Replies = command.AppendQueue(q.Buf, x.key, p.id, false, command.Leave)
+	// maxOwed bounds the memory of a shard, since nodes can fill it: the tickets of others end.
+	maxOwed = 128
+)
+
+// takeBack queues the question to a node to take a place back. unlock sends it. The shard is locked: so a later question of
+// its desk, to enter, is behind it.
+func (l *Lines) takeBack(s *shard, x stay) {
+	q := l.cfg.Engine.Query(x.node, l.cfg.QueryTimeout)
+	q.Buf, q.Replies = command.AppendQueue(q.Buf, x.key, l.tracking.id, false, command.Leave)
 	q.Ring = func() { // once it is answered
-		if err := q.Err; err != engine.ErrClosed && (err != nil || q.Said[0].Err != nil) {
-			p.lines.sentry.stays(x)
+		if err := q.Err; err == engine.ErrClosed || err == nil && q.Said[0].Err == nil || x.times >= maxLeaves {
+			return
+		}
+		s.mu.Lock()
+		defer l.unlockDriven(s)
+		if len(s.owed) < maxOwed {
+			x.due = l.cfg.Clock.Now().Add(leavePause << x.times)
+			x.times++
+			s.owed = append(s.owed, x)
+			l.owed.Add(1)
 		}
 	}
-	e.AskSoon(q)
+	l.cfg.Engine.AskSoon(q)
 	q.Free()
+	s.asks = true
 }
 
-// stays notes a place that a node has not taken back. The driver lock is held.
-func (s *sentry) stays(x stay) {
-	now := s.lines.cfg.Clock.Now()
-	if x.times == 0 {
-		x.since = now
-	}
-	x.due = now.Add(leavePause << x.times)
-	x.times++
-	if x.due.Sub(x.since) > command.AloneTicket {
-		return // its ticket has ended
-	}
-	s.mu.Lock()
-	if len(s.owed) < maxOwed { // the tickets of others end
-		s.owed = append(s.owed, x)
-	}
-	s.mu.Unlock()
-	s.lines.cfg.Ring()
-}
-
-// leaveAgain asks again for the places to be taken back that are due, and returns when the next is. A place that is in
-// use again, or is just being entered, is none: it is left with its desk.
-func (s *sentry) leaveAgain(now clock.Instant) (next clock.Instant) {
-	next = clock.Never
-	s.mu.Lock()
-	owed := s.owed
-	s.owed = nil
-	s.mu.Unlock()
-	var later []stay
-	for _, x := range owed {
+// leaveAgain asks again for the places of a shard to be taken back that are due. A place that is in use again, or is just
+// being entered, is none: it is left with its desk.
+func (l *Lines) leaveAgain(s *shard, now clock.Instant) {
+	s.owed = slices.DeleteFunc(s.owed, func(x stay) bool {
 		if now < x.due {
-			next, later = min(next, x.due), append(later, x)
-			continue
+			return false
 		}
-		sh := s.lines.lock(x.key)
-		if d := sh.desks[x.key]; d == nil || d.asked == nil && !d.Nodes().Has(x.node) {
-			s.lines.tracking.pushLeave(x)
+		if d := s.desks[x.key]; d == nil || d.asked == nil && !d.Nodes().Has(x.node) {
+			l.takeBack(s, x)
 		}
-		sh.mu.Unlock()
-	}
-	s.mu.Lock()
-	s.owed = append(s.owed, later...)
-	s.mu.Unlock()
-	if len(owed) > len(later) {
-		s.lines.cfg.Engine.SendQueries()
-	}
-	return next
+		l.owed.Add(-1)
+		return true
+	})
 }

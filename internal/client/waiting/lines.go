@@ -35,6 +35,7 @@ type Config struct {
 type Lines struct {
 	cfg      Config
 	known    atomic.Int64 // desks
+	owed     atomic.Int64 // places that nodes have not taken back
 	waiting  *gate.Gate   // callers
 	places   atomic.Int64 // of callers, in all lines
 	passed   atomic.Uint64
@@ -59,13 +60,14 @@ const (
 	maxJitter = 5 * time.Millisecond
 )
 
-// shard is some of the desks. Its lock is taken after the driver lock, and before a demand's.
+// shard is some of the desks. Its lock is taken after the driver lock, and before a demand's. It is larger than a cache
+// line: no two locks are on one.
 type shard struct {
 	mu    sync.Mutex
 	desks map[string]*desk
 	due   renewal.Schedule[*desk]
-	asks  bool     // a question was queued, and is to be sent
-	_     [16]byte // keeps two locks off one cache line
+	owed  []stay // places that nodes have not taken back
+	asks  bool   // a question was queued, and is to be sent
 }
 
 // New returns lines without waiters.
@@ -127,12 +129,15 @@ func (l *Lines) unlockDriven(s *shard) {
 	}
 }
 
-// next is when the next desk of the shard is due.
-func (s *shard) next() clock.Instant {
-	if s.due.Len() == 0 {
-		return clock.Never
+// next is when the next desk of the shard is due, or the next place to be taken back.
+func (s *shard) next() (at clock.Instant) {
+	at = clock.Never
+	if s.due.Len() > 0 {
+		_, at = s.due.First()
 	}
-	_, at := s.due.First()
+	for _, x := range s.owed {
+		at = min(at, x.due)
+	}
 	return at
 }
 
@@ -155,23 +160,6 @@ func (l *Lines) at(key string, f func(*desk)) {
 	if d := s.desks[key]; d != nil {
 		f(d)
 	}
-}
-
-// advance has the desks go on that are due, and returns when the next one is.
-func (l *Lines) advance(now clock.Instant) (next clock.Instant) {
-	l.next.Store(0) // what changes meanwhile is seen below
-	next = clock.Never
-	for i := range l.shards {
-		s := &l.shards[i]
-		s.mu.Lock()
-		for s.next() <= now {
-			d, _ := s.due.First()
-			d.advance()
-		}
-		next = min(next, s.next())
-		l.unlock(s)
-	}
-	return next
 }
 
 // CanBeWoken reports whether some node can push the release of a lock.
@@ -292,8 +280,16 @@ func (l *Lines) changed(node int, key []byte, ofLock bool) {
 	s := &l.shards[maphash.Bytes(l.seed, key)%shards]
 	s.mu.Lock()
 	defer l.unlockDriven(s)
-	if d := s.desks[string(key)]; d != nil {
-		d.changed(node, ofLock)
+	d, matters := s.desks[string(key)], false
+	switch {
+	case d == nil:
+	case ofLock:
+		matters = d.Pushed(node)
+	case d.Rung(node):
+		d.passes, matters = min(d.passes, d.callers()), true
+	}
+	if matters {
+		d.advance()
 	}
 }
 

@@ -20,8 +20,7 @@ const (
 	// leastMaxPause bounds Max from below where Attempts is not limited: a caller with
 	// shorter pauses keeps the nodes busy. It is also the least bound of a first pause.
 	leastMaxPause = time.Millisecond
-	// mostMaxPause keeps sums of an instant and a pause, and a doubled bound, from
-	// overflowing.
+	// mostMaxPause keeps sums of an instant and a pause, and a doubled bound, from overflowing.
 	mostMaxPause = engine.MaxTTL
 )
 

@@ -71,27 +71,27 @@ const lookEvery = 500 * time.Millisecond
 // no time, and no refusal shows that others wait. So now and then the next caller goes through the queue, as if the key
 // were contended.
 func (l *Lines) Left(key string, now clock.Instant) {
-	hash := l.hash(key)
-	if !l.left.isSteady(hash, now, lookEvery) || !l.CanBeWoken() {
-		return
-	}
-	s := l.lockOf(hash)
-	defer l.unlock(s)
-	if d, isNew := l.deskFor(s, key); isNew {
-		around := l.around(d, now)
-		d.brief = true
-		d.Queues(&around)
-		d.settle(now)
+	if l.left.isSteady(l.hash(key), now, lookEvery) && l.CanBeWoken() {
+		l.look(key, true)
 	}
 }
 
-// steady has the next caller for key leave a gap.
-func (l *Lines) steady(key string) {
+// look has the next caller for key go through the queue: to look who waits there, or to leave a gap.
+func (l *Lines) look(key string, brief bool) {
 	s := l.lock(key)
 	defer l.unlock(s)
-	d, _ := l.deskFor(s, key)
-	d.Steady(l.cfg.Clock.Now())
+	now := l.cfg.Clock.Now()
+	d, isNew := l.deskFor(s, key)
+	switch {
+	case !brief:
+		d.Steady(now)
+	case isNew:
+		d.brief = true
+		d.Queues(now.Add(leastAsk))
+	default:
+		return
+	}
 	if d.first == nil && d.isIdle() {
-		d.settle(l.cfg.Clock.Now())
+		d.settle(now)
 	}
 }

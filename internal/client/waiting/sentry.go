@@ -2,7 +2,6 @@ package waiting
 
 import (
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,8 +22,6 @@ type sentry struct {
 	flushed  quorum.SharedSet // nodes that have forgotten what they track; their desks are not notified yet
 	calm     clock.Instant    // when they are
 	regained atomic.Bool      // a quorum of nodes has its vote again: waiting callers ask at once
-	mu       sync.Mutex       // taken last
-	owed     []stay           // places that nodes have not taken back
 	listens  bool             // pushes are waited for
 	visited  clock.Instant    // when it last went to all desks
 	due      clock.Instant    // when it asks next
@@ -59,9 +56,6 @@ const (
 	// flushCost is the time for each desk until flushes count again: a flush costs it five commands of a node.
 	flushCost = 10 * time.Millisecond
 
-	// maxOwed bounds the sentry's memory, since nodes can fill it.
-	maxOwed = 4096
-
 	// surveyKeys bounds the keys of a question.
 	surveyKeys = 256
 
@@ -83,17 +77,30 @@ func (s *sentry) note(what *quorum.SharedSet, node int) {
 // Turn has the desks go on that are due, looks after the nodes, and returns the pause to the next turn. It does not
 // wait for nodes: their answers ring.
 //
-// Without desks it goes through no shards: locks that are kept alive ring too. A new desk is counted before it is in the
-// schedule, and next is read after that. So it is seen here, or rings.
+// Without desks, and places to be taken back, it goes through no shards: locks that are kept alive ring too. A new desk is
+// counted before it is in the schedule, and next is read after that. So it is seen here, or rings.
 func (l *Lines) Turn() time.Duration {
 	now := l.cfg.Clock.Now()
-	if !l.Known() {
+	if l.known.Load()+l.owed.Load() == 0 {
 		l.next.Store(int64(clock.Never))
-		if !l.Known() {
+		if l.known.Load()+l.owed.Load() == 0 {
 			return l.tend(now).Sub(now)
 		}
 	}
-	next := min(l.advance(now), l.tend(now))
+	l.next.Store(0) // what changes meanwhile is seen below
+	next := clock.Never
+	for i := range l.shards {
+		s := &l.shards[i]
+		s.mu.Lock()
+		l.leaveAgain(s, now)
+		for s.next() <= now {
+			d, _ := s.due.First()
+			d.advance()
+		}
+		next = min(next, s.next())
+		l.unlock(s)
+	}
+	next = min(next, l.tend(now))
 	l.next.Store(int64(next))
 	for i := range l.shards { // what has changed since, before others could see it
 		s := &l.shards[i]
@@ -112,7 +119,6 @@ func (l *Lines) tend(now clock.Instant) clock.Instant {
 		e.Listen(map[bool]int64{true: 1, false: -1}[some])
 	}
 	s.collect()
-	leave := s.leaveAgain(now)
 	if s.regained.Swap(false) { // in its pause the first of a line would learn of the quorum too late
 		l.each(func(d *desk) {
 			d.Freed()
@@ -120,7 +126,7 @@ func (l *Lines) tend(now clock.Instant) clock.Instant {
 		})
 	}
 	if !s.listens {
-		return leave
+		return clock.Never
 	}
 	lost := s.lost.Swap(0)
 	if s.flushed.Load() != 0 && now >= s.calm {
@@ -145,9 +151,9 @@ func (l *Lines) tend(now clock.Instant) clock.Instant {
 		s.askAll(all, keys)
 	}
 	if s.flushed.Load() != 0 {
-		leave = min(leave, s.calm)
+		return min(s.due, s.calm)
 	}
-	return min(s.due, leave)
+	return s.due
 }
 
 // Regained notes that a quorum of nodes has its vote again. It is called under the driver lock.

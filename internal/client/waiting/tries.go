@@ -61,25 +61,22 @@ func (t *Tries) mayGoOn() bool {
 }
 
 // Wait notes a vain attempt, or none. A caller with a limit then waits no longer than one that polls: so the limit
-// bounds the time of an Acquire too.
-func (t *Tries) Wait(polls bool) {
+// bounds the time of an Acquire too. At an instant to come until an attempt is made, with or without a turn.
+func (t *Tries) Wait(polls bool, until clock.Instant) {
+	now := t.lines.cfg.Clock.Now()
 	t.Waited, t.polls, t.next = true, polls, clock.Never
 	if polls || t.limit > 0 {
-		t.next = t.lines.cfg.Clock.Now().Add(t.lines.cfg.Retry.pause(max(1, t.Attempts), rand.N))
+		t.next = now.Add(t.lines.cfg.Retry.pause(max(1, t.Attempts), rand.N))
 	}
-}
-
-// NoLater has an attempt made at an instant to come, with or without a turn.
-func (t *Tries) NoLater(at clock.Instant) {
-	if at < t.next && at > t.lines.cfg.Clock.Now() {
-		t.next, t.polls = at, true
+	if now < until && until < t.next {
+		t.next, t.polls = until, true
 	}
 }
 
 // skipped counts an attempt not made, since others stand before this caller, and reports whether another is allowed.
 func (t *Tries) skipped() (more bool) {
 	t.Attempts++
-	t.Wait(false)
+	t.Wait(false, 0)
 	return t.mayGoOn()
 }
 

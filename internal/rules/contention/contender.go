@@ -7,13 +7,11 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Contender is what a process does, for all its waiters together, to get a lock that others want
-// too.
+// Contender is what a process does, for all its waiters together, to get a lock that others want too.
 //
-// Processes that want a lock queue up on one node: the first usable one in the lock's own order.
-// Only the first in the queue asks the nodes for the lock. Before that it tracks the key on one
-// node, and waits for this node's push, or for the key's expiry there. So a released lock is asked
-// for once, by one process, at once.
+// Processes that want a lock queue up on one node: the first usable one in the lock's own order. Only the first in the
+// queue asks the nodes for the lock. Before that it tracks the key on one node, and waits for this node's push, or for
+// the key's expiry there. So a released lock is asked for once, by one process, at once.
 type Contender struct {
 	hash uint64 // of the key: it gives the lock's order of the nodes
 
@@ -149,12 +147,16 @@ func (c *Contender) leaveFree(s *Surroundings) Step {
 
 // advised is what queue, watch and own belief advise.
 func (c *Contender) advised(s *Surroundings) Step {
-	c.gap.polled(s.Now, s.Usable == 0)
-	if s.Usable == 0 {
-		c.Lost(quorum.Everything)
-		return c.polls(s)
+	if polls := s.Usable == 0; polls != c.gap.polls {
+		c.gap.polls = polls
+		if polls {
+			c.gap.next = min(c.gap.next, s.Now.Add(pollTurn))
+		}
 	}
 	c.Lost(^s.Usable)
+	if c.gap.polls {
+		return c.polls(s)
+	}
 	if c.aside {
 		if c.seat != none {
 			return Step{Action: Leave, Leave: c.Depart()}
@@ -175,19 +177,18 @@ func (c *Contender) advised(s *Surroundings) Step {
 	if c.seat != none && int(c.seat) != home && (c.again || s.Slow.Has(int(c.seat))) {
 		return Step{Action: Leave, Leave: c.Depart()}
 	}
-	enter := Step{Action: Enter, Node: home}
-	if c.again {
-		enter.Way = AtEnd
-	}
-	if c.seat == none {
-		return enter
-	}
-	if c.again || c.rung && s.Now >= c.calm || s.Now >= c.renew || !c.first && s.Now >= c.change {
-		c.rings++
-		if !c.rung {
-			c.rings = 0
+	if c.seat == none || c.again || c.rung && s.Now >= c.calm || s.Now >= c.renew || !c.first && s.Now >= c.change {
+		enter := Step{Action: Enter, Node: home}
+		if c.again {
+			enter.Way = AtEnd
 		}
-		enter.Node = int(c.seat)
+		if c.seat != none {
+			enter.Node = int(c.seat)
+			c.rings++
+			if !c.rung {
+				c.rings = 0
+			}
+		}
 		return enter
 	}
 	step := c.inQueue(&well)
@@ -234,8 +235,7 @@ func (c *Contender) polls(s *Surroundings) Step {
 	return Step{Action: Attempt}
 }
 
-// home is the first node in the lock's order among the usable, preferred and fast ones; or else,
-// among the usable ones.
+// home is the first node in the lock's order among the usable, preferred and fast ones; or else, among the usable ones.
 func (c *Contender) home(s *Surroundings, preferred quorum.Set) int {
 	among := s.Usable
 	for _, set := range [...]quorum.Set{^s.Slow, preferred} {
@@ -243,7 +243,13 @@ func (c *Contender) home(s *Surroundings, preferred quorum.Set) int {
 			among &= set
 		}
 	}
-	return first(c.hash, s.Names, among)
+	home := among.Least()
+	for node := range among.All() {
+		if Mix(c.hash^s.Names[node]) > Mix(c.hash^s.Names[home]) {
+			home = node
+		}
+	}
+	return home
 }
 
 // Entry is the answer to Enter.
@@ -319,27 +325,26 @@ func (c *Contender) Lost(nodes quorum.Set) {
 	}
 }
 
-// Refused reports that an attempt has not won: the nodes of denied have the key already. With the
-// nodes out of reach, denied is empty.
+// Refused reports that an attempt has not won: the nodes of denied have the key already. With the nodes out of reach,
+// denied is empty.
 func (c *Contender) Refused(s *Surroundings, denied quorum.Set) {
-	c.refused, c.poll, c.ask = denied, s.Now.Add(s.Pause), s.Now.Add(s.Ask)
-	if c.watched != none && !denied.Has(int(c.watched)) {
-		c.watched = none // this attempt has set and deleted the key there, and so ended its tracking
-	}
-	c.aside = denied == 0
-	if denied != 0 {
-		c.gap.refused(s.Now)
-	}
+	c.refused, c.aside, c.poll, c.ask = denied, denied == 0, s.Now.Add(s.Pause), s.Now.Add(s.Ask)
 	switch {
 	case denied == 0:
-		c.due, c.watched, c.pause = true, none, s.Now.Add(s.Pause)
+		c.due, c.watched, c.pause = true, none, c.poll
 	case c.asks: // nothing is new
+		if c.watched != none && !denied.Has(int(c.watched)) {
+			c.watched = none // this attempt has set and deleted the key there, and so ended its tracking
+		}
 	default:
 		c.due, c.watched, c.looked = false, none, 0
 		c.Attempts++
 		if c.Attempts > freeAttempts {
 			c.pause = s.Now.Add(backoff(s, c.Attempts-freeAttempts))
 		}
+	}
+	if denied != 0 {
+		c.gap.refused(s.Now)
 	}
 	c.asks = false
 }
@@ -350,12 +355,11 @@ func (c *Contender) Asked(s *Surroundings) {
 	c.ask = max(c.ask, c.poll)
 }
 
-// Queues has the process take its turn in the queue before it asks the nodes.
-func (c *Contender) Queues(s *Surroundings) { c.ask = s.Now.Add(s.Ask) }
+// Queues has the process take its turn in the queue before it asks the nodes, at the latest then.
+func (c *Contender) Queues(until clock.Instant) { c.ask = until }
 
-// Keep reports that an attempt has not won, though no node has refused it. A process with its turn,
-// or one that polls, keeps that until then, or until the lock is freed. Keep reports whether it had
-// its turn: it may have asked before.
+// Keep reports that an attempt has not won, though no node has refused it. A process with its turn, or one that polls,
+// keeps that until then, or until the lock is freed. Keep reports whether it had its turn: it may have asked before.
 func (c *Contender) Keep(s *Surroundings, until clock.Instant) bool {
 	c.poll, c.ask, c.asks = s.Now.Add(s.Pause), s.Now.Add(s.Ask), false
 	if c.first {
@@ -377,10 +381,9 @@ const freeAttempts = 2
 // lock waited for 131 ms (p99) with 2, and for 23 to 28 ms with 8.
 const freeRings = 8
 
-// Won reports that the process has the lock, refused by the nodes of denied alone. If others want
-// it too, it enters the queue at the end. If none does it stays the first: a later process rings
-// it. A place at a node other than the lock's home is given up, though: the home was not usable for
-// a while, and the others meet there.
+// Won reports that the process has the lock, refused by the nodes of denied alone. If others want it too, it enters the
+// queue at the end. If none does it stays the first: a later process rings it. A place at a node other than the lock's
+// home is given up, though: the home was not usable for a while, and the others meet there.
 func (c *Contender) Won(s *Surroundings, denied quorum.Set) {
 	c.again = !c.first || c.Others > 0 || c.rung || c.seat != none && int(c.seat) != c.home(s, quorum.Everything)
 	c.due, c.watched, c.refused, c.Attempts, c.rings, c.pause, c.poll = false, none, 0, 0, 0, 0, 0
@@ -403,11 +406,8 @@ func (c *Contender) Unwanted(now clock.Instant) {
 	}
 }
 
-// LeavesFree reports whether the lock is left free for clients outside the queue, now or from its
-// next release on.
-func (c *Contender) LeavesFree(now clock.Instant) bool {
-	return c.gap.isOpen(now) || c.gap.isDue(now)
-}
+// LeavesFree reports whether the lock is left free for clients outside the queue, now or from its next release on.
+func (c *Contender) LeavesFree(now clock.Instant) bool { return c.gap.isOpen(now) || c.gap.isDue(now) }
 
 // FreeUntil is until when the lock is left free for clients outside the queue, or 0: it is not.
 func (c *Contender) FreeUntil(now clock.Instant) clock.Instant {
@@ -430,8 +430,7 @@ func (c *Contender) Rung(node int) bool {
 // BlocksOthers reports whether the process has a place in a queue with others in it.
 func (c *Contender) BlocksOthers() bool { return c.seat != none && (c.Others > 0 || c.rung) }
 
-// Ask has the process ask the nodes at its next turn, and reports whether it will: not during a
-// gap.
+// Ask has the process ask the nodes at its next turn, and reports whether it will: not during a gap.
 func (c *Contender) Ask(now clock.Instant) bool {
 	c.ask = 0
 	return !c.gap.isOpen(now)
@@ -452,8 +451,7 @@ func (c *Contender) Depart() (placed quorum.Set) {
 	return placed
 }
 
-// MayAttempt reports whether the process is the one to ask for the lock after a release by a holder
-// of its own.
+// MayAttempt reports whether the process is the one to ask for the lock after a release by a holder of its own.
 func (c *Contender) MayAttempt() bool {
 	return c.seat != none && c.first && !c.rung && !c.again
 }

@@ -76,13 +76,6 @@ func (g *gap) isDue(now clock.Instant) bool {
 	return now >= g.next && (g.grants >= gapGrants || g.grants > 0 && g.polls && now < g.rivals)
 }
 
-func (g *gap) polled(now clock.Instant, is bool) {
-	if is && !g.polls {
-		g.next = min(g.next, now.Add(pollTurn))
-	}
-	g.polls = is
-}
-
 // refused notes that another process has the lock.
 func (g *gap) refused(now clock.Instant) {
 	g.rivals = max(g.rivals, now.Add(GapLength+GapInterval))

@@ -5,17 +5,6 @@ import "github.com/redlock-go/redlock/quorum"
 // A lock has an order of its own of the nodes, from hashes of its key and of their names (rendezvous hashing). It is the
 // same in all processes with the same names, in any order.
 
-// first is the first node of a set in the order of the lock whose key has a hash.
-func first(hash uint64, names []uint64, set quorum.Set) (first int) {
-	first = set.Least()
-	for node := range set.All() {
-		if Mix(hash^names[node]) > Mix(hash^names[first]) {
-			first = node
-		}
-	}
-	return first
-}
-
 // Rank is how many nodes come before all nodes of a set.
 func Rank(key string, names []uint64, set quorum.Set) (rank int) {
 	hash, least := Hash(key), uint64(0)
