@@ -14,8 +14,7 @@ type batches struct {
 	ledger
 	window  window
 	hints   [quorum.MaxNodes]hints
-	ended   quorum.Set // nodes whose handoff has ended: the next may follow
-	repairs repairs
+	ready   quorum.Set     // nodes with new hints, or whose handoff has ended: the next may follow
 	fence   *command.Fence // for fenced acquires and extends, or nil
 	decoder command.Reader
 	script  command.Answers
@@ -175,8 +174,8 @@ func (w *wire) append(kind Kind, first int, operands []command.Operand, merge in
 
 func (w *wire) form() command.Form { return command.Form(w.Form) }
 
-// An errand is commands for one node alone: the repeat of a refused command. Its replies vote in the rounds of a
-// batch, like the replies to the batch's own wires.
+// An errand is commands for one node alone: the repeat of a refused command, or what the node is owed (hints). Its
+// replies vote in the rounds of a batch, like the replies to the batch's own wires.
 //
 // An errand reaches the node after later batches. A release acts on its own attempt's token alone, so it is harmless. An
 // acquire by script is not repeated once its attempt is over, and an extend not once the release of its lock was asked
@@ -195,7 +194,7 @@ func (w *wire) again(node int, s *span, merge int, byText bool) {
 		}
 		if i > first {
 			if errand == nil {
-				errand = b.newErrand(node, s.kind, byText)
+				errand = b.errand(s.form.Without(s.form), byText)
 			}
 			errand.append(s.kind, s.first+first, operands[first:i], merge)
 		}
@@ -209,13 +208,10 @@ func (w *wire) again(node int, s *span, merge int, byText bool) {
 	}
 }
 
-// newErrand is an errand in rounds of b, by script calls.
-func (b *batch) newErrand(node int, kind Kind, byText bool) *wire {
+// errand is one in rounds of b, to be written by append.
+func (b *batch) errand(f command.Form, byText bool) *wire {
 	w := newWire(b)
-	if f := b.nodes.Node(node).Form; command.Form(f).IsFenced(kind) {
-		w.Form = f
-	}
-	w.errand, w.byText = true, byText
+	w.Form, w.errand, w.byText = fleet.Form(f), true, byText
 	return w
 }
 

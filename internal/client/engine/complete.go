@@ -12,9 +12,7 @@ import (
 // the operations for callbacks to complete. The clock is read here, after the deciding votes, so validity can only
 // come out too short.
 func (rs *rounds) complete() (calls int, ops list, now clock.Instant) {
-	rs.repairs.send() // before the driver lock is given up, and before any release
-	if len(rs.decided) == 0 {
-		rs.goOn()
+	if len(rs.decided) == 0 && rs.ready == 0 {
 		return 0, ops, 0
 	}
 	now = rs.nodes.clock.Now()
@@ -50,7 +48,9 @@ func (rs *rounds) complete() (calls int, ops list, now clock.Instant) {
 	}
 	clear(rs.decided)
 	rs.decided = rs.decided[:0]
-	rs.goOn()
+	if rs.ready != 0 {
+		rs.goOn()
+	}
 	return calls, ops, now
 }
 

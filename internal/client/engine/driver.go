@@ -52,7 +52,6 @@ func (d *driver) init(cfg *Config) {
 		l.observer = unobserved{}
 	}
 	l.window.init(cfg.MaxInFlight)
-	l.repairs.queries, d.queries.repairs = &d.queries, &l.repairs
 	l.fence, l.queue = cfg.Fence, &d.queue
 	l.cleanups.queue, l.cleanups.nodes = &d.queue, &d.nodes
 	l.planner.init()

@@ -8,8 +8,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Hinted handoff: a release is owed to a node until it has answered: the key is deleted, or does not hold the token.
-// Without that answer the release is kept as a hint.
+// Hinted handoff: what is owed to one node is kept as a hint, and sent to it alone.
+//
+// A release is owed to a node until it has answered: the key is deleted, or does not hold the token.
 //
 //   - A release is missed if the connection ends. It is handed off on the node's next connection before anything else
 //     is sent: otherwise the node could extend a lock it is about to release.
@@ -18,47 +19,73 @@ import (
 //     the pause also keeps the release from ending each next one.
 //
 // Hints of releases are enough: each acquire that may have set a key without a holder is followed by a release. The
-// release of an absent key does no harm.
+// release of an absent key does no harm. A node that cannot have the key gets no hint (round.absent). While a quorum is
+// away, such hints would fill the bound. A key that was to stay for a while (Op.Stay) stays for the rest of it when the
+// hint is handed off.
 //
-// A node that cannot have the key gets no hint (round.absent). While a quorum is away, such hints would fill the bound.
+// A repair is owed to a node that has lost the key of a lock, when an extend of the lock has won. An extend never
+// creates a key. So without repair a lock held for long would lose one node at each restart, and end with the last node
+// of a quorum. It is SET key token NX PX, or of a shared lock its acquire past gates, with the TTL left by the holder's
+// clock. What fails is not sent again: the next extend finds out whether the key is there. What is denied is, at once, a
+// few times, for an extend has its own rival:
 //
-// A key that was to stay for a while (Op.Stay) stays for the rest of it when the hint is handed off.
+//  1. The extend changes the key at the nodes that have it, and the first waiter is notified.
+//  2. It does not know why the key has changed, and asks all nodes for it. At this one the key is free.
+//  3. Its SET is there after one round trip, as the repair is, and takes the key until its attempt is lost: for one
+//     more. The next extend would bring the next rival.
 //
-// A handoff is a batch for one node, with rounds that have no operation: what the node refuses is sent again, in
-// smaller calls or with its script, or kept, as of any batch.
+// The order of a repair with the release of its lock needs no state: when it is written, the lock is asked (Repairer),
+// and refuses once its release was asked for. So the release is sent behind it, on the same connection.
+//
+// A handoff is an errand in rounds without an operation: what the node refuses is sent again, in smaller calls or with
+// its script, or kept, as of any batch.
 
 const (
-	// hintBytes bounds the memory of the hints for a node: some 16,000 releases, with keys of 30 bytes. Each costs
-	// hintCost beside its key and its token.
+	// hintBytes bounds the memory of the hints for a node: some 14,000, with keys of 30 bytes. Each costs hintCost beside
+	// its key and its token.
 	hintBytes = 2 << 20
-	hintCost  = 80
+	hintCost  = 96
 	// handoffOps is how many are handed off at a time. The next follow when they are answered: each may have to be
 	// sent again by itself.
 	handoffOps = 1024
 	// hintPause is the pause after the first refusal of a release, and mostHintPause the longest.
 	hintPause     = 250 * time.Millisecond
 	mostHintPause = 30 * time.Second
+	// maxDenied is how often a repair is denied before it is left to the next extend.
+	maxDenied = 4
 )
 
-// hint is a release owed to a node. The token has its tail behind it.
+// hint is a release or, as an Acquire, a repair owed to a node. The token has its tail behind it.
 type hint struct {
 	key, token string
+	kind       Kind
 	shared     bool
 }
 
 func (x hint) size() int { return hintCost + len(x.key) + len(x.token) }
 
-// owed is a hint that waits: refused so often, and not to be handed off before due.
+// owed is a hint that waits: refused or denied so often, and not to be handed off before due.
 type owed struct {
 	hint
 	refused uint8
 	due     clock.Instant // 0: at once
-	stays   clock.Instant // until then the key stays; 0: it does not
+	stays   clock.Instant // until then the key of a release stays; 0: it does not
+	lock    Repairer      // of a repair
+	life    uint64
 }
 
-// left is how long the key is still to stay, in milliseconds.
-func (x *owed) left(now clock.Instant) int64 {
-	return max(0, int64((x.stays.Sub(now)+time.Millisecond-1)/time.Millisecond))
+// ttl is that of its command, in milliseconds: how long a key is still to stay, or the lock to be held. A repair
+// without any is in vain.
+func (x *owed) ttl(bs *batches, node int, now clock.Instant) (ms int64, vain bool) {
+	if x.kind == Release {
+		return max(0, int64((x.stays.Sub(now)+time.Millisecond-1)/time.Millisecond)), false
+	}
+	ttl := x.lock.Repair(x.life, node, now)
+	if ttl < time.Millisecond {
+		return 0, true
+	}
+	bs.nodes.noteTTL(ttl)
+	return int64(ttl / time.Millisecond), false
 }
 
 // pauseAfter is the pause after so many refusals of a release in succession.
@@ -109,7 +136,7 @@ func (h *hints) take(now clock.Instant) (some []owed) {
 	return some
 }
 
-// wantsHint reports whether a release without an answer of a node is to be kept.
+// wantsHint reports whether what a node is owed is to be kept.
 func (bs *batches) wantsHint(node int) bool {
 	h := &bs.hints[node]
 	return h.met && h.bytes < hintBytes && !bs.nodes.closing.Load()
@@ -122,49 +149,61 @@ func (bs *batches) up(node int) {
 	if len(h.all) > 0 {
 		bs.nodes.pulse.see(MaxTimeout) // those that are not due yet
 	}
-	bs.handOff(node)
+	bs.handOff(node, bs.nodes.clock.Now())
 }
 
-// handOff sends the first of a node's hints that are due.
-func (bs *batches) handOff(node int) {
-	h, now := &bs.hints[node], bs.nodes.clock.Now()
-	if len(h.all) == 0 || h.out || now < h.next {
+// handOff sends the first of a node's hints that are due, releases first: they free keys.
+func (bs *batches) handOff(node int, now clock.Instant) {
+	h := &bs.hints[node]
+	if len(h.all) == 0 || h.out || now < h.next || bs.nodes.Fault(node) != nil {
+		return
+	}
+	b, some := bs.batch(), h.take(now)
+	w := b.errand(command.Form(bs.nodes.Node(node).Form).Repairing(), false)
+	for _, kind := range [...]Kind{Release, Acquire} {
+		first, operands := len(b.rounds), []command.Operand(nil)
+		for i := range some {
+			x := &some[i]
+			if x.kind != kind {
+				continue
+			}
+			ms, vain := x.ttl(bs, node, now)
+			if vain {
+				continue
+			}
+			operands = append(operands, command.Operand{Key: []byte(x.key), Token: []byte(x.token), TTL: ms, Shared: x.shared})
+			r := round{kind: kind, refused: x.refused, repairer: x.lock, repairLife: x.life}
+			r.tally.Reset(bs.nodes.quorum)
+			r.tally.Record(node, quorum.Failed) // this vote has been counted
+			b.rounds = append(b.rounds, r)
+		}
+		w.append(kind, first, operands, command.MaxKeys)
+	}
+	if len(b.rounds) == 0 {
+		bs.keep(b)
 		return
 	}
 	h.out = true
-	b, some := bs.batch(), h.take(now)
-	b.to, b.left = quorum.Only(node), true // it is in no window
-	operands := make([]command.Operand, len(some))
-	for i, x := range some {
-		operands[i] = command.Operand{Key: []byte(x.key), Token: []byte(x.token), TTL: x.left(now), Shared: x.shared}
-		r := round{kind: Release, refused: x.refused}
-		r.tally.Reset(bs.nodes.quorum)
-		r.tally.Record(node, quorum.Failed) // this vote has been counted
-		b.rounds = append(b.rounds, r)
-	}
-	b.runs = append(b.runs, run{Release, 0, len(operands)})
-	b.first.write(b.runs, operands, bs.nodes.Node(node).Form)
-	b.owed = 1
-	bs.nodes.sendTo(node, &b.first.Batch, MaxTimeout)
+	b.to, b.left, b.owed = quorum.Only(node), true, 0 // it is in no window
+	bs.nodes.unanswered.Enter()
+	bs.nodes.pulse.see(MaxTimeout)
+	w.sendTo(node)
 }
 
 // handedOff notes that a handoff has ended. The next follows when the operations decided in this sweep are complete:
 // until then no batch is used again.
 func (bs *batches) handedOff(node int) {
 	bs.hints[node].out = false
-	bs.ended.Add(node)
+	bs.ready.Add(node)
 }
 
-// goOn hands off the next hints where a handoff has ended.
+// goOn hands off the next hints where there are new ones, or a handoff has ended.
 func (bs *batches) goOn() {
-	if bs.ended == 0 {
-		return
-	}
-	ended := bs.ended
-	bs.ended = 0
-	for node := range ended.All() {
-		if bs.nodes.Fault(node) == nil && !bs.nodes.closing.Load() {
-			bs.handOff(node)
+	now, ready := bs.nodes.clock.Now(), bs.ready
+	bs.ready = 0
+	for node := range ready.All() {
+		if !bs.nodes.closing.Load() {
+			bs.handOff(node, now)
 		}
 	}
 }
@@ -173,13 +212,8 @@ func (bs *batches) goOn() {
 func (bs *batches) again(now clock.Instant) (next clock.Instant) {
 	next = clock.Never
 	for node := range bs.nodes.n {
-		h := &bs.hints[node]
-		if len(h.all) == 0 || h.out || bs.nodes.Fault(node) != nil {
-			continue
-		}
-		if now >= h.next {
-			bs.handOff(node)
-		} else {
+		bs.handOff(node, now)
+		if h := &bs.hints[node]; len(h.all) > 0 && !h.out && bs.nodes.Fault(node) == nil {
 			next = min(next, h.next)
 		}
 	}

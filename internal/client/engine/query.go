@@ -40,8 +40,6 @@ type Query struct {
 	sent   clock.Instant // when it was
 	due    clock.Instant // when its time is up
 	index  int           // in queries.asked; -1: it is not there
-
-	repairs []repair // by reply, where it is of these
 }
 
 // Bounds of the replies to queries owed by a node: a connection that owes too much is cut off. Further queries wait.
@@ -59,9 +57,8 @@ func QueryRoom(maxInFlight int) int {
 
 // queries is the queries under way. Callers push; the fields below pool belong to the driver.
 type queries struct {
-	nodes   *nodes
-	repairs *repairs
-	depth   *atomic.Int64 // operations under way
+	nodes *nodes
+	depth *atomic.Int64 // operations under way
 
 	mu     sync.Mutex
 	pushed []*Query // oldest first
@@ -128,8 +125,6 @@ func (q *Query) drop() {
 	default:
 	}
 	clear(q.Said)
-	clear(q.repairs)
-	q.repairs = q.repairs[:0]
 	q.queries.pool.Put(q)
 }
 
@@ -139,9 +134,6 @@ func (q *Query) Reply(_, i int, v *resp.Value) error {
 	q.queries.heard[q.Node] = q.queries.nodes.clock.Now()
 	if !q.over {
 		q.Said = append(q.Said, s)
-	}
-	if i < len(q.repairs) {
-		q.queries.repairs.answered(q.Node, q.repairs[i], s)
 	}
 	switch {
 	case s.Fatal: // Fail does not follow if this was the last reply

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/quorum"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -15,7 +16,9 @@ func (w *wire) Reply(node, i int, v *resp.Value) (err error) {
 	b := w.batch
 	b.replied = true
 	err = w.count(node, &w.spans[i], v)
-	w.repair(&w.spans[i])
+	if b.lacking && !v.IsError() {
+		w.repair(&w.spans[i])
+	}
 	if i == len(w.spans)-1 {
 		b.ended(node)
 	}
@@ -172,7 +175,7 @@ func (w *wire) hint(node int, s *span, first int, refused bool) {
 	now := b.batches.nodes.clock.Now()
 	for i, op := range b.batches.decoder.Read(s.kind, w.Buf[s.from:s.to]) {
 		if r := &rounds[i]; s.first+i >= first && !r.absent.Has(node) {
-			x := owed{hint: hint{string(op.Key), string(op.Token), op.Shared}, refused: r.refused}
+			x := owed{hint: hint{string(op.Key), string(op.Token), Release, op.Shared}, refused: r.refused}
 			if refused {
 				x.refused = max(r.refused+1, r.refused)
 				x.due = now.Add(pauseAfter(x.refused))
@@ -185,15 +188,26 @@ func (w *wire) hint(node int, s *span, first int, refused bool) {
 	}
 }
 
-// repair has the nodes without a key of s repaired.
+// repair notes the repairs of rounds of s: of an extend that has won, at the nodes without the key. A node may have
+// answered before the win, or long after. A repair that was denied is noted once more.
 func (w *wire) repair(s *span) {
 	b := w.batch
-	if s.kind != Extend || !b.lacking {
-		return
-	}
 	for i := range s.count {
-		b.votes.repair(s.first+i, &b.batches.repairs, func() command.Operand {
-			return b.batches.decoder.Read(s.kind, w.Buf[s.from:s.to])[i]
-		})
+		r := &b.rounds[s.first+i]
+		if r.absent == 0 || r.repairer == nil || r.refused+1 == maxDenied || b.to == 0 && r.tally.Verdict() != quorum.Won {
+			continue
+		}
+		op := b.batches.decoder.Read(s.kind, w.Buf[s.from:s.to])[i]
+		x := owed{hint: hint{string(op.Key), string(op.Token), Acquire, op.Shared}, refused: r.refused, lock: r.repairer, life: r.repairLife}
+		if b.to != 0 {
+			x.refused++
+		}
+		for node := range r.absent.All() {
+			if b.batches.wantsHint(node) {
+				b.batches.hints[node].add(x)
+				b.batches.ready.Add(node)
+			}
+		}
+		r.absent = 0 // once for each answer
 	}
 }

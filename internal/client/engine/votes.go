@@ -1,14 +1,12 @@
 package engine
 
 import (
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
-	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -43,7 +41,7 @@ type votes struct {
 	stay
 	rounds    []round
 	undecided int  // rounds without a verdict
-	lacking   bool // a node lacks the key of an extend
+	lacking   bool // a node lacks the key of a lock with a Repairer
 
 	deadline clock.Instant // of the most impatient round
 	doubt    clock.Instant // when lost rounds are decided without the missing votes
@@ -166,7 +164,7 @@ func (v *votes) countStale(i int, r *round) {
 func (v *votes) answered(node, i int, granted bool, kind Kind) {
 	if kind.HasTTL() && !granted {
 		v.rounds[i].absent.Add(node)
-		v.lacking = v.lacking || kind == Extend
+		v.lacking = v.lacking || v.rounds[i].repairer != nil
 	}
 	switch {
 	case kind.NeedsVote() && v.quarantined.Has(node):
@@ -316,32 +314,17 @@ func (v *votes) refusedAll(node, first, count int, err error) {
 	}
 }
 
-// isOver reports whether a round is an attempt to acquire that is over, or an extend of a lock whose release was asked
-// for.
+// isOver reports whether a round is an attempt to acquire that is over, or an extend or a repair of a lock whose release
+// was asked for.
 func (v *votes) isOver(i int) bool {
 	r := &v.rounds[i]
 	switch {
-	case r.kind == Acquire:
-		return r.op == nil || r.op.state.Load() != r.life
 	case r.repairer != nil:
 		return !r.repairer.IsHeld(r.repairLife)
+	case r.kind == Acquire:
+		return r.op == nil || r.op.state.Load() != r.life
 	}
 	return false
-}
-
-// repair has the nodes without the key of a round repaired, if the round is won. A node may have answered before the
-// win, or long after.
-func (v *votes) repair(i int, l *repairs, operand func() command.Operand) {
-	r := &v.rounds[i]
-	if r.absent == 0 || r.repairer == nil || r.tally.Verdict() != quorum.Won {
-		return
-	}
-	now, o := v.nodes.clock.Now(), operand()
-	o.Key, o.Token = slices.Clone(o.Key), slices.Clone(o.Token)
-	for node := range r.absent.All() {
-		l.add(node, repair{operand: o, lock: r.repairer, life: r.repairLife}, now)
-	}
-	r.absent = 0 // once for each answer
 }
 
 // reset empties the votes for the next use of their batch.

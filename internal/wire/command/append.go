@@ -56,7 +56,7 @@ func Append(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte
 	op := &operands[0]
 	switch {
 	case f.IsShared():
-		return appendShared(dst, k, f, operands, fence, false)
+		return appendShared(dst, k, f, operands, fence)
 	case f.IsScript(k):
 		return appendCall(dst, k, f, operands, fence)
 	case k == Acquire: // SET key token NX PX ttl

@@ -227,9 +227,12 @@ func TestSharedOperandsAreReadBack(t *testing.T) {
 			require.Equal(t, []int{128, 62}, merged)
 		}
 	}
-	require.Equal(t, all[:1], r.Read(Acquire, AppendRepair(nil, all[:1])))
-	require.Contains(t, string(AppendRepair(nil, all[:1])), "\r\n$1\r\n1\r\n$1\r\n1\r\n$22")
-	require.Equal(t, Append(nil, Acquire, Scripts, all[190:191], nil), AppendRepair(nil, all[190:]))
+	repair := (DelEx | Scripts.ForNode(1)).Repairing()
+	written := Append(nil, Acquire, repair.For(Acquire, &all[0]), all[:1], nil)
+	require.Equal(t, all[:1], r.Read(Acquire, written))
+	require.Contains(t, string(written), "\r\n$1\r\n1\r\n$1\r\n1\r\n$22", "gates do not refuse it")
+	require.Equal(t, Append(nil, Acquire, Scripts, all[190:191], nil), Append(nil, Acquire, repair, all[190:191], nil))
+	require.Equal(t, Append(nil, Release, DelEx, all[190:191], nil), Append(nil, Release, repair, all[190:191], nil))
 }
 
 func TestDigestsAreThoseOfTheScripts(t *testing.T) {

@@ -20,6 +20,9 @@ const (
 	// Shared: the operands are holders of shared locks, of which all is scripts.
 	Shared
 
+	// repairing: an acquire gives a node back what it has lost of a lock. Gates do not refuse it.
+	repairing
+
 	releases = DelIfEq | DelEx
 
 	// Scripts is the zero Form: one script call for many keys.
@@ -72,6 +75,9 @@ func (f Form) node() int { return int(f>>nodeShift) - 1 }
 
 // Without is f without the native commands of asked: scripts replace them.
 func (f Form) Without(asked Form) Form { return f &^ (asked & releases) }
+
+// Repairing is f for repairs: these are not fenced.
+func (f Form) Repairing() Form { return f&releases | repairing }
 
 // String names the commands, for people.
 func (f Form) String() string {

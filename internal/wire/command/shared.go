@@ -97,22 +97,14 @@ func ofKey(operands []Operand) (n int) {
 	return n
 }
 
-// AppendRepair writes an acquire that gives a node back what it has lost of a lock.
-func AppendRepair(dst []byte, op []Operand) []byte {
-	if op[0].Shared {
-		return appendShared(dst, Acquire, Shared, op, nil, true)
-	}
-	return Append(dst, Acquire, Scripts, op, nil)
-}
-
 // AppendHolders asks who holds a shared lock, by SharedLookScript.
 func AppendHolders(dst []byte, key string, most int) (_ []byte, replies int) {
 	dst = append(dst, "*5\r\n"+callBySHA+SharedLookSHA1+"\r\n$1\r\n1\r\n"...)
 	return appendInt(resp.AppendBulkString(dst, key), int64(most)), 1
 }
 
-// appendShared writes a call of a script of shared locks; passes: gates do not refuse it.
-func appendShared(dst []byte, k Kind, f Form, operands []Operand, fence *Fence, passes bool) []byte {
+// appendShared writes a call of a script of shared locks.
+func appendShared(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte {
 	keys := 0
 	for rest := operands; len(rest) > 0; rest = rest[ofKey(rest):] {
 		keys++
@@ -147,7 +139,7 @@ func appendShared(dst []byte, k Kind, f Form, operands []Operand, fence *Fence, 
 		dst = appendInt(resp.AppendBulk(dst, fence.Me[f.node()]), int64(len(operands)))
 	}
 	switch {
-	case k == Acquire && passes:
+	case k == Acquire && f&repairing != 0:
 		dst = appendInt(dst, 1)
 	case k == Acquire:
 		dst = appendInt(dst, 0)
