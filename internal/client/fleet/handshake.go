@@ -150,7 +150,7 @@ func (t *try) loggedIn(v *resp.Value) error {
 
 // welcomed reads the answer to HELLO.
 func (t *try) welcomed(v *resp.Value) error {
-	t.welcome = true
+	t.welcome = !v.IsError()        // a proxy may refuse it, and then hang up
 	t.id.resp3 = v.Kind == resp.Map // a server that stays in RESP2 sends the map as an array
 	switch r := refusal.Read(v); {
 	case r.Code == "NOAUTH" && !t.secret():

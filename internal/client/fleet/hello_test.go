@@ -51,6 +51,14 @@ func TestProxiesWithoutHello(t *testing.T) {
 				return scripted.Steps{honest}
 			}
 		}, 2},
+		"refuses, and hangs up": {func(p *scripted.Server) {
+			p.Greeting = func(n int, honest string) scripted.Steps {
+				if n == 0 {
+					return scripted.Steps{"+OK\r\n" + scripted.Unknown, scripted.HangUp}
+				}
+				return scripted.Steps{honest}
+			}
+		}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {

@@ -29,7 +29,7 @@ type try struct {
 	err  error
 
 	answered bool // the server has answered a command
-	welcome  bool // and HELLO
+	welcome  bool // and has taken HELLO
 	hungUp   bool // before that it has ended the connection
 }
 
