@@ -19,16 +19,11 @@ import (
 // token of all.
 func (a Acts) Change(ctx context.Context) error {
 	for _, c := range a.Groups {
-		if c != nil && !c.IsChanging() {
+		if c.isFenced() && !c.IsChanging() {
 			return fmt.Errorf("%w: ChangeFencing needs a client of both lists: NextNodes, NextGroups or NextMaxTTL", engine.ErrConfig)
 		}
 	}
-	if _, err := a.views(ctx, "ChangeFencing", func(views []View) (all []fencing.Verdict) {
-		for i := range views {
-			all = append(all, views[i].Changes())
-		}
-		return all
-	}); err != nil {
+	if _, err := a.views(ctx, "ChangeFencing", nil, apart((*fencing.Look).Changes)); err != nil {
 		return err
 	}
 	changes := make(fencing.Changes, len(a.Groups))
@@ -53,7 +48,7 @@ func (a Acts) Change(ctx context.Context) error {
 			}
 			changes.Begin()
 		}
-		if err := a.pause(ctx, pause, nil); err != nil {
+		if err := a.pause(ctx, pause); err != nil {
 			return err
 		}
 	}

@@ -59,7 +59,7 @@ type Config struct {
 	Forgot func(node int)
 }
 
-// Client is one client's part in fencing.
+// Client is one client's part in fencing. The zero Client is of one without fencing.
 type Client struct {
 	cfg    Config
 	engine *engine.Engine
@@ -67,34 +67,34 @@ type Client struct {
 	encode *command.Fence // the driver lock protects it
 	asks   time.Duration  // how long a node has to answer
 
-	forgotten quorum.SharedSet // nodes perhaps without a vote, until they are known to have it
+	forgotten quorum.SharedSet // nodes that came up, and are not known to have their vote: those that are not in memory
 	doubted   quorum.SharedSet // some of them, perhaps changed since they were asked
-	relapsed  quorum.SharedSet // some of them, whose last answer was: forgotten
-	heard     quorum.SharedSet // nodes that have been asked once: they have answered, or failed to
 	nonces    atomic.Uint64    // how many were made
 	ahead     atomic.Int64     // µs by which the largest floor met was ahead of the client's own running time
 
-	// These belong to the goroutine that calls Turn.
-	recoveries map[int]*recovery
-	collecting []*question
-	collectAt  clock.Instant
+	recoveries []recovery // of each node; they belong to the goroutine that calls Turn
 
-	mu     sync.Mutex
-	nodes  [quorum.MaxNodes]seen
-	memory fencing.Memory // the nodes with their tokens, by their markers
+	mu      sync.Mutex
+	nodes   []seen
+	lives   uint64         // of all nodes
+	memory  fencing.Memory // the nodes with their tokens, by their markers
+	largest fencing.Token  // that a node has shown
+	orders  []*order       // of the acts under way
 }
 
 // seen is what is known of a node.
 type seen struct {
 	life
-	marker  string        // shown last on the connection
+	marker  string        // shown last in this life
 	foreign string        // the marker of another fleet
 	fault   error         // of the last question; nil: it was answered
 	due     clock.Instant // when the quarantine ends, if known
+	heard   bool          // it has been asked once, and has answered, or failed to
 }
 
-// life is one connection of a node, and the address of its scripts on it.
+// life is a node until its connection ends or it says that it has forgotten, and the address of its scripts.
 type life struct {
+	number     uint64
 	connection uint64
 	run        string
 	me         []byte
@@ -102,7 +102,7 @@ type life struct {
 
 // New returns a client, to be completed by Start.
 func New(cfg Config) *Client {
-	c := &Client{cfg: cfg, encode: &command.Fence{Set: cfg.Set}, recoveries: map[int]*recovery{}, asks: max(cfg.QueryTimeout, time.Second)}
+	c := &Client{cfg: cfg, encode: &command.Fence{Set: cfg.Set}, nodes: make([]seen, len(cfg.Nodes)), asks: max(cfg.QueryTimeout, time.Second)}
 	place := func(list int) string {
 		if list < len(cfg.Places) {
 			return cfg.Places[list]
@@ -132,27 +132,27 @@ func configuration(all []string, nodes quorum.Set, longest time.Duration, place 
 	}
 }
 
+func (c *Client) isFenced() bool { return c.nodes != nil }
+
 // Start gives the client the engine, before the first node is up.
 func (c *Client) Start(e *engine.Engine) {
-	if c != nil {
-		c.engine, c.collectAt = e, c.nextCollect()
+	c.engine, c.recoveries = e, make([]recovery, len(c.nodes))
+	for node := range c.recoveries {
+		c.recoveries[node] = recovery{Recovery: fencing.Recovery{Fleet: c.fleet, Node: node}, collectAt: c.nextCollect()}
 	}
 }
 
 // Encode is the encoding of the commands of fenced acquires. It is nil without fencing.
-func (c *Client) Encode() *command.Fence {
-	if c == nil {
-		return nil
-	}
-	return c.encode
-}
+func (c *Client) Encode() *command.Fence { return c.encode }
 
 // Up begins the life of a node on a new connection. The driver lock is held.
 func (c *Client) Up(node int, connection uint64, run string) {
 	me := []byte(c.fleet.Name() + ":" + run)
 	c.encode.Me[node], c.encode.Known[node] = me, nil
 	c.mu.Lock()
-	c.nodes[node] = seen{life: life{connection, run, me}, due: c.nodes[node].due}
+	n := &c.nodes[node]
+	c.lives++
+	*n = seen{life: life{c.lives, connection, run, me}, due: n.due, heard: n.heard}
 	c.memory = c.memory.Without(quorum.Only(node))
 	c.forgotten.Add(node) // it is asked, before an acquire has to find out
 	c.mu.Unlock()
@@ -162,35 +162,28 @@ func (c *Client) Up(node int, connection uint64, run string) {
 
 // IsAsking reports whether a node that came up has not been heard yet: it may turn out to have its vote.
 func (c *Client) IsAsking() bool {
-	if c == nil {
-		return false
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for node := range c.cfg.Nodes {
-		if c.nodes[node].connection != 0 && !c.heard.Has(node) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.nodes, func(n seen) bool { return n.connection != 0 && !n.heard })
 }
 
 // NoVote notes that a node has no vote. The driver lock is held.
 func (c *Client) NoVote(node int, a fencing.Answer) {
-	news := false
-	switch a.Code {
-	case fencing.Foreign: // for as long as this client has not the configurations named by it
-		c.mu.Lock()
-		c.nodes[node].foreign = a.Text
-		c.mu.Unlock()
-		news = c.forgotten.Add(node)
-	case fencing.Amnesia:
-		news = c.forgotten.Add(node)
-		if a.Text == "" {
-			c.relapsed.Add(node)
-			news = c.doubted.Add(node) || news
-		}
+	if a.Code != fencing.Foreign && a.Code != fencing.Amnesia {
+		return
 	}
+	c.mu.Lock()
+	news := c.forgotten.Add(node)
+	c.memory = c.memory.Without(quorum.Only(node))
+	switch n := &c.nodes[node]; {
+	case a.Code == fencing.Foreign: // for as long as this client has not the configurations named by it
+		n.foreign = a.Text
+	case a.Text == "": // answers to what was asked before are older
+		c.lives++
+		n.number = c.lives
+		news = c.doubted.Add(node) || news
+	}
+	c.mu.Unlock()
 	if news {
 		c.cfg.Ring()
 	}
@@ -208,7 +201,7 @@ func (c *Client) micros() (uint64, error) {
 // Propose gives an acquire the tokens of its next attempt, where acquires are fenced. The first is the lock's, the
 // others are for the holders it passes on to.
 func (c *Client) Propose(b *fencing.Block, p *fencing.Proposal) error {
-	if c == nil {
+	if !c.isFenced() {
 		return nil
 	}
 	now, err := c.micros()
@@ -230,7 +223,7 @@ func (c *Client) Propose(b *fencing.Block, p *fencing.Proposal) error {
 // reports whether another attempt is to be made at once: each lost key was refused for nothing but the number of the
 // token, and a quorum can grant a larger one. Else it returns the error to report.
 func (c *Client) Again(attempt *engine.Call, err error) (bool, error) {
-	if c == nil || !errors.Is(err, engine.ErrTaken) && err != engine.ErrSplit && err != engine.ErrNoQuorum {
+	if !c.isFenced() || !errors.Is(err, engine.ErrTaken) && err != engine.ErrSplit && err != engine.ErrNoQuorum {
 		return false, err // won, not sent, or left
 	}
 	worst, p := fencing.Again, &attempt.Proposal
@@ -278,7 +271,7 @@ func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, erro
 }
 
 // IsChanging reports whether the client has two configurations.
-func (c *Client) IsChanging() bool { return c != nil && c.fleet.Next.Nodes != 0 }
+func (c *Client) IsChanging() bool { return c.fleet.Next.Nodes != 0 }
 
 // remember takes notice of a floor. All keys have it, so the next proposals are above it, and grow with time, like a
 // clock's: a key locked again costs one attempt too. Tokens of other locks are not remembered.
@@ -297,29 +290,12 @@ func (c *Client) remember(floor fencing.Token) {
 // Granted notes which nodes have granted an acquire. A node among them, not known to have its vote, is asked at once:
 // another client has brought it back.
 func (c *Client) Granted(ops ...*engine.Op) {
-	if c == nil {
-		return
-	}
 	for _, op := range ops {
 		for node := range c.forgotten.Load().All() {
 			if op.Tally.Outcome(node) == quorum.Granted && c.doubted.Add(node) {
 				c.cfg.Ring()
 			}
 		}
-	}
-}
-
-// voting notes that a node has its vote, by its answer on a connection. An answer on a former connection may be of
-// its life before a restart: Up has had it asked again.
-func (c *Client) voting(node int, connection uint64) {
-	c.mu.Lock()
-	present := c.nodes[node].connection == connection
-	if present {
-		c.forgotten.Remove(node)
-	}
-	c.mu.Unlock()
-	if present {
-		c.cfg.Voting()
 	}
 }
 
@@ -332,7 +308,7 @@ var (
 // Vote is why a node has no vote, or is not known to have one, and for how long still, as far as known. The error is
 // nil for a node known to vote, and without fencing.
 func (c *Client) Vote(node int) (left time.Duration, why error) {
-	if c == nil || !c.forgotten.Has(node) {
+	if !c.forgotten.Has(node) {
 		return 0, nil
 	}
 	c.mu.Lock()
@@ -354,7 +330,7 @@ func (c *Client) Vote(node int) (left time.Duration, why error) {
 // configuration, "now", of the next one too, "now+next", or of the next one alone, "next". Other configurations are
 // there by their names. It is "" where not known.
 func (c *Client) Serves(node int) string {
-	if c == nil {
+	if !c.isFenced() {
 		return ""
 	}
 	c.mu.Lock()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
 
 // TestVoteOfAFormerConnection: a node has its vote on the connection on which it has answered so.
@@ -18,13 +19,15 @@ func TestVoteOfAFormerConnection(t *testing.T) {
 		Env: engine.Env{Clock: clock.New(), Nodes: []string{"a"}, Ring: func() {}}, Now: 1, MaxTTL: time.Second,
 		Voting: func() { voting++ },
 	})
-	c.Up(0, 1, "before")
-	c.Up(0, 2, "after")
-	c.voting(0, 1)
+	c.Up(0, 1, "run")
+	former := c.nodes[0].life
+	c.Up(0, 2, "run")
+	answer := fencing.Answer{Code: fencing.Active, Text: "active:" + c.fleet.Name() + ":run"}
+	(&question{client: c, life: former, answer: answer}).noted()
 	_, why := c.Vote(0)
 	require.ErrorIs(t, why, errNoFence)
 	require.Zero(t, voting, "Ready is woken")
-	c.voting(0, 2)
+	(&question{client: c, life: c.nodes[0].life, answer: answer}).noted()
 	_, why = c.Vote(0)
 	require.NoError(t, why)
 	require.Equal(t, 1, voting)

@@ -10,50 +10,41 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// View is what the nodes of a group show before an act, and then the act's progress there.
-type View struct {
+// view is what the nodes of a group show before an act, and then the act's progress there.
+type view struct {
 	fencing.Look
-	client *Client
-	faults []error // of the nodes that have not answered
-	alone  bool    // too few nodes remember: the others get their vote by the order
+	client  *Client
+	faults  []error // of the nodes that have not answered
+	verdict fencing.Verdict
 
-	*order // what follows is of vote
-	done   bool
-	all    []recovery
-	began  clock.Instant
-	until  clock.Instant // then the nodes still without a vote are left to the others
+	least, until clock.Instant // when the nodes still without a vote are left to the others
+	done         bool
 }
 
-// view is the view of the group, by the answers of its nodes.
-func (c *Client) view(asked []*question) View {
-	v := View{Look: fencing.BeginLook(c.fleet), client: c}
+// view is the view of the group, by the answers of its nodes, of which some never come back.
+func (c *Client) view(asked []*question, lost []string) view {
+	v := view{Look: fencing.BeginLook(c.fleet), client: c}
+	v.Added = c.cfg.IsNew
 	for _, x := range asked {
-		if x.err != nil {
-			v.Silent.Add(x.node)
-			v.faults = append(v.faults, fmt.Errorf("%s: %w", c.cfg.Nodes[x.node], x.err))
+		switch name := c.cfg.Nodes[x.node]; {
+		case x.err == nil:
+			v.Shown(x.node, x.life.run, x.answer)
 			continue
-		}
-		v.Shown(x.node, x.life.run, x.answer)
-		if !v.Memory.All().Has(x.node) && v.Nonces[x.node] == "" {
-			c.NoVote(x.node, fencing.Answer{Code: fencing.Amnesia}) // it is given notice now
+		case slices.Contains(lost, name):
+			v.Lost.Add(x.node)
+			fallthrough
+		default:
+			v.Silent.Add(x.node)
+			v.faults = append(v.faults, fmt.Errorf("%s: %w", name, x.err))
 		}
 	}
 	return v
 }
 
-// name notes nodes that never come back.
-func (v *View) name(lost []string) {
-	for node, name := range v.client.cfg.Nodes {
-		if slices.Contains(lost, name) {
-			v.Lost.Add(node)
-		}
-	}
-}
-
 // refusal says why an act is refused, or is nil.
-func (v *View) refusal(verdict fencing.Verdict) error {
+func (v *view) refusal() error {
 	c := v.client
-	switch verdict {
+	switch v.verdict {
 	case fencing.OfAnother:
 		return c.misfit()
 	case fencing.Apart:

@@ -32,7 +32,7 @@ import (
 type Group struct {
 	Config Config // checked, with its defaults; without passwords
 	Engine *engine.Engine
-	Fence  *fence.Client // nil: acquires are not fenced
+	Fence  *fence.Client
 
 	conn  fleet.Config // until Connect
 	names []string     // of the nodes, without credentials
@@ -61,9 +61,7 @@ func New(cfg Config) (*Group, error) {
 	for _, a := range cfg.Conn.Addresses {
 		g.names = append(g.names, a.String())
 	}
-	if cfg.Fenced {
-		g.Fence = g.newFence(&cfg)
-	}
+	g.Fence = g.newFence(&cfg)
 	cfg.Engine.Clock, cfg.Engine.Fence, cfg.Engine.Observer = cfg.Clock, g.Fence.Encode(), (*observer)(g)
 	cfg.Engine.OnVote, cfg.Engine.OnPanic, cfg.Engine.Peers = g.onVote(cfg.OnVote), g.onPanic, cfg.Peers
 	g.Engine = engine.New(cfg.Engine)
@@ -80,7 +78,7 @@ func (g *Group) Connect(lines *waiting.Lines) (err error) {
 	cfg.Probes = func(ask func(func(*resp.Value) error, ...string)) func() uint16 {
 		return command.NewProbes(g.Config.Scripted, g.Fence.Encode(), ask).Form
 	}
-	cfg.Hidden, cfg.Fenced = sentinels, g.Fence != nil // or tokens back from an old file would count
+	cfg.Hidden, cfg.Fenced = sentinels, g.Config.Fenced // or tokens back from an old file would count
 	cfg.OnUp, cfg.OnDown, cfg.OnStays, cfg.OnPush = e.NodeUp, e.NodeDown, g.stays, e.Pushed
 	lock := e.DriverLock()
 	lock.Lock() // a quick dialer calls Up: it needs the fleet
@@ -95,6 +93,9 @@ func (g *Group) Connect(lines *waiting.Lines) (err error) {
 
 // newFence returns the client's part in fencing.
 func (g *Group) newFence(cfg *Config) *fence.Client {
+	if !cfg.Fenced {
+		return new(fence.Client)
+	}
 	var persistent, next quorum.Set
 	for node, a := range cfg.Conn.Addresses {
 		if a.Persistent {

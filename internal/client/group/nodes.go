@@ -23,7 +23,7 @@ func (g *Group) Await() error {
 	for i := range all {
 		all[i] = g.fleet.Node(i)
 	}
-	return misconfigured(all, g.Fence != nil, g.Config.members.Next != nil)
+	return misconfigured(all, g.Config.Fenced, g.Config.members.Next != nil)
 }
 
 // AwaitAll waits until each node has answered or failed a first time, or done is closed.
@@ -94,7 +94,7 @@ func (o *observer) KeyChanged(nodes quorum.Set, key []byte, own bool) {
 // up notes that a node came up, and reports whether it can push. The driver lock is held.
 func (g *Group) up(i int) (pushes bool) {
 	at := g.fleet.Node(i)
-	if g.Fence != nil {
+	if g.Config.Fenced {
 		g.Fence.Up(i, at.Connection, at.RunID)
 		g.fleet.SetForm(i, fleet.Form(command.Form(at.Form).ForNode(i)))
 	}

@@ -140,21 +140,22 @@ func (m *stepper) endAct(s *state, c int) {
 
 // decide is the verdict of an act, from the look at the nodes.
 func (m *stepper) decide(c int) {
-	step, looks, groups := m.actStep(c), []*Look{}, []int{}
+	step, looks := m.actStep(c), []*Look{}
 	for i := range m.nodes {
 		f := m.fleetOfNode(i, step)
 		if f.Nodes()>>i&1 == 1 && (m.groups || len(looks) == 0) {
 			l := m.lookOf(c, i, f)
-			looks, groups = append(looks, &l), append(groups, i)
+			l.Added = i > 0 && step == joint || m.anyGroup
+			looks = append(looks, &l)
 		}
 	}
 	var all []Verdict
 	stage := Begun
 	if m.kind(c) == 'i' {
-		all = Inits(looks, func(at int) bool { return groups[at] > 0 && step == joint })
+		all = Inits(looks)
 		if m.anyGroup {
 			for at, l := range looks {
-				all[at] = Inits([]*Look{l}, func(int) bool { return true })[0]
+				all[at] = Inits([]*Look{l})[0]
 			}
 		}
 	} else {

@@ -16,7 +16,7 @@ type Code uint8
 
 // The codes, as they are on the wire. Zero is none of them.
 const (
-	OK      Code = iota + 1 // done; of READ: Token is the node's largest
+	OK      Code = iota + 1 // done
 	Held                    // the lock key exists; Token is E
 	Stale                   // the proposed token is not above F, the key's own E; Token is E
 	Low                     // it is not above the floor, here E; Token is E
@@ -27,7 +27,8 @@ const (
 	Invalid                 // no possible token, or no block
 )
 
-// Answer is what a node's script replied.
+// Answer is what a node's script replied. Each of [MemberScript] shows the node: Token is its largest, and Text its
+// marker.
 type Answer struct {
 	Code  Code
 	Token Token

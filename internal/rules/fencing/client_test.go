@@ -56,26 +56,26 @@ func TestRecovery(t *testing.T) {
 		require.Equal(t, pause, p)
 	}
 	notice := Request{Node: 1, Verb: NoticeVerb, Nonce: "new"}
-	noticed := func(now clock.Instant, nonce string) {
+	asked := func(now clock.Instant, nonce string) {
 		t.Helper()
 		next(now, notice, 0)
-		tr.Answered(notice, Answer{Code: Amnesia, Text: nonce}, true, now)
+		tr.Answered(notice, withNonce(nonce), true, now)
 	}
 	next(0, notice, 0)
 	tr.Answered(notice, Answer{}, false, 0)
 	next(0, Request{}, MinPause)
 	next(30*at, Request{}, 70*ms)
-	noticed(100*at, "a")
+	asked(100*at, "a")
 	next(100*at, Request{}, 150*ms) // not 200, the next pause
 	tr.Doubt()
-	noticed(101*at, "a")
+	asked(101*at, "a")
 	next(101*at, Request{}, MinPause)
 	tr.Doubt()
-	noticed(110*at, "b")
+	asked(110*at, "b")
 	next(110*at, Request{}, MinPause)
-	noticed(210*at, "b")
+	asked(210*at, "b")
 	next(210*at, Request{}, 50*ms)
-	noticed(260*at, "b")
+	asked(260*at, "b")
 	read := func(node int) Request { return Request{Node: node, Verb: ReadVerb, Nonce: "b"} }
 	next(260*at, read(0), 0)
 	tr.Answered(read(0), answered(7), true, 260*at)
@@ -83,11 +83,11 @@ func TestRecovery(t *testing.T) {
 	tr.Answered(read(2), Answer{Code: Amnesia}, true, 260*at) // too early: it is read again
 	voting = 0b1
 	next(260*at, Request{}, 400*ms) // node 2 is known to have no vote
-	noticed(660*at, "b")
+	asked(660*at, "b")
 	next(660*at, Request{}, 800*ms)
-	noticed(1460*at, "b")
+	asked(1460*at, "b")
 	next(1460*at, Request{}, MaxPause)
-	noticed(2460*at, "b")
+	asked(2460*at, "b")
 	voting = 0b101
 	next(2460*at, read(2), 0)
 	tr.Answered(read(2), answered(6), true, 2460*at)
@@ -95,13 +95,13 @@ func TestRecovery(t *testing.T) {
 	next(2460*at, rejoin, 0)
 	tr.Answered(rejoin, Answer{}, false, 2460*at)
 	next(2460*at, Request{}, MaxPause)
-	noticed(3460*at, "b")
+	asked(3460*at, "b")
 	next(3460*at, Request{}, 150*ms)
 	tr.Doubt()
 	next(3461*at, notice, 0)
 	tr.Answered(notice, Answer{Code: Active}, true, 3461*at)
-	require.True(t, tr.Done)
-	next(3461*at, Request{}, 0)
+	next(3461*at, Request{}, MinPause) // and the node is in no need of it
+	require.Equal(t, NoticeVerb, tr.Step(3461*at))
 }
 
 func TestAdvice(t *testing.T) {
@@ -146,6 +146,11 @@ func answered(token Token) Answer {
 
 var five = majority(5)
 
+// withNonce is the answer to NOTICE of a node with a nonce.
+func withNonce(nonce string) Answer {
+	return Answer{Code: Amnesia, Text: Marker{Phase: Provisional, Me: Me{Run: "run"}, Nonce: nonce}.String()}
+}
+
 // recovering is a Recovery with the answers that a test gives it.
 type recovering struct{ Recovery }
 
@@ -153,9 +158,7 @@ func (r *recovering) noticed(a Answer, at clock.Instant) {
 	r.Answered(Request{Node: r.Node, Verb: NoticeVerb}, a, true, at)
 }
 
-func (r *recovering) nonce(nonce string, at clock.Instant) {
-	r.noticed(Answer{Code: Amnesia, Text: nonce}, at)
-}
+func (r *recovering) nonce(nonce string, at clock.Instant) { r.noticed(withNonce(nonce), at) }
 
 func (r *recovering) learned(nonce string, node int, a Answer, at clock.Instant) {
 	r.Answered(Request{Node: node, Verb: ReadVerb, Nonce: nonce}, a, true, at)
@@ -170,7 +173,7 @@ func TestSteps(t *testing.T) {
 	begin := func() recovering { return recovering{Recovery{Fleet: five, Node: 1}} }
 	r := begin()
 	require.Equal(t, NoticeVerb, r.Step(0))
-	r.nonce("", 4)
+	r.noticed(Answer{Code: Amnesia}, 4)
 	require.Equal(t, NoticeVerb, r.Step(99), "no nonce, no timer")
 	r.nonce("n", 5)
 	require.Empty(t, r.Step(14))
@@ -192,7 +195,7 @@ func TestSteps(t *testing.T) {
 	require.Equal(t, Token(8), r.Floor)
 	require.Equal(t, "n", r.Nonce)
 	r.rejoined(Answer{Code: OK}, 21)
-	require.True(t, r.Done)
+	require.Equal(t, NoticeVerb, r.Step(21), "a later loss begins anew")
 
 	// Another nonce: everything begins again, the timer too.
 	reads := func() recovering {
@@ -208,11 +211,11 @@ func TestSteps(t *testing.T) {
 	require.Equal(t, quorum.Set(0b11101), r.Unread())
 	require.Zero(t, r.Floor)
 	r = reads()
-	r.rejoined(Answer{Code: Amnesia, Text: "n"}, 30)
-	require.Empty(t, r.Step(39), "a REJOIN that was refused is not sent again")
+	r.rejoined(withNonce("n"), 30)
+	require.Equal(t, NoticeVerb, r.Step(39), "a REJOIN that was refused is not sent again")
 	r = reads()
 	r.noticed(Answer{Code: Active}, 30)
-	require.True(t, r.Done, "another client was faster")
+	require.Equal(t, NoticeVerb, r.Step(30), "another client was faster")
 	r = reads()
 	r.Answered(Request{Node: 1, Verb: RejoinVerb}, Answer{}, false, 30)
 	require.Equal(t, NoticeVerb, r.Step(99), "a REJOIN without an answer is not sent again")
@@ -224,7 +227,8 @@ func TestSteps(t *testing.T) {
 	r.nonce("n", 5)
 	require.Empty(t, r.Step(14))
 	require.Equal(t, RejoinVerb, r.Step(15))
-	r.rejoined(Answer{Code: Amnesia, Text: "m"}, 16)
+	r.rejoined(withNonce("m"), 16)
+	r.nonce("m", 16)
 	require.Empty(t, r.Step(25))
 	require.Equal(t, RejoinVerb, r.Step(26))
 	require.EqualValues(t, 74, InitFloor(70, 4, 73, 72), "the holders behind the first are counted")
@@ -346,7 +350,8 @@ func TestInitBesideTokens(t *testing.T) {
 	had.Shown(0, "run", answered(7))
 	blank.Shown(0, "run", Answer{Code: OK, Text: Marker{Provisional, Me{Run: "run"}, "f/n.0"}.String()})
 	for added, want := range map[bool]Verdict{false: Elsewhere, true: Acts} {
-		all := Inits([]*Look{&had, &blank}, func(i int) bool { return added && i == 1 })
+		blank.Added = added
+		all := Inits([]*Look{&had, &blank})
 		require.Equal(t, []Verdict{Known, want}, all)
 	}
 }

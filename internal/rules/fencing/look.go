@@ -18,6 +18,7 @@ type Look struct {
 	Others  quorum.Set // given notice by clients of another fleet: another change is under way
 	Other   string     // that fleet
 	Lost    quorum.Set // never to come back, by an operator's word
+	Added   bool       // the group comes with a change
 	Patient bool       // it waits for a nonce of each node that has answered
 
 	// Nonces are those of nodes without a vote. An act is bound to them: a node with another one
@@ -43,7 +44,7 @@ func (l *Look) Shown(node int, run string, a Answer) {
 	case m.Phase == Provisional && l.fleet.IsOther(m.Nonce):
 		l.Other = NonceFleet(m.Nonce)
 		l.Others.Add(node)
-	case m.Phase == Provisional && m.Me.Run == run && (l.fleet.Next.Nodes == 0 || OfTwo(m.Nonce)): // this client's notice replaces others
+	case l.fleet.HasNotice(m, run):
 		l.Nonces[node] = m.Nonce
 	}
 }
@@ -60,6 +61,12 @@ func (l *Look) acts() Verdict {
 		return Waits
 	}
 	return Acts
+}
+
+// HasNotice reports whether a node needs no notice by the fleet's clients: those of two configurations replace one by
+// clients of one.
+func (f *Fleet) HasNotice(m Marker, run string) bool {
+	return m.Phase == Provisional && m.Me.Run == run && (f.Next.Nodes == 0 || OfTwo(m.Nonce))
 }
 
 // IsOther reports whether clients of another fleet have made a nonce. A nonce of one configuration
@@ -102,23 +109,23 @@ func (l *Look) Fits() Verdict {
 // Knows reports whether the answering nodes remember all tokens.
 func (l *Look) Knows() bool { return l.Memory.Names(&l.fleet) != "" }
 
-// Inits is whether each group gets its first vote. Added groups come with a change.
-func Inits(groups []*Look, isAdded func(i int) bool) []Verdict {
+// Inits is whether each group gets its first vote.
+func Inits(groups []*Look) []Verdict {
 	all, tokens, stage := make([]Verdict, len(groups)), false, Begun
 	for i, l := range groups {
-		all[i] = l.init(isAdded(i))
+		all[i] = l.init()
 		tokens = tokens || l.Token > 0
 		stage = max(stage, l.Memory.Stage())
 	}
-	for i := range groups {
-		if (all[i] == Acts || all[i] == Waits) && tokens && (!isAdded(i) || stage != Begun) {
+	for i, l := range groups {
+		if (all[i] == Acts || all[i] == Waits) && tokens && (!l.Added || stage != Begun) {
 			all[i] = Elsewhere
 		}
 	}
 	return all
 }
 
-func (l *Look) init(isAdded bool) Verdict {
+func (l *Look) init() Verdict {
 	switch had := l.Marked|l.Memory.All() != 0; {
 	case l.Silent != 0:
 		return NotAll
@@ -130,7 +137,7 @@ func (l *Look) init(isAdded bool) Verdict {
 		return HadVote
 	case l.Token > 0:
 		return HasTokens
-	case l.fleet.Next.Nodes != 0 && !isAdded:
+	case l.fleet.Next.Nodes != 0 && !l.Added:
 		return InChange
 	}
 	return l.acts()

@@ -51,7 +51,6 @@ type Recovery struct {
 	Nonce string        // everything after NOTICE is bound to it; "": the node has not told it
 	Due   clock.Instant // when the quarantine ends
 	Floor Token         // the largest token read
-	Done  bool          // the node has its vote
 	read  Memory
 
 	tried quorum.Set // nodes read since the last pause
@@ -101,8 +100,6 @@ func (r *Recovery) Step(now clock.Instant) Verb {
 func (r *Recovery) Next(now clock.Instant, nonce string, voting quorum.Set) (q Request, pause time.Duration) {
 	step := r.Step(now)
 	switch {
-	case r.Done:
-		return q, 0
 	case now < r.until:
 		return q, r.until.Sub(now)
 	case r.ask || step == NoticeVerb:
@@ -143,31 +140,29 @@ func (r *Recovery) Doubt() { r.ask, r.pause, r.until = true, 0, 0 }
 // received is a time at or after its receipt: an attempt begun between the sending and the execution
 // of NOTICE may have a vote of the node's earlier life, and must have ended too.
 func (r *Recovery) Answered(q Request, a Answer, ok bool, received clock.Instant) {
+	m := ParseMarker(a.Text)
 	switch {
 	case q.Verb == ReadVerb:
 		// For an earlier nonce, or before the quarantine's end, it counts nothing: the node may have
 		// voted since, for an attempt still counting its votes.
 		if ok && q.Nonce == r.Nonce && received >= r.Due && a.Code == OK && a.Token <= MaxToken && q.Node != r.Node {
-			r.read.Add(&r.Fleet, q.Node, ParseMarker(a.Text))
+			r.read.Add(&r.Fleet, q.Node, m)
 			r.Floor = max(r.Floor, a.Token)
 		}
 		return
-	case !ok && q.Verb == RejoinVerb: // it may have been applied, or may yet be: never again
+	case a.Code == Foreign, !ok && q.Verb != RejoinVerb:
+	case ok && a.Code == Amnesia && m.Phase == Provisional && q.Verb != RejoinVerb:
+		if m.Nonce != r.Nonce { // else the first receipt counts
+			r.begin(m.Nonce, received.Add(r.Fleet.Quarantine))
+		}
+		return
+	default: // it has its vote, or has refused REJOIN. One without an answer may yet be executed: never again
 		r.begin("", 0)
-	case !ok, a.Code == Foreign:
-	case a.Code == Active, a.Code == OK:
-		r.Done = true
-	case a.Code != Amnesia || a.Text == "":
-		r.begin("", 0)
-	case a.Text != r.Nonce || q.Verb == RejoinVerb: // the first receipt counts
-		r.begin(a.Text, received.Add(r.Fleet.Quarantine))
 	}
-	if !ok || a.Code == Foreign || r.Nonce == "" && !r.Done {
-		r.rest(received)
-	}
+	r.rest(received)
 }
 
-// begin begins again with another nonce of the node, or without one. What was read is of the one before.
+// begin begins with another nonce of the node, or without one. What was read belongs to the one before.
 func (r *Recovery) begin(nonce string, due clock.Instant) {
 	r.Nonce, r.Due, r.Floor, r.read = nonce, due, 0, Memory{}
 }

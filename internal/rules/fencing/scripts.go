@@ -28,10 +28,10 @@ var ExtendScript = ofKeys + markerLua + extendLua
 var SharedScript = "local set, me, n = KEYS[1], ARGV[1], tonumber(ARGV[2])\n" + markerLua
 
 // MemberScript is the verbs about a node's vote: see package fencenode. A voting node answers Active
-// to requests meant for nodes without a vote. An answer that shows a node has as its text the
-// largest token, a space, and the marker.
+// to requests meant for nodes without a vote. The text of each answer shows the node: its largest
+// token, a space, and its marker.
 //
-//	KEYS: set   ARGV: notice me nonce | resume me | rejoin me nonce floor fleet | seal me nonce |
+//	KEYS: set   ARGV: notice me nonce | resume me nonce | rejoin me nonce floor fleet | seal me nonce |
 //	                  read me | show me | raise me x | collect me age
 //
 //go:embed member.lua
@@ -60,5 +60,5 @@ const LastDigits = 16
 const (
 	AcquireSHA1 = "5bf47d493e9f262a2c7c8b6672ff0d3cf4e0ce44"
 	ExtendSHA1  = "ae21c650c92d444a1b5556e17ff6fcd4df926bff"
-	MemberSHA1  = "a5cfa7419b84af06798ebdac249ab3eb2b4e0a10"
+	MemberSHA1  = "1b1e73fc7af1b3b44bfc1a3261aa855167155182"
 )

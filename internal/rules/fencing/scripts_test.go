@@ -85,8 +85,8 @@ func answerOf(reply any) Answer {
 		return Answer{Code: Code(code)}
 	}
 	a := Answer{Code: Code(reply.([]any)[0].(int)), Text: reply.([]any)[1].(string)}
-	if a.Code == Held || a.Code == Stale || a.Code == Low || a.Code == OK {
-		number, marker, _ := strings.Cut(a.Text, " ")
+	number, marker, shows := strings.Cut(a.Text, " ")
+	if shows || a.Code == Held || a.Code == Stale || a.Code == Low {
 		n, _ := strconv.ParseUint(number, 10, 64)
 		a.Token, a.Text = Token(n), marker
 	}
@@ -175,7 +175,7 @@ func compare(t *testing.T, addr string) {
 		case 0:
 			verb = "notice"
 			a := answerOf(s.do("EVAL", MemberScript, "1", "set", "notice", text(me), nonce))
-			if _, at, ok := strings.Cut(a.Text, "."); ok && a.Code == Amnesia {
+			if _, at, ok := strings.Cut(ParseMarker(a.Text).Nonce, "."); ok && a.Code == Amnesia {
 				executed, err := strconv.ParseUint(at, 10, 64)
 				require.NoError(t, err)
 				if n.Extend(me, true).Text == "" {
@@ -228,7 +228,13 @@ func compare(t *testing.T, addr string) {
 				continue
 			}
 			verb = "resume"
-			want, got = []Answer{n.Resume(me)}, []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "resume", text(me)))}
+			a := answerOf(s.do("EVAL", MemberScript, "1", "set", "resume", text(me), nonce))
+			if m := ParseMarker(a.Text); m.Phase == Provisional && m != n.Marker {
+				_, at, _ := strings.Cut(m.Nonce, ".")
+				now, err = strconv.ParseUint(at, 10, 64)
+				require.NoError(t, err)
+			}
+			want, got = []Answer{n.Resume(me, nonce, now)}, []Answer{a}
 		case 5:
 			verb = "extend"
 			names := []string{"a", "b"}

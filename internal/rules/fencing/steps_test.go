@@ -89,7 +89,8 @@ func (m *stepper) lose(i int) {
 	m.outlive(&x.after, i)
 	if m.atOnce {
 		v := c.node(m.tokens)
-		v.Rejoin(me, v.Notice(me, "n", 0).Text, 0, me.Fleet)
+		v.Notice(me, "n", 0)
+		v.Rejoin(me, v.Marker.Nonce, 0, me.Fleet)
 		c.keep(&v)
 	}
 	if n.owner != 0 { // the set alone is lost, not the lock key
@@ -243,7 +244,7 @@ func (m *stepper) notice(r, i int, wait, step, by uint8) {
 	answer := v.Notice(mes[step], m.noticeOf(step), 0)
 	recovery := Recovery{Fleet: m.readers(step, i), Node: i}
 	recovery.Answered(Request{Node: i, Verb: NoticeVerb}, answer, true, 0)
-	if recovery.Done || recovery.Step(0) != "" {
+	if recovery.Step(0) != "" {
 		return
 	}
 	x := m.add(notices, r, i, int(step+10*by)) // an act and its step
@@ -335,7 +336,7 @@ func (m *stepper) initialize(r int) {
 		word, names = m.s.calls[k.by-1].floor, f.At(Stage(m.s.calls[k.by-1].stage))
 	}
 	given := Recovery{Fleet: f, Node: int(k.node), Given: names}
-	given.Answered(Request{Node: int(k.node), Verb: NoticeVerb}, Answer{Code: Amnesia, Text: k.nonce()}, true, 0)
+	given.Answered(Request{Node: int(k.node), Verb: NoticeVerb}, Answer{Code: Amnesia, Text: Marker{Phase: Provisional, Me: Me{Run: me.Run}, Nonce: k.nonce()}.String()}, true, 0)
 	if given.Step(0) != "" || given.Step(1) != RejoinVerb {
 		panic("an operator's floor is not used behind the quarantine")
 	}

@@ -199,6 +199,35 @@ func TestFenceClockPanics(t *testing.T) {
 	})
 }
 
+// TestCollectTrustsNoClient: a client whose clock is far ahead does not raise the floor of all keys, and its clock, which
+// is user code, is not called on the housekeeper's goroutine. What is collected follows from the node's time.
+func TestCollectTrustsNoClient(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		s := cluster.Start(t, 1)
+		var broken atomic.Bool
+		c := cluster.Connect(t, fakeredis.Addrs(s), fenced(0), func(c *redlock.Config) {
+			knobs.Of(c).FenceClock = func() time.Time {
+				if broken.Load() {
+					panic("user code on the housekeeper's goroutine")
+				}
+				return virtual.TimeOfDay().Add(24 * time.Hour)
+			}
+		})
+		require.NoError(t, c.InitFencing(t.Context()))
+		token := cluster.MustAcquire(t, c, "k", fenceTTL).Fence()
+		broken.Store(true)
+		awaitPassed(t, 2*time.Second)
+		n, _ := s[0].Fence(fenceSet)
+		require.Len(t, n.Tokens, 1)
+		require.Less(t, uint64(n.Floor), token)
+		s[0].SetClock(virtual.TimeOfDay().Sub(time.Now()) + 48*time.Hour)
+		awaitPassed(t, 2*time.Second)
+		n, _ = s[0].Fence(fenceSet)
+		require.Empty(t, n.Tokens)
+		require.InDelta(t, virtual.TimeOfDay().Add(48*time.Hour-time.Hour).UnixMicro(), float64(n.Floor), 60e6)
+	})
+}
+
 // TestFenceBadInput: an impossible clock refuses its own client by name and value; so does an
 // operator's number without room for tokens. The log shows a number exceeded by nodes.
 func TestFenceBadInput(t *testing.T) {

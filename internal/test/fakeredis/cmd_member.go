@@ -20,7 +20,7 @@ func (f *fenceCall) member() {
 	before := f.node
 	f.node = cloneFence(before)
 	state := before.Extend(f.me, true)
-	verb, votes := string(f.argv[0]), state.Code == fencing.OK
+	verb, votes, forgot := string(f.argv[0]), state.Code == fencing.OK, state.Code == fencing.Amnesia
 	arg := func(i int) []byte { // or nothing
 		if i < len(f.argv) {
 			return f.argv[i]
@@ -29,32 +29,30 @@ func (f *fenceCall) member() {
 	}
 	var a fencing.Answer
 	switch nonce := before.Marker.Nonce; {
-	case state.Code == fencing.Foreign:
-		a = state
 	case verb == "rejoin" && nonce != "" && nonce == string(arg(2)) && before.Marker.Me.Run == f.me.Run:
 		a = f.node.Rejoin(f.me, nonce, token(arg(3)), string(arg(4)))
-	case verb == "show", verb == "read" && votes:
+	case verb == "show":
 		a = f.node.Show(f.me)
+	case verb == "read":
+		a = f.node.Read(f.me)
 	case votes && verb == "seal":
 		a = f.node.Seal(f.me, string(arg(2)), f.micros())
 	case votes && verb == "raise":
 		a = f.node.Raise(f.me, token(arg(2)))
 	case votes && verb == "collect":
 		a = f.node.Collect(f.me, uint64(token(arg(2))), f.micros())
-	case votes:
-		a = fencing.Answer{Code: fencing.Active}
-	case verb == "notice" && !fencenode.Keeps(state.Text, string(arg(2))):
+	case forgot && verb == "resume":
+		a = f.node.Resume(f.me, string(arg(2)), f.micros())
+	case forgot && verb == "notice" && !fencenode.Keeps(state.Text, string(arg(2))):
 		a = f.node.Notice(f.me, string(arg(2)), f.micros())
-	case verb == "resume":
-		a = f.node.Resume(f.me)
 	default:
-		a = state
+		a = f.node.Rejoin(f.me, "", 0, "") // which does nothing
 	}
 	if (f.node.Floor != before.Floor || f.node.Marker != before.Marker) && f.barred("zadd") {
 		return
 	}
 	f.keep()
-	f.sayWhole(a, a.Code == fencing.OK && (verb == "show" || verb == "read" || verb == "seal"))
+	f.sayWhole(a, true)
 }
 
 // keep stores the node under the key of the set, made if there is something to keep.

@@ -98,13 +98,24 @@ func (n *Node) Extend(me fencing.Me, holds bool) fencing.Answer {
 	return fencing.Answer{Code: fencing.OK}
 }
 
+// shown is an answer of the member script. Each shows the node: its largest token, of any key or the
+// floor, and its marker. One script reads all: a collection in between would hide a token from both.
+func (n *Node) shown(code fencing.Code) fencing.Answer {
+	top := n.Floor
+	for _, t := range n.Tokens {
+		top = max(top, t.F)
+	}
+	return fencing.Answer{Code: code, Token: top, Text: n.Marker.String()}
+}
+
 // Raise lifts the floor to x, and forgets the tokens up to it. Any x is safe; a late or
 // repeated one never lowers the floor.
 func (n *Node) Raise(me fencing.Me, x fencing.Token) fencing.Answer {
-	if state := n.read(me); state.Code != fencing.Active {
-		return state
+	code := n.read(me).Code
+	if code == fencing.Active {
+		code = n.raise(x)
 	}
-	return n.raise(x)
+	return n.shown(code)
 }
 
 // Collect forgets the tokens accepted age µs ago or earlier, by the node's TIME.
@@ -112,7 +123,7 @@ func (n *Node) Collect(me fencing.Me, age, now uint64) fencing.Answer {
 	return n.Raise(me, fencing.Token(now-min(now, age)))
 }
 
-// Notice gives a forgetful node a provisional marker, and answers Amnesia with its nonce: an
+// Notice gives a forgetful node a provisional marker, and answers Amnesia: its nonce is an
 // earlier one of this life, or a new one made of nonce and the node's TIME. A request delivered
 // twice, in two lives of the node, makes two nonces. The node keeps tokens that it still has: a
 // token too many does no harm. The nonce of a client of two configurations replaces one of clients
@@ -120,24 +131,23 @@ func (n *Node) Collect(me fencing.Me, age, now uint64) fencing.Answer {
 func (n *Node) Notice(me fencing.Me, nonce string, now uint64) fencing.Answer {
 	state := n.read(me)
 	if state.Code == fencing.Amnesia && !Keeps(state.Text, nonce) {
-		state.Text = nonce + "." + strconv.FormatUint(now, 10)
-		n.Marker = fencing.Marker{Phase: fencing.Provisional, Me: fencing.Me{Run: me.Run}, Nonce: state.Text}
+		nonce += "." + strconv.FormatUint(now, 10)
+		n.Marker = fencing.Marker{Phase: fencing.Provisional, Me: fencing.Me{Run: me.Run}, Nonce: nonce}
 	}
-	return state
+	return n.shown(state.Code)
 }
 
 // Keeps reports whether a node with a nonce, or without, keeps it when given notice with another.
 func Keeps(has, nonce string) bool { return has != "" && (fencing.OfTwo(has) || !fencing.OfTwo(nonce)) }
 
-// Resume gives the node its vote back at once, if it had one in an earlier run. It is for nodes
+// Resume gives the node its vote back at once, if it had one in an earlier run; else it is Notice. It is for nodes
 // that forget nothing in a restart, by the operator's word.
-func (n *Node) Resume(me fencing.Me) fencing.Answer {
-	state := n.read(me)
-	if state.Code == fencing.Amnesia && n.Marker.Phase == fencing.Voting {
+func (n *Node) Resume(me fencing.Me, nonce string, now uint64) fencing.Answer {
+	if n.read(me).Code == fencing.Amnesia && n.Marker.Phase == fencing.Voting {
 		n.Marker.Me.Run = me.Run
-		return fencing.Answer{Code: fencing.OK}
+		return n.shown(fencing.OK)
 	}
-	return state
+	return n.Notice(me, nonce, now)
 }
 
 // Seal ends the service of a voting node to clients of one of two configurations alone: me has
@@ -146,60 +156,53 @@ func (n *Node) Resume(me fencing.Me) fencing.Answer {
 // forgetful node loses it with the rest. A node that names the second of the two alone was opened
 // before, and a late call does not seal it again.
 func (n *Node) Seal(me fencing.Me, nonce string, now uint64) fencing.Answer {
-	if state := n.read(me); state.Code != fencing.Active {
-		return state
-	}
-	if _, next, _ := strings.Cut(me.Fleet, "+"); n.Marker.Me.Fleet != next && (n.Marker.Me != me || n.Marker.Nonce == "") {
+	_, next, _ := strings.Cut(me.Fleet, "+")
+	if n.read(me).Code == fencing.Active && n.Marker.Me.Fleet != next && (n.Marker.Me != me || n.Marker.Nonce == "") {
 		n.Marker = fencing.Marker{Phase: fencing.Voting, Me: me, Nonce: nonce + "." + strconv.FormatUint(now, 10)}
 	}
-	return n.Show(me)
+	return n.Read(me)
 }
 
-// Read answers the node's largest token, of any key or the floor, and its marker. One script reads
-// all: a collection in between would hide a token from both.
+// Read answers OK if the node has a vote.
 func (n *Node) Read(me fencing.Me) fencing.Answer {
-	if state := n.read(me); state.Code != fencing.Active {
-		return state
+	code := n.read(me).Code
+	if code == fencing.Active {
+		code = fencing.OK
 	}
-	return n.Show(me)
+	return n.shown(code)
 }
 
 // Show is Read of a node that may have no vote. It shows only that a token was accepted once: others
 // may have been, and are forgotten.
 func (n *Node) Show(me fencing.Me) fencing.Answer {
-	if state := n.read(me); state.Code == fencing.Foreign {
-		return state
+	if n.read(me).Code == fencing.Foreign {
+		return n.shown(fencing.Foreign)
 	}
-	top := n.Floor
-	for _, t := range n.Tokens {
-		top = max(top, t.F)
-	}
-	return fencing.Answer{Code: fencing.OK, Token: top, Text: n.Marker.String()}
+	return n.shown(fencing.OK)
 }
 
 // Rejoin gives a node with this nonce a vote, with a marker naming fleet: a forgetful node gets its
 // vote back, and a sealed one serves the clients of fleet alone too. Everything else writes nothing
 // and answers as the marker does. So a late or repeated request does no harm: the nonce is gone.
 func (n *Node) Rejoin(me fencing.Me, nonce string, floor fencing.Token, fleet string) fencing.Answer {
-	state := n.read(me)
-	if nonce == "" || state.Code == fencing.Foreign || n.Marker.Me.Run != me.Run || n.Marker.Nonce != nonce {
-		return state
+	code := n.read(me).Code
+	if nonce == "" || code == fencing.Foreign || n.Marker.Me.Run != me.Run || n.Marker.Nonce != nonce {
+		return n.shown(code)
 	}
-	a := n.raise(floor)
-	if a.Code == fencing.OK {
+	if code = n.raise(floor); code == fencing.OK {
 		n.Marker = fencing.Marker{Phase: fencing.Voting, Me: fencing.Me{Fleet: fleet, Run: me.Run}}
 	}
-	return a
+	return n.shown(code)
 }
 
 // raise lifts the floor and removes the tokens it covers.
-func (n *Node) raise(x fencing.Token) fencing.Answer {
+func (n *Node) raise(x fencing.Token) fencing.Code {
 	if x > fencing.MaxToken {
-		return fencing.Answer{Code: fencing.Invalid}
+		return fencing.Invalid
 	}
 	n.Floor = max(n.Floor, x)
 	n.Tokens = slices.DeleteFunc(n.Tokens, func(t KeyToken) bool { return t.F <= n.Floor })
-	return fencing.Answer{Code: fencing.OK}
+	return fencing.OK
 }
 
 func (n *Node) find(name string) (at int, found bool) {

@@ -90,20 +90,19 @@ func ReadFenced(v *resp.Value) (a fencing.Answer, fits bool) {
 	if text.Kind != resp.Bulk || text.Null {
 		return a, false
 	}
-	switch a.Code {
-	case fencing.Amnesia, fencing.Foreign:
-		a.Text = string(text.Bytes)
-	default:
-		number, marker, shows := bytes.Cut(text.Bytes, []byte{' '})
-		if shows {
-			a.Text = string(marker)
+	number, marker, shows := bytes.Cut(text.Bytes, []byte{' '})
+	switch {
+	case shows:
+		a.Text = string(marker)
+	case a.Code == fencing.Amnesia, a.Code == fencing.Foreign:
+		a.Text = string(number)
+		return a, true
+	}
+	for _, c := range number {
+		if c < '0' || c > '9' || a.Token > fencing.MaxToken {
+			return a, false
 		}
-		for _, c := range number {
-			if c < '0' || c > '9' || a.Token > fencing.MaxToken {
-				return a, false
-			}
-			a.Token = 10*a.Token + fencing.Token(c-'0')
-		}
+		a.Token = 10*a.Token + fencing.Token(c-'0')
 	}
 	return a, a.Token <= fencing.MaxToken
 }
