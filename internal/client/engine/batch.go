@@ -78,12 +78,13 @@ func (b *batch) write(operands []command.Operand, forms []fleet.Form) {
 //
 // It leaves when a quorum of nodes is done with it, or when all its rounds are decided. But nodes that are down fail a
 // batch at once, and this must not make room for the next one: the live nodes would be sent more than they can answer,
-// and be cut off for it. So one of the live nodes must have replied, and nodes reply in order, or time must be up.
-func (b *batch) tryLeave() {
-	switch {
-	case b.left:
-	case b.done == b.nodes.quorum.Nodes(), b.replied && (b.undecided == 0 || b.nodes.quorum.IsQuorum(b.done)):
-		b.leave()
+// and be cut off for it. So one of the live nodes must have replied, and nodes reply in order, or its time must be up.
+func (b *batch) tryLeave(isLate bool) {
+	q := b.nodes.quorum
+	leaves := isLate || b.done == q.Nodes() || b.replied && (b.undecided == 0 || q.IsQuorum(b.done))
+	if leaves && !b.left {
+		b.left = true
+		b.batches.window.leave(&b.stay, b.nodes.clock.Now(), q.IsQuorum(b.done&^b.gone))
 	}
 }
 
@@ -93,20 +94,6 @@ func (b *batch) ended(node int) {
 	b.open[node]--
 	if b.open[node] == 0 {
 		b.done.Add(node)
-	}
-}
-
-func (b *batch) leave() {
-	b.left = true
-	b.batches.window.leave(&b.stay, b.nodes.clock.Now(), b.nodes.quorum.IsQuorum(b.done&^b.gone))
-}
-
-// expire fails the nodes without an answer to a round in time.
-func (b *batch) expire(now clock.Instant, underWay int64) {
-	b.votes.expire(now, underWay)
-	b.tryLeave()
-	if !b.left && b.undecided == 0 && now >= b.latest {
-		b.leave()
 	}
 }
 

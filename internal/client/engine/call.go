@@ -18,7 +18,11 @@ type Call struct {
 
 	waits bool          // asked, and not waited for yet
 	done  chan struct{} // holds one
-	along int64         // how many calls were sent along with it
+}
+
+// lone is the caller of c, where it is the only one.
+func (c *Call) lone(now clock.Instant) lone {
+	return lone{own: 1, done: c.done, limit: c.limit, from: now, span: min(aloneFor, c.Timeout)}
 }
 
 // Complete implements Completion. The driver calls it, for it is no user code.

@@ -98,7 +98,7 @@ func TestAloneEnds(t *testing.T) {
 	c := p.engine.call(Acquire, "key", time.Second)
 	require.NoError(t, p.engine.queueOne(&c.Op))
 	c.limit.Done = ctx.Done()
-	p.engine.drive(c)
+	p.engine.drive(c.lone(c.start))
 	require.Equal(t, 4, sweeps)
 	require.Equal(t, 1, p.armed)
 
@@ -112,7 +112,7 @@ func TestAloneEnds(t *testing.T) {
 	d := p.engine.call(Release, "key", 0)
 	require.NoError(t, p.engine.queueOne(&d.Op))
 	d.limit.Done = ctx.Done()
-	p.engine.drive(d)
+	p.engine.drive(d.lone(d.start))
 	require.Zero(t, sweeps, "its context had ended")
 }
 
@@ -133,7 +133,7 @@ func TestAloneLetsOthersRun(t *testing.T) {
 	call := func(p *scriptedFleet) {
 		c := p.engine.call(Acquire, "key", time.Second)
 		require.NoError(t, p.engine.queueOne(&c.Op))
-		p.engine.drive(c)
+		p.engine.drive(c.lone(c.start))
 		if len(c.done) == 0 {
 			p.turn(func() { p.reply(p.last(), 0, ok) })
 		}
@@ -183,7 +183,7 @@ func TestAloneInTheClient(t *testing.T) {
 		}
 		c := p.engine.call(Acquire, "key", time.Second)
 		require.NoError(t, p.engine.queueOne(&c.Op))
-		p.engine.drive(c)
+		p.engine.drive(c.lone(c.start))
 		require.Equal(t, others < 2, sweeps > 0, others)
 	}
 }
@@ -234,7 +234,7 @@ func TestReleaseIsSentWithoutACaller(t *testing.T) {
 		c := p.engine.call(kind, "mine", time.Second)
 		c.limit.Done = ended.Done()
 		require.NoError(t, p.engine.queueOne(&c.Op))
-		p.engine.drive(c)
+		p.engine.drive(c.lone(c.start))
 		return c
 	}
 	p.submit(Acquire, "out")

@@ -27,8 +27,7 @@ func (d *driver) endCaller(number uint64) {
 // caller was replaced meanwhile.
 //
 // If as many operations are under way then as were completed, and not too many, the callbacks have submitted again
-// and no other caller waits. So this goroutine reads the replies, as a lone caller does: its Call has no operation,
-// and is done when there are calls to make.
+// and no other caller waits. So this goroutine reads the replies, as a lone caller does, until there are calls to make.
 func (d *driver) callTurn(number uint64) bool {
 	completed := 0
 	if d.callbacks.waiting.Load() > 0 {
@@ -40,12 +39,10 @@ func (d *driver) callTurn(number uint64) bool {
 	}
 	d.collectOps.Store(0)
 	if completed == 0 || completed > maxReadOwn {
-		d.drive(nil)
+		d.drive(lone{})
 		return true
 	}
-	self := Call{done: d.callbacks.woken, along: int64(completed) - 1}
-	self.start, self.Timeout = d.nodes.clock.Now(), aloneFor
-	d.drive(&self)
+	d.drive(lone{own: int64(completed), done: d.callbacks.woken, from: d.nodes.clock.Now(), span: aloneFor})
 	return true
 }
 

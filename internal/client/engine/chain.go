@@ -264,7 +264,7 @@ func (e *Engine) leave(releases list) error {
 	for op := releases.first; op != nil; op = op.next {
 		e.counters.noteOp(op, context.Canceled)
 	}
-	e.drive(nil)
+	e.drive(lone{})
 	return nil
 }
 
@@ -275,7 +275,7 @@ func (e *Engine) queueReleases(releases list, along *Call, counted bool) error {
 	var l list
 	for op := releases.first; op != nil; op = op.next {
 		op.begin(now)
-		own := e.rounds.cleanups.of(op)
+		own := e.rounds.copyOf(op)
 		own.Ends, own.OfSet = frees, op.OfSet || counted
 		l.push(&own.Op)
 	}
@@ -285,6 +285,6 @@ func (e *Engine) queueReleases(releases list, along *Call, counted bool) error {
 // Abandon sends the release of an acquire, completed well but unwanted after all, or without a waiting caller. Its
 // result is not reported.
 func (e *Engine) Abandon(op *Op) {
-	e.rounds.cleanups.cleanUp(op)
-	e.drive(nil)
+	e.rounds.cleanUp(op)
+	e.drive(lone{})
 }

@@ -12,18 +12,11 @@ type cleanup struct {
 // Complete implements Completion.
 func (c *cleanup) Complete(*Op) { c.pool.Put(c) }
 
-// cleanups makes and queues them.
-type cleanups struct {
-	pool  sync.Pool
-	queue *queue
-	nodes *nodes
-}
-
-// of makes the release of op. It copies what it needs: op belongs to its caller again soon.
-func (cs *cleanups) of(op *Op) *cleanup {
-	c, _ := cs.pool.Get().(*cleanup)
+// copyOf is a release as or after op. It copies what it needs: op belongs to its caller again soon.
+func (rs *rounds) copyOf(op *Op) *cleanup {
+	c, _ := rs.cleanups.Get().(*cleanup)
 	if c == nil {
-		c = &cleanup{pool: &cs.pool}
+		c = &cleanup{pool: &rs.cleanups}
 		c.Done = c
 	}
 	c.Ends = cleansUp
@@ -37,10 +30,10 @@ func (cs *cleanups) of(op *Op) *cleanup {
 
 // cleanUp queues the release to undo an acquire, on all nodes, unless no node can have the key. Each node gets it
 // after the acquire.
-func (cs *cleanups) cleanUp(op *Op) {
-	if cs.nodes.quorum.Nodes()&^op.Absent != 0 {
+func (rs *rounds) cleanUp(op *Op) {
+	if rs.nodes.quorum.Nodes()&^op.Absent != 0 {
 		var l list
-		l.push(&cs.of(op).Op)
-		_, _ = cs.queue.push(l, nil) // cleanups are never refused
+		l.push(&rs.copyOf(op).Op)
+		_, _ = rs.queue.push(l, nil) // cleanups are never refused
 	}
 }

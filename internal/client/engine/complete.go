@@ -67,7 +67,9 @@ func (rs *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
 	default:
 		op.Gated = r.gated
 		op.Err = rs.lossOf(op)
-		v.explain(op, round)
+		for node := range op.Tally.Nodes(quorum.Failed).All() {
+			op.Failures = append(op.Failures, Failure{node, v.causeOf(node, round)})
+		}
 	}
 	if op.Kind != Acquire {
 		return
@@ -82,14 +84,7 @@ func (rs *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
 	}
 	op.Absent = r.absent
 	if op.Err != nil {
-		rs.cleanups.cleanUp(op)
-	}
-}
-
-// explain gives op the cause of each failed vote.
-func (v *votes) explain(op *Op, round int) {
-	for node := range op.Tally.Nodes(quorum.Failed).All() {
-		op.Failures = append(op.Failures, Failure{node, v.causeOf(node, round)})
+		rs.cleanUp(op)
 	}
 }
 

@@ -36,19 +36,19 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 // channels twice for every operation, and the context's is often shared. So the watchdog looks at the Done channels
 // of the calls under way at each of its ticks, maxTick apart at most.
 func (e *Engine) Do(c, along *Call) error {
-	c.along = 0
-	if along != nil {
-		c.along = 1
-	}
 	var l list
 	l.push(&c.Op)
 	now := e.nodes.clock.Now()
+	by := c.lone(now)
+	if along != nil {
+		by.own++
+	}
 	c.Asked = true
 	if err := e.queueAll(l, along, now); err != nil {
 		c.Asked = false
 		return err
 	}
-	e.submitted(c.Kind, now, c)
+	e.submitted(c.Kind, now, by)
 	<-c.done
 	return c.Ended()
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,12 +52,11 @@ func (d *driver) init(cfg *Config) {
 	}
 	l.window.init(cfg.MaxInFlight)
 	l.fence, l.queue = cfg.Fence, &d.queue
-	l.cleanups.queue, l.cleanups.nodes = &d.queue, &d.nodes
 	l.planner.init()
 }
 
-// drive sends what waits, if the window is open and no other driver is at it. A caller with a Call that finds itself
-// alone stays and reads its own replies.
+// drive sends what waits, if the window is open and no other driver is at it. A goroutine that finds itself alone stays
+// and reads its own replies.
 //
 // No operation is left waiting:
 //  1. A submitter pushes, and then tries the lock. If that fails, there is a driver.
@@ -66,16 +64,16 @@ func (d *driver) init(cfg *Config) {
 //  3. So either the submitter gets the lock, or the driver sees what it pushed.
 //  4. A driver that sleeps in the kernel has set a flag (alone) before it looked at the
 //     queue a last time; the submitter wakes it.
-func (d *driver) drive(c *Call) {
+func (d *driver) drive(by lone) {
 	for turn := 0; d.queue.size.Load() > 0 && d.rounds.window.isOpen.Load() || d.queries.size.Load() > 0; turn++ {
-		if !d.turnOf(c, turn) {
+		if !d.turnOf(by, turn) {
 			return
 		}
 	}
 }
 
 // turnOf is one turn of drive. It returns false if another goroutine goes on.
-func (d *driver) turnOf(c *Call, turn int) bool {
+func (d *driver) turnOf(by lone, turn int) bool {
 	if !d.lock.TryLock() {
 		if d.alone.Load() {
 			d.nodes.Wake()
@@ -87,7 +85,7 @@ func (d *driver) turnOf(c *Call, turn int) bool {
 		return false
 	}
 	d.flush()
-	if c == nil || d.readAlone(c) {
+	if by.own == 0 || d.readAlone(by) {
 		d.unlock(false)
 	}
 	return true
@@ -100,14 +98,14 @@ func (d *driver) turnOf(c *Call, turn int) bool {
 // No operation is left waiting. A submitter pushes and then reads the deadline; the other goroutine clears the
 // deadline and then reads the queue. If it is kept from this, the deadline passes, and the watchdog's tick sends the
 // rest.
-func (d *driver) submitted(kind Kind, now clock.Instant, c *Call) {
+func (d *driver) submitted(kind Kind, now clock.Instant, by lone) {
 	if now < clock.Instant(d.collectCalls.Load()) {
 		return
 	}
 	if kind == Acquire && d.nodes.lacking.Load() && !d.rounds.window.isOpen.Load() {
-		d.turnOf(nil, 0) // it need not wait for the window: it is sent to no node
+		d.turnOf(lone{}, 0) // it need not wait for the window: it is sent to no node
 	}
-	d.drive(c)
+	d.drive(by)
 }
 
 // turn runs f as the driver, with the lock held, sends what waits and unlocks. Then it drives, for operations
@@ -116,7 +114,7 @@ func (d *driver) turn(f func()) {
 	f()
 	d.flush()
 	d.unlock(false)
-	d.drive(nil)
+	d.drive(lone{})
 }
 
 // unlock gives the driver lock up. While a round is undecided it arms the fleet, so arrivals wake the reader: those of
@@ -168,74 +166,6 @@ func (d *driver) flush() {
 		d.complete()
 	}
 	d.complete()
-}
-
-// aloneFor is how long a lone caller waits in the kernel for its own replies before it parks as others do. In this time
-// no other goroutine can be the driver. A shorter time would cost more. A timer due before the kernel's next tick is
-// programmed into the hardware for each wait, and this takes microseconds in a virtual machine: with 300 us in its
-// place a lone caller's median was 387 us instead of 330 us.
-const aloneFor = 5 * time.Millisecond
-
-// keptFor is how long lone callers wait in the kernel, one wait after another, before one parks. A goroutine that waits
-// there keeps its processor, unless the runtime notices, and the runtime looks every 10 ms. So with one processor a
-// caller in a loop would keep all other goroutines from theirs: an echo on another connection took 18 ms. When it parks
-// they have it, and the network is polled for them. It is not shorter because each park costs CPU: with 500 us in its
-// place a pair of a lone caller cost 1.3 times as much.
-const keptFor = 2 * time.Millisecond
-
-// readAlone lets the caller of c, the holder of the driver lock, read its own replies, provided no other operation is
-// under way. An operation submitted meanwhile waits for a closed window as always. Where the window is open, on a
-// slow network, its submitter wakes the caller. The caller then sends what there is and leaves the rest to the
-// reader. It returns false if another goroutine has the driver lock.
-//
-// Goroutines that are ready to run do so first: they may be about to submit. With one processor they would have to wait
-// for this caller, time and again. The lock is free meanwhile, and no reader is woken by replies: the goroutine that
-// has the lock next arms the fleet when it unlocks, unless it is this one.
-//
-// No newcomer can be missed: it pushes and then reads alone, and here alone is set
-// before the queue is looked at.
-func (d *driver) readAlone(c *Call) (isDriver bool) {
-	own := 1 + c.along
-	if d.queue.depth.Load() != own {
-		return true
-	}
-	d.lone.Store(own == 1)
-	if !d.nodes.CanBlock() || d.peers.crowd(&d.queue.depth) {
-		return true
-	}
-	if d.keeping >= keptFor {
-		d.keeping = 0
-		return true
-	}
-	d.lock.Unlock()
-	runtime.Gosched()
-	if !d.lock.TryLock() {
-		return false
-	}
-	if d.queue.depth.Load() != own {
-		return true
-	}
-	d.alone.Store(true)
-	defer d.alone.Store(false)
-	limit := min(aloneFor, c.Timeout)
-	if at := c.limit.At; at != 0 {
-		limit = min(limit, at.Sub(c.start))
-	}
-	left := limit
-	for len(c.done) == 0 && left > 0 && !IsClosed(c.limit.Done) && d.nodes.CanBlock() {
-		d.flush()
-		if d.rounds.window.isOpen.Load() && d.queue.depth.Load() > own {
-			break
-		}
-		d.nodes.Sweep(left)
-		d.complete()
-		if d.callbacks.waiting.Load() > 0 {
-			d.callbacks.wake() // this caller may keep the lock for long
-		}
-		left = limit - d.nodes.clock.Now().Sub(c.start)
-	}
-	d.keeping += limit - left
-	return true
 }
 
 // complete hands every operation with a verdict back, and returns the number of calls among them.

@@ -19,7 +19,7 @@ func (lock *driverLock) Lock() { lock.lock.Lock() }
 
 func (lock *driverLock) Unlock() {
 	(*driver)(lock).unlock(false)
-	(*driver)(lock).drive(nil)
+	(*driver)(lock).drive(lone{})
 }
 
 // NodeUp is called when a node has a new connection, before anything is sent on it. The hints go first. The driver

@@ -35,7 +35,7 @@ type Query struct {
 	refs     atomic.Int32
 
 	over   bool          // its caller knows; the rest belongs to the driver
-	again  bool          // it goes back into the backlog
+	again  bool          // it is to be sent again
 	byText bool          // it calls scripts by their text
 	sent   clock.Instant // when it was
 	due    clock.Instant // when its time is up
@@ -71,6 +71,7 @@ type queries struct {
 	limit   int                            // of these
 	heard   [quorum.MaxNodes]clock.Instant // when it has last answered one
 	behind  int                            // in all backlogs
+	again   []*Query                       // to be sent again, before these: no query to enter a queue overtakes one to leave it
 	asked   []*Query                       // sent, and not ended
 }
 
@@ -168,20 +169,7 @@ func (q *Query) Done() {
 	}
 	l.unlist(q)
 	q.Buf, q.Said, q.again, q.byText = command.ByText(q.Buf, 0), q.Said[:0], false, true
-	l.backlog[q.Node] = slices.Insert(l.backlog[q.Node], l.returned(q.Node), q)
-	l.behind++
-}
-
-// returned is how many queries stand first in the backlog of a node, to be sent again. They keep their order: a query
-// to leave a queue is not overtaken by a later one to enter it.
-func (l *queries) returned(node int) (n int) {
-	for _, q := range l.backlog[node] {
-		if !q.byText {
-			break
-		}
-		n++
-	}
-	return n
+	l.again = append(l.again, q)
 }
 
 // unlist takes a query out of the sent ones, if it is there.
@@ -218,10 +206,15 @@ func (q *Query) finish() {
 // ask sends the pushed queries, within the bound of each node and the bound of a turn. A node that is down ends its
 // queries at once.
 func (l *queries) ask() {
-	if l.size.Load() == 0 && l.behind == 0 {
+	if l.size.Load() == 0 && l.behind == 0 && len(l.again) == 0 {
 		return
 	}
 	now := l.nodes.clock.Now()
+	for _, q := range l.again {
+		l.send(q, now)
+	}
+	clear(l.again)
+	l.again = l.again[:0]
 	l.takeAll(now)
 	left := scanWaiting
 	for node := range l.nodes.n {
@@ -232,14 +225,14 @@ func (l *queries) ask() {
 				q.drop()
 				continue
 			}
-			q.sent, q.due, q.index = now, now.Add(q.Timeout), len(l.asked)
-			l.asked = append(l.asked, q)
-			l.send(q)
+			l.send(q, now)
 		}
 	}
 }
 
-func (l *queries) send(q *Query) {
+func (l *queries) send(q *Query, now clock.Instant) {
+	q.sent, q.due, q.index = now, now.Add(q.Timeout), len(l.asked)
+	l.asked = append(l.asked, q)
 	l.owed[q.Node] += q.Replies
 	l.nodes.sendTo(q.Node, &q.Batch, q.Timeout)
 }

@@ -22,7 +22,7 @@ func (w *wire) Reply(node, i int, v *resp.Value) (err error) {
 	if i == len(w.spans)-1 {
 		b.ended(node)
 	}
-	b.tryLeave()
+	b.tryLeave(false)
 	return err
 }
 
@@ -35,7 +35,7 @@ func (w *wire) AsUsual(node, i, n int) {
 	if i+n == len(w.spans) {
 		b.ended(node)
 	}
-	b.tryLeave()
+	b.tryLeave(false)
 }
 
 // Fail implements fleet.Owner.
@@ -45,7 +45,9 @@ func (w *wire) Fail(node, i int, err error) {
 	for ; i < len(w.spans); i++ {
 		s := &w.spans[i]
 		if unsent && s.kind == Acquire {
-			b.unsent(node, s.first, s.count)
+			for i := range s.count {
+				b.rounds[s.first+i].absent.Add(node) // it was never sent them
+			}
 		}
 		if w.errand {
 			b.refusedAll(node, s.first, s.count, err)
@@ -56,7 +58,7 @@ func (w *wire) Fail(node, i int, err error) {
 	}
 	b.gone.Add(node)
 	b.ended(node)
-	b.tryLeave()
+	b.tryLeave(false)
 }
 
 // Done implements fleet.Owner.

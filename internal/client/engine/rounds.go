@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -14,7 +15,7 @@ import (
 type rounds struct {
 	batches
 	queue    *queue
-	cleanups cleanups
+	cleanups sync.Pool // of *cleanup
 	planner  planner
 	last     *batch   // sent last; it may be in use again for something else
 	inFlight []*batch // all with undecided rounds or in the window, and some others until the next tick
@@ -89,6 +90,7 @@ func (rs *rounds) expire(now clock.Instant) {
 		b := rs.inFlight[i]
 		rs.checkLimits(b, now)
 		b.expire(now, rs.queue.depth.Load())
+		b.tryLeave(b.undecided == 0 && now >= b.latest)
 		if b.undecided == 0 && b.left {
 			b.listed = false
 			last := len(rs.inFlight) - 1
@@ -115,7 +117,7 @@ func (rs *rounds) checkLimits(b *batch, now clock.Instant) {
 		op := r.op
 		if op.Kind == Acquire {
 			op.Absent = r.absent
-			rs.cleanups.cleanUp(op)
+			rs.cleanUp(op)
 		}
 		rs.finish(op)
 	}
@@ -139,7 +141,7 @@ func (rs *rounds) checkWaiting(n int, nonvoters quorum.Set) {
 		case !hasEnded:
 			return
 		case op.Kind == Release:
-			rs.queue.replace(op, &rs.cleanups.of(op).Op)
+			rs.queue.replace(op, &rs.copyOf(op).Op)
 		default:
 			rs.queue.unlink(op, idle)
 		}

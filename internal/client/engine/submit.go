@@ -26,7 +26,7 @@ func (e *Engine) Submit(op *Op) error {
 		return err
 	}
 	if now >= clock.Instant(e.collectOps.Load()) {
-		e.submitted(kind, now, nil)
+		e.submitted(kind, now, lone{})
 	}
 	return nil
 }
@@ -41,12 +41,12 @@ func (e *Engine) begin(ops list) error {
 	if err := e.queueAll(ops, nil, now); err != nil {
 		return err
 	}
-	e.submitted(kind, now, nil)
+	e.submitted(kind, now, lone{})
 	return nil
 }
 
 // Drive sends what waits, if no other goroutine is about to. It does not block.
-func (e *Engine) Drive() { e.submitted(Extend, e.nodes.clock.Now(), nil) }
+func (e *Engine) Drive() { e.submitted(Extend, e.nodes.clock.Now(), lone{}) }
 
 // queueAll queues checked operations of one kind, all of them or none, and behind them, if it is not nil, the acquire of
 // another caller. This caller learns of its end in every case: also where the closing engine takes the releases alone.
@@ -171,7 +171,7 @@ func (e *Engine) Ask(q *Query) {
 	if !e.queries.begin(q) && q.Ring != nil {
 		q.Ring()
 	}
-	e.drive(nil)
+	e.drive(lone{})
 }
 
 // AskSoon queues a query behind all others to its node, to be sent by SendQueries. It reports whether it has: a closed
@@ -179,4 +179,4 @@ func (e *Engine) Ask(q *Query) {
 func (e *Engine) AskSoon(q *Query) bool { return e.queries.begin(q) }
 
 // SendQueries sends the queries that wait, if no other goroutine is about to. It does not block.
-func (e *Engine) SendQueries() { e.drive(nil) }
+func (e *Engine) SendQueries() { e.drive(lone{}) }

@@ -301,13 +301,6 @@ func (v *votes) expireRound(i int, now clock.Instant, underWay int64) {
 	}
 }
 
-// unsent notes that a node was never sent some acquires, and so has none of their keys.
-func (v *votes) unsent(node, first, count int) {
-	for i := first; i < first+count; i++ {
-		v.rounds[i].absent.Add(node)
-	}
-}
-
 func (v *votes) refusedAll(node, first, count int, err error) {
 	for i := first; i < first+count; i++ {
 		v.refused(node, i, err)
