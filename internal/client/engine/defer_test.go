@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -130,3 +131,25 @@ func TestCallersComeIntoStep(t *testing.T) {
 }
 
 const ones = ":1\r\n:1\r\n:1\r\n:1\r\n"
+
+// TestCancelWhileItIsDeferred: the driver has taken it, and puts it back.
+func TestCancelWhileItIsDeferred(t *testing.T) {
+	p := newScripted(t, 1)
+	e := p.engine
+	require.True(t, e.lock.TryLock()) // no other goroutine may send it
+	defer e.lock.Unlock()
+	for range 2000 {
+		op := p.submit(Acquire, "key")
+		held := e.queue.take(1, 1, true)
+		begun, cancelled := make(chan struct{}), make(chan bool)
+		go func() {
+			close(begun)
+			cancelled <- e.Cancel(&op.Op)
+		}()
+		<-begun
+		runtime.Gosched() // where it most likely finds that it was taken
+		e.queue.putBack(held)
+		require.True(t, <-cancelled)
+		require.Zero(t, e.queue.size.Load())
+	}
+}

@@ -152,17 +152,7 @@ func (u *caller) gap() time.Duration {
 }
 
 // sleep is pause within the session.
-func (u *caller) sleep(d time.Duration) (fine bool) {
-	if d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-u.ctx.Done():
-		}
-	}
-	return u.ctx.Err() == nil
-}
+func (u *caller) sleep(d time.Duration) (fine bool) { return rest(u.ctx, d) }
 
 // key is one of the history's, the first where its client is busy.
 func (u *caller) key() string {

@@ -148,9 +148,9 @@ func (t troublemaker) standing(begin func(*fakeredis.Server)) func() {
 	return func() { t.heal(s) }
 }
 
-func (t troublemaker) heal(s *fakeredis.Server) {
+func (h *history) heal(s *fakeredis.Server) {
 	if err := s.Heal(); err != nil {
-		t.fail("heal: %v", err)
+		h.fail("heal: %v", err)
 	}
 }
 

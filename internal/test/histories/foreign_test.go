@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"strings"
 	"time"
@@ -134,17 +133,11 @@ func release(peers []*peer, key, value string) {
 
 func (h *history) poller(id int) {
 	who := fmt.Sprint("poller", id)
-	cfg := redlock.Config{MaxTTL: maxTTL, Fenced: h.fenced, Nodes: h.Nodes, Logger: slog.New(slog.DiscardHandler)}
-	h.mu.Lock()
-	m := h.Machine()
-	h.mu.Unlock()
-	p := h.owners.process(who, &cfg)
-	c, err := m.Client(cfg)
+	c, m, p, err := h.own(who)
 	if err != nil {
 		h.fail("%s: %v", who, err)
 		return
 	}
-	p.runs(c)
 	defer p.end(false, c.Close)
 	key := h.keys[0]
 	done := h.watch.tries(who, key)

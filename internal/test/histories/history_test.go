@@ -3,6 +3,7 @@ package histories
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -136,16 +137,30 @@ func (h *history) rng(of ...int) random {
 }
 
 // pause sleeps, but not beyond the end of the work, and reports this.
-func (h *history) pause(d time.Duration) (fine bool) {
+func (h *history) pause(d time.Duration) (fine bool) { return rest(h.ctx, d) }
+
+func rest(ctx context.Context, d time.Duration) (fine bool) {
 	if d > 0 {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-		case <-h.ctx.Done():
+		case <-ctx.Done():
 		}
 	}
-	return h.ctx.Err() == nil
+	return ctx.Err() == nil
+}
+
+// own makes a client on a machine of its own, for one that is not of the plan.
+func (h *history) own(who string) (c *redlock.Client, m *virtual.Machine, p *process, err error) {
+	cfg := redlock.Config{MaxTTL: maxTTL, Fenced: h.fenced, Nodes: h.Nodes, Logger: slog.New(slog.DiscardHandler)}
+	h.mu.Lock()
+	m = h.Machine()
+	h.mu.Unlock()
+	p = h.owners.process(who, &cfg)
+	c, err = m.Client(cfg)
+	p.runs(c)
+	return c, m, p, err
 }
 
 func (h *history) log(format string, args ...any) {

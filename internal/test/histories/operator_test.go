@@ -2,7 +2,6 @@ package histories
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -15,16 +14,10 @@ func (h *history) operator(id int) {
 	rng := h.rng(7, id)
 	var own *redlock.Client
 	if h.changes == nil {
-		h.mu.Lock()
-		m := h.Machine()
-		h.mu.Unlock()
-		cfg := redlock.Config{MaxTTL: maxTTL, Fenced: h.fenced, Nodes: h.Nodes, Logger: slog.New(slog.DiscardHandler)}
-		p := h.owners.process("operator", &cfg)
-		c, err := m.Client(cfg)
+		c, _, p, err := h.own("operator")
 		switch {
 		case err == nil:
 			own = c
-			p.runs(c)
 			defer p.end(false, c.Close)
 		case time.Since(h.troubled()) < time.Second: // nodes refuse its probes: the operator has the clients' handles
 			h.log("operator: %v", err)
@@ -122,9 +115,7 @@ func (h *history) outages() {
 		}
 		h.pause(d)
 		for _, s := range h.Servers {
-			if err := s.Heal(); err != nil {
-				h.fail("heal: %v", err)
-			}
+			h.heal(s)
 		}
 		h.faults(-1)
 	}

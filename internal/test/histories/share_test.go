@@ -56,10 +56,7 @@ func (u *caller) share() {
 	require.Zero(u.T, l.Fence())
 	switch u.IntN(4) {
 	case 0:
-		kept, stop := l.KeepAlive(u.ctx)
-		u.ledger.keep(b, kept)
-		u.work(kept, 2*ttl)
-		stop()
+		u.kept(l, b, ttl)()
 	case 1:
 		u.hold(ttl)
 		began := time.Now()

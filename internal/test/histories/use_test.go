@@ -173,10 +173,7 @@ func (u *caller) choose() {
 	}
 	b := u.ledger.lock(u.who, u.machine, u.process, l)
 	if u.IntN(4) == 0 {
-		kept, stop := l.KeepAlive(u.ctx)
-		u.ledger.keep(b, kept)
-		u.work(kept, 2*ttl)
-		stop()
+		u.kept(l, b, ttl)()
 	} else {
 		u.hold(ttl)
 	}
@@ -261,12 +258,15 @@ func (u *caller) work(ctx context.Context, most time.Duration) {
 	if u.IntN(3) == 0 {
 		d = u.N(most)
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	rest(ctx, d)
+}
+
+// kept keeps a lock alive for a while.
+func (u *caller) kept(l redlock.Lock, b *holding, ttl time.Duration) (stop func()) {
+	ctx, stop := l.KeepAlive(u.ctx)
+	u.ledger.keep(b, ctx)
+	u.work(ctx, 2*ttl)
+	return stop
 }
 
 func (u *caller) keepAlive() {
@@ -275,9 +275,7 @@ func (u *caller) keepAlive() {
 	if b == nil {
 		return
 	}
-	ctx, stop := l.KeepAlive(u.ctx)
-	u.ledger.keep(b, ctx)
-	u.work(ctx, 2*ttl)
+	stop := u.kept(l, b, ttl)
 	if u.IntN(2) == 0 {
 		stop()
 	}
