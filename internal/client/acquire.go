@@ -91,7 +91,7 @@ func (w *want) acquire(ctx context.Context, ended *engine.Call) (h Handle, err e
 		w.t.Began = w.t.Began.Add(-ended.Took(w.t.Began))
 		w.limit, w.ended = ended.Watched(), true
 	} else if err := ctx.Err(); err != nil { // it is not reported: there was no attempt
-		if w.IsOnce() {
+		if w.Mode&Once != 0 {
 			return Handle{}, err
 		}
 		return Handle{}, w.gaveUp(ctx, err)
@@ -104,7 +104,7 @@ func (w *want) acquire(ctx context.Context, ended *engine.Call) (h Handle, err e
 	if err = w.choose(0, ended); err != nil {
 		return Handle{}, err
 	}
-	if w.IsOnce() {
+	if w.Mode&Once != 0 {
 		h, err = w.ask(ctx)
 		err = asked(ctx, err)
 	} else {
@@ -121,7 +121,7 @@ func (w *want) acquire(ctx context.Context, ended *engine.Call) (h Handle, err e
 // limitOf is the limit of a call that begins now, with a context.
 func (r *request) limitOf(g *site, done <-chan struct{}) engine.Limit {
 	l := engine.Limit{Done: done}
-	if r.Wait > 0 && !r.IsOnce() {
+	if r.Wait > 0 && r.Mode&Once == 0 {
 		l.At = g.clock.Now().Add(r.Wait)
 	}
 	return l
@@ -130,7 +130,7 @@ func (r *request) limitOf(g *site, done <-chan struct{}) engine.Limit {
 // choose makes the calls for the attempts to get the lock of an option. The first may have ended already.
 func (w *want) choose(at int, ended *engine.Call) (err error) {
 	o := &w.options[at]
-	s := holding.State{Key: o.Key, More: o.More, Held: renewal.Held{TTL: w.ttl.Truncate(time.Millisecond)}, Shared: w.IsShared(), Waits: !w.IsOnce()}
+	s := holding.State{Key: o.Key, More: o.More, Held: renewal.Held{TTL: w.ttl.Truncate(time.Millisecond)}, Shared: w.Mode&Shared != 0, Waits: w.Mode&Once == 0}
 	switch {
 	case w.own != nil && o.More != nil:
 		s.More.HasTail, s.More.Tail = true, w.own.Tail
@@ -143,7 +143,7 @@ func (w *want) choose(at int, ended *engine.Call) (err error) {
 			return err
 		}
 		c.Watch(w.limit)
-		c.Each(func(c *engine.Call) { c.Denied = w.term.deniedBy() })
+		c.Each(func(c *engine.Call) { c.Denied = w.denied })
 	}
 	w.c.Free()
 	w.c, w.s, w.at = c, s, at
@@ -171,7 +171,9 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 			o := &w.options[at]
 			h := Handle{group: o.site, hold: handed, key: o.Key}
 			if h.Remaining() > 0 {
-				h.granted()
+				if o.site.hooks {
+					o.site.hooked.add(h)
+				}
 				t.End = waiting.HandedOver
 				return w.unlessEnding(h, nil)
 			}
@@ -240,8 +242,8 @@ func (w *want) stand() *waiting.Demand {
 	seats := room[:0]
 	for i := range w.options {
 		o := &w.options[i]
-		seat := waiting.Seat{Lines: o.site.lines, Key: o.Key, Share: w.IsShared(), Last: o.last}
-		if o.More == nil && !w.IsShared() && !w.term.isFixed() { // it does not move, and ends with its TTL
+		seat := waiting.Seat{Lines: o.site.lines, Key: o.Key, Share: w.Mode&Shared != 0, Last: o.last}
+		if o.More == nil && w.Mode&Shared == 0 && !w.term.isFixed() { // it does not move, and ends with its TTL
 			seat.Wants = waiting.Passable{TTL: w.s.TTL, More: w.own}
 		}
 		if !o.site.lines.CanBeWoken() && !w.t.IsLimited() {
@@ -259,7 +261,7 @@ func (w *want) stand() *waiting.Demand {
 // seatOf is where a set waits for one of its keys, after an attempt.
 func (w *want) seatOf(at int, last waiting.Ended) waiting.Seat {
 	last.Denied = w.deniedAt(at)
-	return waiting.Seat{Lines: w.site.at(w.s.More, at).lines, Key: w.s.More.Keys[at], Share: w.IsShared(), Last: last}
+	return waiting.Seat{Lines: w.site.at(w.s.More, at).lines, Key: w.s.More.Keys[at], Share: w.Mode&Shared != 0, Last: last}
 }
 
 // deniedAt is the nodes that have refused a key of a set in the last attempt.
@@ -317,7 +319,9 @@ func (w *want) attemptAt(g *site, sent bool) (h Handle, err error) {
 		if err == nil {
 			s.Serial, s.Token = c.Serial, c.Token
 			h = g.begin(s, c.Lacking(), c.Block.First)
-			h.granted()
+			if g.hooks {
+				g.hooked.add(h)
+			}
 			granted(c)
 			t.won(g, splits, c.LongestTrip())
 		} else {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/redlock-go/redlock/internal/base/metrics"
 	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/group"
+	"github.com/redlock-go/redlock/internal/client/waiting"
 )
 
 // lacking is an error of groups: no lock can be acquired in them, or no token can come from them.
@@ -63,17 +65,13 @@ func (c *Client) Ready(ctx context.Context, every bool) error {
 
 // Stats is the sums of the groups' counts, each at one moment, and all nodes, as shown by node.
 func Stats[N any](c *Client, node func(metrics.Node) N) (s metrics.Stats[N]) {
-	s.Nodes = make([]N, 0, c.Len())
 	for _, g := range c.groups {
-		addStats(g, &s, node)
+		held, kept, lost := g.keeper.Count()
+		s.Held += held
+		s.KeptAlive += kept
+		s.Lost += lost
+		waiting.AddStats(g.lines, &s)
+		group.AddStats(g.Group, &s, node)
 	}
 	return s
-}
-
-// Len is the number of nodes of all groups.
-func (c *Client) Len() (n int) {
-	for _, g := range c.groups {
-		n += g.Len()
-	}
-	return n
 }

@@ -36,10 +36,6 @@ const (
 	Any                     // any of several keys, the first to be had
 )
 
-// IsOnce and IsShared report what a mode has.
-func (m Mode) IsOnce() bool   { return m&Once != 0 }
-func (m Mode) IsShared() bool { return m&Shared != 0 }
-
 // Acquire acquires the lock on a key.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration, mode Mode) (Handle, error) {
 	return c.acquire(ctx, key, ttl, request{settings: &c.settings, Mode: mode})

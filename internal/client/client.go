@@ -80,11 +80,10 @@ func New(cfg group.Config, groups, next [][]string) (*Client, error) {
 		return nil, texts.WrongConfig(texts.InConfig, err)
 	}
 	c := &Client{shared: &shared{ending: make(chan struct{}), late: make(chan struct{}), running: gate.New(), underway: gate.New(), now: len(groups), next: len(next), seeds: seeds(max(len(groups), len(next)))}}
-	system := clock.New()
 	c.house = newHousekeeper()
 	cfg.CloseTimeout = cmp.Or(cfg.CloseTimeout, closeTimeout)
 	c.closeTimeout = cfg.CloseTimeout
-	cfg.Shared = group.Shared{Clock: system, Servers: new(fleet.Servers), Peers: engine.NewPeers(), Underway: c.underway, Ending: c.ending, Ring: c.house.ring}
+	cfg.Shared = group.Shared{Clock: clock.New(), Servers: new(fleet.Servers), Peers: engine.NewPeers(), Underway: c.underway, Ending: c.ending, Ring: c.house.ring}
 	var tasks []func() time.Duration
 	for i := range max(1, len(c.seeds)) {
 		if len(groups) > 0 {
@@ -97,7 +96,7 @@ func New(cfg group.Config, groups, next [][]string) (*Client, error) {
 			return nil, err
 		}
 		c.groups = append(c.groups, g)
-		tasks = append(tasks, g.turns()...)
+		tasks = append(tasks, g.keeper.Turn, g.lines.Turn, g.Fence.Turn, g.Turn)
 		cfg.First += g.Len()
 		cfg.Number++
 	}

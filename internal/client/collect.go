@@ -78,7 +78,7 @@ func (w *want) collectOne(ctx context.Context, g *site, key string, until clock.
 	one := newWant(g, w.ttl, w.request)
 	defer one.free()
 	one.options = append(one.options, option{site: g, Key: key})
-	one.limit, one.own, one.collects, one.term = w.limit, w.own, true, nil
+	one.limit, one.own, one.collects, one.term, one.denied = w.limit, w.own, true, nil, nil
 	if at := one.limit.At; at == 0 || until < at {
 		one.limit.At = until
 	}

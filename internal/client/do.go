@@ -26,7 +26,8 @@ func (c *Client) Do(ctx context.Context, ttl time.Duration, mode Mode, f func(co
 	if f == nil {
 		return engine.WrongArgument("%s was given no function", mode.nameOfDo())
 	}
-	r := request{settings: &c.settings, Mode: mode, term: c.settings.newTerm(mode)}
+	r := request{settings: &c.settings, Mode: mode}
+	r.setTerm()
 	if c.running.Admit() {
 		r.running = c.running
 		defer c.leave()

@@ -116,7 +116,13 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 	c.Watch(engine.Limit{Done: ctx.Done()})
 	c.About(s.Token, fencing.Block{}, 0)
-	if err := h.mayExtend(&s); err != nil {
+	switch s, _ = h.hold.State(); { // again, since user code has run
+	case s.Released:
+		err = engine.ErrNotHeld
+	case g.clock.Now() >= s.Until:
+		err = engine.ErrExpired
+	}
+	if err != nil {
 		g.reportUnsent(ctx, engine.Extend, s.Key, err)
 		if err == engine.ErrExpired {
 			h.reportLost(s.Key, err)
@@ -150,17 +156,6 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 		h.reportLost(s.Key, err)
 	}
 	return err
-}
-
-// mayExtend looks at the lock again, since user code has run: it may have been released.
-func (h Handle) mayExtend(s *holding.State) error {
-	switch *s, _ = h.hold.State(); {
-	case s.Released:
-		return engine.ErrNotHeld
-	case h.group.clock.Now() >= s.Until:
-		return engine.ErrExpired
-	}
-	return nil
 }
 
 // Release has the nodes delete the key where it still has the lock's token.

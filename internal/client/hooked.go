@@ -31,13 +31,7 @@ func (w *want) hook(h Handle, f func()) {
 	returned = true
 }
 
-// granted notes a lock whose caller may have hooks to call. The end of the client waits for its attempt.
-func (h Handle) granted() {
-	if h.group.hooks {
-		h.group.hooked.add(h)
-	}
-}
-
+// add notes a lock. The end of the client waits for the attempt of its caller.
 func (k *hooked) add(h Handle) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -26,9 +26,9 @@ func (w *want) passesOver(o *option) bool {
 	switch {
 	case w.ended, w.collects: // it was asked for; or a gap is free for it
 		return false
-	case !w.IsOnce():
+	case w.Mode&Once == 0:
 		return o.isContended()
-	case w.isSet, w.IsShared(): // whether it has a holder says nothing to others that share it
+	case w.isSet, w.Mode&Shared != 0: // whether it has a holder says nothing to others that share it
 		return false
 	}
 	_, taken := o.site.lines.Awaits(o.Key)

@@ -28,12 +28,12 @@ func (g *site) plainly(ctx context.Context, key string, ttl time.Duration, r req
 		return h, nil, fmt.Errorf("redlock: %w", err)
 	}
 	c.Watch(r.limitOf(g, ctx.Done()))
-	c.Tail, c.Denied, c.Shared = r.tail, r.term.deniedBy(), r.IsShared()
+	c.Tail, c.Denied, c.Shared = r.tail, r.denied, r.Mode&Shared != 0
 	won := g.Engine.Do(c, nil) == nil && c.Err == nil && g.clock.Now() < c.Until // this goroutine may have waited long to run again
 	if !won || !g.lines.Granted(key, c.Serial, c.Shared) {
 		return h, c, nil
 	}
-	s := holding.State{Key: key, Serial: c.Serial, Token: c.Token, Held: renewal.Held{Until: c.Until, TTL: c.TTL}, More: r.more, Shared: c.Shared, Waits: !r.IsOnce()}
+	s := holding.State{Key: key, Serial: c.Serial, Token: c.Token, Held: renewal.Held{Until: c.Until, TTL: c.TTL}, More: r.more, Shared: c.Shared, Waits: r.Mode&Once == 0}
 	h = Handle{group: g, hold: g.keeper.Begin(&s, c.Absent, 0), key: key}
 	r.term.won(g, 0, c.Trip)
 	c.Free()

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/gate"
@@ -73,6 +74,7 @@ func (s *settings) with(o Options, g *site) (next settings) {
 type request struct {
 	*settings
 	Mode
-	term    *term      // of a call of Do; or nil
-	running *gate.Gate // counts a call of Do, but not while it is in a hook; or nil
+	term    *term        // of a call of Do; or nil
+	denied  *atomic.Bool // set where a node denies it: see engine.Op; or nil
+	running *gate.Gate   // counts a call of Do, but not while it is in a hook; or nil
 }

@@ -3,10 +3,8 @@ package client
 import (
 	"math/rand/v2"
 	"sync/atomic"
-	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
-	"github.com/redlock-go/redlock/internal/base/metrics"
 	"github.com/redlock-go/redlock/internal/client/group"
 	"github.com/redlock-go/redlock/internal/client/holding"
 	"github.com/redlock-go/redlock/internal/client/waiting"
@@ -45,21 +43,6 @@ func newSite(cfg group.Config) (*site, error) {
 		Env: g.Env(), Home: g.Engine, Tail: g.Config.Tail, Gone: g.freed, OnAttempt: g.Config.OnAttempt, OnLockLost: g.Config.OnLockLost,
 	})
 	return g, g.Connect(g.lines)
-}
-
-// turns is what the client's housekeeper does for the group.
-func (g *site) turns() []func() time.Duration {
-	return []func() time.Duration{g.keeper.Turn, g.lines.Turn, g.Fence.Turn, g.Turn}
-}
-
-// addStats adds the counts of g, and its nodes as shown by node.
-func addStats[N any](g *site, s *metrics.Stats[N], node func(metrics.Node) N) {
-	held, kept, lost := g.keeper.Count()
-	s.Held += held
-	s.KeptAlive += kept
-	s.Lost += lost
-	waiting.AddStats(g.lines, s)
-	group.AddStats(g.Group, s, node)
 }
 
 // stop refuses new locks, and ends all waits and renewals, once Config.Ending is closed.

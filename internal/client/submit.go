@@ -30,19 +30,15 @@ var ofOp context.Context
 // Submit begins a reserved operation on the lock of t. For an acquire it makes t a new token first. Of the options the
 // name counts.
 func (c *Client) Submit(op *Op, t *[token.Size]byte) error {
-	first, second := c.of(op.KeyText())
-	return first.submit(op, (*token.Token)(t), second, &c.settings)
-}
-
-func (g *site) submit(op *Op, t *token.Token, also *site, with *settings) error {
-	if with.err != nil {
+	if c.settings.err != nil {
 		op.Unreserve()
-		return with.err
+		return c.settings.err
 	}
+	g, also := c.of(op.KeyText())
 	if op.Kind == engine.Look {
 		op.Kind = 0 // and is refused as unknown
 	}
-	op.Tail = with.tail
+	op.Tail = c.settings.tail
 	if op.Kind == engine.Acquire {
 		submitted := false
 		defer func() {
@@ -50,7 +46,7 @@ func (g *site) submit(op *Op, t *token.Token, also *site, with *settings) error 
 				op.Unreserve()
 			}
 		}()
-		op.Proposal, op.holder = fencing.Proposal{}, t
+		op.Proposal, op.holder = fencing.Proposal{}, (*token.Token)(t)
 		f, err := g.fresh(&op.Proposal, op.Shared)
 		if err != nil {
 			return err
@@ -158,20 +154,17 @@ func (op *Op) Report() (ended bool) {
 	case op.Kind == engine.Acquire:
 		again, op.err = siteOf(op.decider.On).Fence.Again(&op.Call, op.err)
 	case op.Kind == engine.Release && op.err == nil && !op.Shared: // it may be the lock of a holder in this process
-		op.Each(func(c *engine.Call) { siteOf(c.On).freedByOp(op.Key) })
+		op.Each(func(c *engine.Call) {
+			if l := siteOf(c.On).lines; l.Known() {
+				l.Freed(string(op.Key), 0)
+			}
+		})
 	}
 	if g.Config.OnAttempt != nil { // the error may allocate
 		op.Tally = op.decider.Tally
 		g.reportAttempt(ofOp, &op.Op, op.Key, op.Result())
 	}
 	return !again || !op.repeat()
-}
-
-// freedByOp notes that an Op has released a lock.
-func (g *site) freedByOp(key []byte) {
-	if g.lines.Known() {
-		g.lines.Freed(string(key), 0)
-	}
 }
 
 // repeat submits an acquire again, with another token, and reports whether it did. To its user the operation is still

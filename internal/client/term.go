@@ -15,7 +15,6 @@ import (
 // they have seen its lock, or else they would do the same work again. A nil term ends with the function.
 type term struct {
 	atLeast time.Duration // from the grant on
-	tries   bool          // others that try at the same time are to see it
 	spare   time.Duration // of the TTL, beyond atLeast: for the nodes to answer
 
 	denied  atomic.Bool   // a node has denied an attempt: it was another's there
@@ -29,12 +28,15 @@ type stay struct {
 	passes bool // a caller in line may have it before
 }
 
-// newTerm is the term of a call of Do. A shared lock has none: others hold it too.
-func (s *settings) newTerm(mode Mode) *term {
-	if mode.IsShared() || s.AtLeast == 0 && !mode.IsOnce() {
-		return nil
+// setTerm gives a call of Do its term. A shared lock has none: others hold it too.
+func (r *request) setTerm() {
+	if r.Mode&Shared != 0 || r.AtLeast == 0 && r.Mode&Once == 0 {
+		return
 	}
-	return &term{atLeast: s.AtLeast, tries: mode.IsOnce()}
+	r.term = &term{atLeast: r.AtLeast}
+	if r.Mode&Once != 0 { // others that try at the same time are to see the lock
+		r.denied = &r.term.denied
+	}
 }
 
 // isFixed reports whether the lock stays also if no other was met.
@@ -63,14 +65,6 @@ func (t *term) isLate(calls *engine.Call, until, now clock.Instant) (late bool) 
 		late = late || since > t.spare && since+t.atLeast > c.TTL-quorum.Drift(c.TTL)
 	})
 	return late
-}
-
-// deniedBy is what the engine sets, or nil.
-func (t *term) deniedBy() *atomic.Bool {
-	if t == nil || !t.tries {
-		return nil
-	}
-	return &t.denied
 }
 
 // won notes a grant, after so many rounds of split votes.

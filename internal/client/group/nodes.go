@@ -2,6 +2,7 @@ package group
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -205,6 +206,7 @@ func AddStats[N any](g *Group, s *metrics.Stats[N], node func(metrics.Node) N) {
 	g.Engine.DriverLock().Lock()
 	defer g.Engine.DriverLock().Unlock()
 	ready := g.Config.members.Quorum.IsQuorum(g.voters())
+	s.Nodes = slices.Grow(s.Nodes, g.Len())
 	for i := range g.Len() {
 		n := g.Node(i)
 		n.GroupReady = ready

@@ -55,7 +55,7 @@ func (k *Keeper) Keep(ctx context.Context, h Hold) *Kept {
 		c.endWithUser()
 		return c
 	}
-	c.detach = context.AfterFunc(&parent{Context: c.user, done: c.user.Done()}, c.userEnded)
+	c.detach = context.AfterFunc(&parent{cut: cut{Context: c.user}, done: c.user.Done()}, c.userEnded)
 	if err := k.add(c); err != nil {
 		c.ended(err)
 		return c

@@ -8,14 +8,13 @@ import (
 // source is the parent of a lock's context, and so above all contexts derived from that. It has the values and the
 // deadline of the user's context, and its error and cause once ended; derived contexts then have these, too. Package
 // context attaches one context to it, by AfterFunc, without a goroutine, and takes it off again without user code. To
-// find the cause it looks for one value, its own mark. A source remembers the user's answer to this, so the end runs
+// find the cause it looks for one value, its own mark. A cut remembers the user's answer to this, so the end runs
 // no user code either.
 type source struct {
-	context.Context // the user's
-	once            sync.Once
-	err             error
-	derived         func() // ends the derived context as this one has ended
-	key, mark       any
+	cut
+	once    sync.Once
+	err     error
+	derived func() // ends the derived context as this one has ended
 }
 
 // open is never closed: package context looks whether there is a channel, and relies on AfterFunc.
@@ -30,16 +29,6 @@ func (s *source) AfterFunc(f func()) (stop func() bool) {
 	return func() bool { return true }
 }
 
-func (s *source) Value(key any) any {
-	if s.key == nil {
-		s.key, s.mark = key, s.Context.Value(key)
-	}
-	if s.key == key {
-		return s.mark
-	}
-	return s.Context.Value(key)
-}
-
 // end ends the derived context with err, unless it has ended before.
 func (s *source) end(err error) {
 	s.once.Do(func() {
@@ -48,13 +37,11 @@ func (s *source) end(err error) {
 	})
 }
 
-// parent is the user's context as package context sees it. It asks the user's once, for the mark of package context,
-// while this attaches to it. From then on it runs no user code: package context detaches on the keeper's goroutine,
-// and waits for a context of an unknown kind on a goroutine of its own.
+// parent is the user's context as package context sees it, which attaches to it, and detaches on the keeper's goroutine.
+// Then it runs no user code. Package context waits for a context of an unknown kind on a goroutine of its own.
 type parent struct {
-	context.Context
-	done       <-chan struct{}
-	key, value any
+	cut
+	done <-chan struct{}
 }
 
 func (p *parent) Done() <-chan struct{} { return p.done }
@@ -68,12 +55,18 @@ func (p *parent) Err() error {
 	}
 }
 
-func (p *parent) Value(key any) any {
-	if p.key == nil {
-		p.key, p.value = key, p.Context.Value(key)
+// cut is the user's context with its first answer remembered: the mark of package context, which asks for nothing else.
+type cut struct {
+	context.Context // the user's
+	key, mark       any
+}
+
+func (c *cut) Value(key any) any {
+	if c.key == nil {
+		c.key, c.mark = key, c.Context.Value(key)
 	}
-	if p.key != key {
-		return nil
+	if c.key == key {
+		return c.mark
 	}
-	return p.value
+	return c.Context.Value(key)
 }
