@@ -88,7 +88,8 @@ func (a Acts) views(ctx context.Context, name string, lost []string, decide func
 		waits := false
 		for i, verdict := range decide(all) {
 			v := &views[i]
-			if v.verdict = v.Fits(); v.verdict == fencing.Acts {
+			v.verdict = v.Fits()
+			if v.verdict == fencing.Acts {
 				v.verdict = verdict
 			}
 			errs[i], waits = v.refusal(), waits || v.verdict == fencing.Waits

@@ -34,10 +34,8 @@ var (
 // DefaultSet is the key of the tokens.
 const DefaultSet = "redlock:fence"
 
-const (
-	// block is how many tokens a lock has: one for each holder it passes on to.
-	block = holding.MaxPasses
-)
+// block is how many tokens a lock has: one for each holder it passes on to.
+const block = holding.MaxPasses
 
 // Config configures a Client.
 type Config struct {
@@ -208,14 +206,14 @@ func (c *Client) Propose(b *fencing.Block, p *fencing.Proposal) error {
 	if err != nil {
 		return err
 	}
-	var ok bool
 	if ahead := c.ahead.Load(); ahead != 0 {
 		now = max(now, uint64(ahead+c.cfg.Clock.Now().Sub(0).Microseconds())+1)
 	}
-	*b, ok = p.Next(now, block)
+	all, ok := p.Next(now, block)
 	if !ok {
 		return fmt.Errorf("%w: a node has accepted a token so large that no token below 2^53 is left", errClock)
 	}
+	*b = all
 	return nil
 }
 
@@ -244,12 +242,7 @@ func (c *Client) Again(attempt *engine.Call, err error) (bool, error) {
 
 // learn takes notice of the nodes' answers to a lost operation. The error, if any, is for an operator to mend.
 func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, error) {
-	var r fencing.Refusals
-	for node := range c.cfg.Nodes {
-		if op.Tally.Outcome(node) == quorum.Granted {
-			r.Add(node, fencing.Answer{Code: fencing.OK})
-		}
-	}
+	r := fencing.Refusals{fencing.OK: op.Tally.Nodes(quorum.Granted)}
 	for _, t := range op.Refusals {
 		r.Add(t.Node, t.Answer)
 		p.Learn(t.Answer)
@@ -276,25 +269,19 @@ func (c *Client) IsChanging() bool { return c.fleet.Next.Nodes != 0 }
 // remember takes notice of a floor. All keys have it, so the next proposals are above it, and grow with time, like a
 // clock's: a key locked again costs one attempt too. Tokens of other locks are not remembered.
 func (c *Client) remember(floor fencing.Token) {
-	if floor >= fencing.MaxToken {
-		return
-	}
-	ahead := int64(floor) - c.cfg.Clock.Now().Sub(0).Microseconds()
-	for before := c.ahead.Load(); before == 0 || before < ahead; before = c.ahead.Load() {
-		if c.ahead.CompareAndSwap(before, ahead) {
-			return
-		}
+	if ahead := int64(floor) - c.cfg.Clock.Now().Sub(0).Microseconds(); floor < fencing.MaxToken {
+		c.mu.Lock()
+		c.ahead.Store(max(c.ahead.Load(), ahead))
+		c.mu.Unlock()
 	}
 }
 
-// Granted notes which nodes have granted an acquire. A node among them, not known to have its vote, is asked at once:
-// another client has brought it back.
-func (c *Client) Granted(ops ...*engine.Op) {
-	for _, op := range ops {
-		for node := range c.forgotten.Load().All() {
-			if op.Tally.Outcome(node) == quorum.Granted && c.doubted.Add(node) {
-				c.cfg.Ring()
-			}
+// Granted has nodes asked at once that have granted an acquire and are not known to have their vote: another client has
+// brought them back.
+func (c *Client) Granted(op *engine.Op) {
+	for node := range (c.forgotten.Load() & op.Tally.Nodes(quorum.Granted)).All() {
+		if c.doubted.Add(node) {
+			c.cfg.Ring()
 		}
 	}
 }

@@ -144,7 +144,8 @@ func (v *view) turn() (done bool, err error) {
 	if v.until == clock.Never || missed != 0 && now < v.until {
 		return false, nil
 	}
-	if missed = c.fleet.Nodes() &^ votes; missed != 0 {
+	missed = c.fleet.Nodes() &^ votes
+	if missed != 0 {
 		c.log(slog.LevelWarn, "redlock: nodes have no fenced vote yet; clients will restore it", "nodes", c.names(missed), "error", c.Votes())
 	}
 	return true, nil

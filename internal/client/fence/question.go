@@ -68,19 +68,20 @@ func (x *question) await() {
 }
 
 func (x *question) taken() {
-	if q := x.query; q == nil {
+	switch q := x.query; {
+	case q == nil:
 		x.err = conn.ErrDown
-	} else {
-		switch x.err = q.Err; {
-		case q.Err != nil:
-		case q.Said[0].Err != nil:
-			x.err = q.Said[0].Err
-		case q.Said[0].Fence.Code == 0:
-			x.err = errNoAnswer
-		default:
-			x.answer = q.Said[0].Fence
-		}
-		q.Free()
+	case q.Err != nil:
+		x.err = q.Err
+	case q.Said[0].Err != nil:
+		x.err = q.Said[0].Err
+	case q.Said[0].Fence.Code == 0:
+		x.err = errNoAnswer
+	default:
+		x.answer = q.Said[0].Fence
+	}
+	if x.query != nil {
+		x.query.Free()
 	}
 	x.noted()
 }
@@ -88,22 +89,20 @@ func (x *question) taken() {
 // noted notes the answer, if it is of the node's present life. An answer of a former one may be of a vote that is lost:
 // the node is asked again.
 func (x *question) noted() {
-	c := x.client
+	c, votes, news, changed := x.client, false, false, false
 	c.mu.Lock()
 	n := &c.nodes[x.node]
 	n.heard = true
-	if n.number != x.life.number || x.err != nil {
-		if n.number == x.life.number {
-			n.fault = x.err
+	if n.number == x.life.number {
+		n.fault = x.err
+		if x.err == nil {
+			changed = n.marker != x.answer.Text
+			votes, news = c.shown(x)
 		}
-		c.mu.Unlock()
-		return
 	}
-	before := n.marker
-	votes, news := c.shown(x)
 	c.mu.Unlock()
-	if votes && c.IsChanging() && before != x.answer.Text {
-		c.know(x.node, x.life, x.answer.Text)
+	if votes && changed && c.IsChanging() {
+		c.know(x)
 	}
 	switch {
 	case news && votes:
@@ -117,7 +116,7 @@ func (x *question) noted() {
 // not been given notice. news is whether that was not known. mu is held.
 func (c *Client) shown(x *question) (votes, news bool) {
 	n, a, m := &c.nodes[x.node], x.answer, fencing.ParseMarker(x.answer.Text)
-	n.marker, n.fault, n.foreign = a.Text, nil, ""
+	n.marker, n.foreign = a.Text, ""
 	c.memory = c.memory.Without(quorum.Only(x.node))
 	if a.Code == fencing.Foreign {
 		n.foreign = a.Text
@@ -135,14 +134,14 @@ func (c *Client) shown(x *question) (votes, news bool) {
 	return false, news
 }
 
-// know has commands name the marker shown by a node in a life, which serves this client of two configurations.
-// There are three such markers, and the client's own configurations do not show which it is. The driver lock is free.
-func (c *Client) know(node int, of life, marker string) {
+// know has commands name the marker that a node has shown, which serves this client of two configurations. There are
+// three such markers, and the client's own configurations do not show which it is. The driver lock is free.
+func (c *Client) know(x *question) {
 	c.engine.DriverLock().Lock()
 	defer c.engine.DriverLock().Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.nodes[node].number == of.number {
-		c.encode.Known[node] = []byte(marker)
+	if c.nodes[x.node].number == x.life.number {
+		c.encode.Known[x.node] = []byte(x.answer.Text)
 	}
 }

@@ -77,7 +77,8 @@ func (c *Client) advance(r *recovery) (pause time.Duration) {
 			r.request.Floor = max(r.request.Floor, floor)
 		} else {
 			r.Recovery, r.request = fencing.Recovery{Fleet: c.fleet, Node: r.Node}, fencing.Request{Node: r.Node}
-			if pause = r.collectAt.Sub(now); pause <= 0 {
+			pause = r.collectAt.Sub(now)
+			if pause <= 0 {
 				r.collectAt = c.nextCollect()
 				r.request.Verb, args = fencing.CollectVerb, []string{strconv.FormatInt(keepTokens.Microseconds(), 10)}
 			}

@@ -7,8 +7,8 @@ type Token uint64
 
 func (t Token) String() string { return strconv.FormatUint(uint64(t), 10) }
 
-// MaxToken is the largest token: a score of a sorted set is a float64, and counts without gaps to
-// here. In microseconds it is the year 2255.
+// MaxToken is the largest token: a score of a sorted set is a float64, and counts without gaps to here. In microseconds
+// it is the year 2255.
 const MaxToken = 1<<53 - 1
 
 // Code is what a node answered.

@@ -2,16 +2,16 @@ package fencing
 
 import "github.com/redlock-go/redlock/quorum"
 
-// Changes is how an operator's call, by a client of both configurations, makes the next one suffice
-// alone: a Change for each of its groups. It is a plain value.
+// Changes is how an operator's call, by a client of both configurations, makes the next one suffice alone: a Change for
+// each of its groups. It is a plain value.
 //
-// It seals nodes (SEAL) until a quorum of each configuration is sealed at one moment. When the locks
-// of the clients refused from then on have ended, it seals once more: a node with the nonce of the
-// look before was sealed all the time in between, and has not forgotten. If these are a quorum of
-// the present configuration, nodes of the next one are opened.
+// It seals nodes (SEAL) until a quorum of each configuration is sealed at one moment. When the locks of the clients
+// refused from then on have ended, it seals once more: a node with the nonce of the look before was sealed all the time
+// in between, and has not forgotten. If these are a quorum of the present configuration, nodes of the next one are
+// opened.
 //
-// A key of one group may have been in another. So all are looked at together: none is opened before
-// all are confirmed, by a look begun when all were complete, and the floor is the largest of all.
+// A key of one group may have been in another. So all are looked at together: none is opened before all are confirmed,
+// by a look begun when all were complete, and the floor is the largest of all.
 type Changes []Change
 
 // Change is that of one group, with its Next.
@@ -44,10 +44,10 @@ func (c *Change) Sealed(node int, a Answer) {
 	}
 }
 
-// Are reports whether a quorum of each configuration was sealed in this look, in all groups. Where it
-// is to be confirmed, one of the present configuration has the nonces of the look before too: nodes
-// may be opened. A group that was confirmed by an earlier call is all of it: each quorum of the next
-// configuration has a node opened by that. These know all grants, and suffice to open others.
+// Are reports whether a quorum of each configuration was sealed in this look, in all groups. Where it is to be
+// confirmed, one of the present configuration has the nonces of the look before too: nodes may be opened. A group that
+// was confirmed by an earlier call is all of it: each quorum of the next configuration has a node opened by that. These
+// know all grants, and suffice to open others.
 func (all Changes) Are(confirmed bool) bool {
 	for i := range all {
 		c := &all[i]
@@ -76,8 +76,8 @@ func (c *Change) Opened() (nodes quorum.Set) {
 	return nodes
 }
 
-// Opens returns the REJOIN for a node of the next configuration once the changes are confirmed. It
-// is false of all others, of unsealed nodes, and of open ones.
+// Opens returns the REJOIN for a node of the next configuration once the changes are confirmed. It is false of all
+// others, of unsealed nodes, and of open ones.
 func (all Changes) Opens(group, node int) (Request, bool) {
 	c, floor := &all[group], Token(0)
 	for i := range all {

@@ -18,8 +18,8 @@ func (c Configuration) IsQuorum(nodes quorum.Set) bool {
 	return c.Nodes != 0 && (c.Nodes&nodes).Len() >= c.Quorum
 }
 
-// Knows reports whether each quorum has one of nodes: N - Quorum + 1 of them. Together these know
-// of all acts of quorums.
+// Knows reports whether each quorum has one of nodes: N - Quorum + 1 of them. Together these know of all acts of
+// quorums.
 func (c Configuration) Knows(nodes quorum.Set) bool {
 	return c.Nodes != 0 && (c.Nodes&^nodes).Len() < c.Quorum
 }

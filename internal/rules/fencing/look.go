@@ -6,8 +6,8 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Look is what the nodes of a group show before an act of an operator, by SHOW: a read. An act
-// decides from it alone. It is a plain value.
+// Look is what the nodes of a group show before an act of an operator, by SHOW: a read. An act decides from it alone.
+// It is a plain value.
 type Look struct {
 	fleet   Fleet
 	Memory  Memory
@@ -21,8 +21,8 @@ type Look struct {
 	Added   bool       // the group comes with a change
 	Patient bool       // it waits for a nonce of each node that has answered
 
-	// Nonces are those of nodes without a vote. An act is bound to them: a node with another one
-	// has forgotten again, behind another act, and has tokens unknown to this one.
+	// Nonces are those of nodes without a vote. An act is bound to them: a node with another one has forgotten again,
+	// behind another act, and has tokens unknown to this one.
 	Nonces map[int]string
 }
 
@@ -49,9 +49,9 @@ func (l *Look) Shown(node int, run string, a Answer) {
 	}
 }
 
-// acts is the verdict to give votes, once a quorum has one or has a nonce: this client gives notice
-// to the others now. A node without a nonce gets its vote from the others, a quarantine later. If
-// one of these forgets meanwhile, too few remember. So an act is patient at first.
+// acts is the verdict to give votes, once a quorum has one or has a nonce: this client gives notice to the others now.
+// A node without a nonce gets its vote from the others, a quarantine later. If one of these forgets meanwhile, too few
+// remember. So an act is patient at first.
 func (l *Look) acts() Verdict {
 	nodes := l.Memory.All()
 	for node := range l.Nonces {
@@ -69,8 +69,8 @@ func (f *Fleet) HasNotice(m Marker, run string) bool {
 	return m.Phase == Provisional && m.Me.Run == run && (f.Next.Nodes == 0 || OfTwo(m.Nonce))
 }
 
-// IsOther reports whether clients of another fleet have made a nonce. A nonce of one configuration
-// of a client of two is not another's: it may be of another step.
+// IsOther reports whether clients of another fleet have made a nonce. A nonce of one configuration of a client of two
+// is not another's: it may be of another step.
 func (f *Fleet) IsOther(nonce string) bool {
 	fleet := NonceFleet(nonce)
 	return fleet != "" && !strings.Contains("+"+f.Name()+"+", "+"+fleet+"+")
@@ -143,8 +143,8 @@ func (l *Look) init() Verdict {
 	return l.acts()
 }
 
-// Recovers is whether answers show that too many nodes have forgotten. An unreachable node may
-// remember, or show a change under way, unless an operator has named it as lost.
+// Recovers is whether answers show that too many nodes have forgotten. An unreachable node may remember, or show a
+// change under way, unless an operator has named it as lost.
 func (l *Look) Recovers() Verdict {
 	switch {
 	case l.Knows():

@@ -20,31 +20,27 @@ type Me struct {
 	Run   string // the server's run_id
 }
 
-// Marker is what a node's tokens are worth. It is the member of the sorted set with the
-// score -1.
+// Marker is what a node's tokens are worth. It is the member of the sorted set with the score -1.
 //
-// A marker with a vote names one configuration or two, and the node serves the clients of all it
-// names: the quorum rule of each binds them. So a node of two configurations serves, while its
-// marker names one, the clients of that one alone and of both. Once it names both, it serves those
-// of both only.
+// A marker with a vote names one configuration or two, and the node serves the clients of all it names: the quorum rule
+// of each binds them. So a node of two configurations serves, while its marker names one, the clients of that one alone
+// and of both. Once it names both, it serves those of both only.
 type Marker struct {
 	Phase Phase
 	Me    Me     // of a provisional marker the run alone
 	Nonce string // of a provisional marker, and of a sealed one
 }
 
-// String is the member's name: "active:<fleet>:<run>", "active:<now>+<next>:<run>:<nonce>" once it
-// was sealed, or "prov:<run>:<nonce>".
+// String is the member's name: "active:<fleet>:<run>", "active:<now>+<next>:<run>:<nonce>" once it was sealed, or
+// "prov:<run>:<nonce>".
 func (m Marker) String() string {
 	switch {
 	case m.Phase == Absent:
 		return ""
 	case m.Phase == Provisional:
 		return "prov:" + m.Me.Run + ":" + m.Nonce
-	case m.Nonce == "":
-		return "active:" + m.Me.Fleet + ":" + m.Me.Run
 	}
-	return "active:" + m.Me.Fleet + ":" + m.Me.Run + ":" + m.Nonce
+	return strings.TrimSuffix("active:"+m.Me.Fleet+":"+m.Me.Run+":"+m.Nonce, ":")
 }
 
 // ParseMarker reads String's text. Any other text is an absent marker.
@@ -62,8 +58,7 @@ func ParseMarker(text string) (m Marker) {
 	return m
 }
 
-// Serves reports whether a node with the marker has a vote for a client: it has all configurations
-// named by the marker.
+// Serves reports whether a node with the marker has a vote for a client: it has all configurations named by the marker.
 func (m *Marker) Serves(me Me) bool {
 	if m.Phase != Voting || m.Me.Run != me.Run {
 		return false
@@ -79,11 +74,7 @@ func (m *Marker) Serves(me Me) bool {
 
 // NonceFleet is the fleet of the clients of a nonce: the part before its slash.
 func NonceFleet(nonce string) string {
-	fleet, _, found := strings.Cut(nonce, "/")
-	if !found {
-		return ""
-	}
-	return fleet
+	return nonce[:max(strings.IndexByte(nonce, '/'), 0)]
 }
 
 // OfTwo reports whether a nonce is of a client of two configurations.

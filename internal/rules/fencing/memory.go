@@ -2,9 +2,8 @@ package fencing
 
 import "github.com/redlock-go/redlock/quorum"
 
-// Memory is the nodes that remember, by the configurations named in their markers. It is the one
-// rule for who remembers: for a node coming back, for the error of a lost round, and for the acts
-// of an operator.
+// Memory is the nodes that remember, by the configurations named in their markers. It is the one rule for who
+// remembers: for a node coming back, for the error of a lost round, and for the acts of an operator.
 type Memory struct{ Now, Next, Both quorum.Set }
 
 // Add notes a node with a voting marker.
@@ -34,15 +33,13 @@ func (m Memory) Perhaps(nodes quorum.Set) Memory {
 	return Memory{m.Now | nodes, m.Next | nodes, m.Both | nodes}
 }
 
-// Names is what the marker of a node coming back is to name, or empty where too many have
-// forgotten.
+// Names is what the marker of a node coming back is to name, or empty where too many have forgotten.
 //
-// Each configuration named by a marker must have been read: enough of its nodes that each quorum
-// has one of them. While no node is sealed all locks were granted by quorums of the first: its
-// nodes know of them all. If only the second is named the change is done, and its nodes know of
-// them all. In between, the locks of clients with one configuration are known to its nodes only,
-// and a forgetful node is sealed too: unsealed it could be one of a quorum for clients refused by
-// the others.
+// Each configuration named by a marker must have been read: enough of its nodes that each quorum has one of them. While
+// no node is sealed all locks were granted by quorums of the first: its nodes know of them all. If only the second is
+// named the change is done, and its nodes know of them all. In between, the locks of clients with one configuration are
+// known to its nodes only, and a forgetful node is sealed too: unsealed it could be one of a quorum for clients refused
+// by the others.
 func (m Memory) Names(f *Fleet) string {
 	switch {
 	case f.Next.Knows(m.Next):
@@ -55,10 +52,9 @@ func (m Memory) Names(f *Fleet) string {
 	return ""
 }
 
-// IsSplit reports whether each configuration locks keys without the other, at nodes naming it
-// alone. No change leads there: it seals a quorum of the first before it opens one of the second,
-// and none comes back unsealed. So the nodes of the second were given their vote as a fleet of
-// their own.
+// IsSplit reports whether each configuration locks keys without the other, at nodes naming it alone. No change leads
+// there: it seals a quorum of the first before it opens one of the second, and none comes back unsealed. So the nodes
+// of the second were given their vote as a fleet of their own.
 func (m Memory) IsSplit(f *Fleet) bool { return f.Next.Knows(m.Next) && f.Now.Knows(m.Now) }
 
 // Stage is how far a change has come, by the markers seen. A later one counts.

@@ -1,31 +1,28 @@
 package fencing
 
-// FirstTime is the earliest time, in µs, that a client's clock may read: the year 2020. A clock is
-// wrong if it reads less, or leaves no room for a block below MaxToken. No token is made from it.
+// FirstTime is the earliest time, in µs, that a client's clock may read: the year 2020. A clock is wrong if it reads
+// less, or leaves no room for a block below MaxToken. No token is made from it.
 const FirstTime = 1_577_836_800_000_000
 
-// Proposal is the tokens proposed by one call for one key, attempt by attempt. The zero value knows
-// of no token.
+// Proposal is the tokens proposed by one call for one key, attempt by attempt. The zero value knows of no token.
 type Proposal struct {
 	above Token
 	row   int // of attempts advised to be made again
 }
 
-// maxRow is how many attempts in a row are made without a pause. Without rivals for the lock, two
-// suffice.
+// maxRow is how many attempts in a row are made without a pause. Without rivals for the lock, two suffice.
 const maxRow = 4
 
-// Learn takes notice of a node's answer to the last attempt: Stale, Low and Held have the token to
-// be exceeded. Only this call's proposal is raised, not the client's clock: it would carry each
-// raise into all later tokens.
+// Learn takes notice of a node's answer to the last attempt: Stale, Low and Held have the token to be exceeded. Only
+// this call's proposal is raised, not the client's clock: it would carry each raise into all later tokens.
 func (p *Proposal) Learn(a Answer) {
 	if (a.Code == Stale || a.Code == Low || a.Code == Held) && a.Token < MaxToken { // there is none above MaxToken
 		p.above = max(p.above, a.Token)
 	}
 }
 
-// Next returns the block of the next attempt, k tokens from max(now, above+1) on. now is the
-// client's time in µs. ok is false without room below MaxToken.
+// Next returns the block of the next attempt, k tokens from max(now, above+1) on. now is the client's time in µs. ok is
+// false without room below MaxToken.
 func (p *Proposal) Next(now uint64, k int) (b Block, ok bool) {
 	b.First = max(Token(now), p.above+1)
 	if k < 1 || b.First > MaxToken || Token(k)-1 > MaxToken-b.First {
@@ -46,6 +43,6 @@ func (p *Proposal) Again(a Advice) bool {
 	return true
 }
 
-// Exceed has the next attempt propose more than b. Nodes may have recorded the block of an attempt
-// unknown to its client.
+// Exceed has the next attempt propose more than b. Nodes may have recorded the block of an attempt unknown to its
+// client.
 func (p *Proposal) Exceed(b Block) { p.above = max(p.above, b.Last) }

@@ -36,13 +36,13 @@ type Request struct {
 	Fleet string // of RejoinVerb: what the marker is to name
 }
 
-// Recovery is how one client brings one node back: it decides which node is asked what, and takes the
-// answers, or their absence. Several clients may do it at once, each with a Recovery of its own, and
-// each may stop at any point. It is a plain value: the caller hands in the time, on any clock of
-// elapsed time, suspension included. One request is under way at a time.
+// Recovery is how one client brings one node back: it decides which node is asked what, and takes the answers, or their
+// absence. Several clients may do it at once, each with a Recovery of its own, and each may stop at any point. It is a
+// plain value: the caller hands in the time, on any clock of elapsed time, suspension included. One request is under
+// way at a time.
 //
-// A node that gets its vote from an operator takes the same steps, the quarantine included, but for
-// the reads: its floor is at least [InitFloor].
+// A node that gets its vote from an operator takes the same steps, the quarantine included, but for the reads: its
+// floor is at least [InitFloor].
 type Recovery struct {
 	Fleet Fleet
 	Node  int
@@ -59,11 +59,10 @@ type Recovery struct {
 	ask   bool          // the node, after the pause
 }
 
-// InitFloor is the floor given by an operator's call, once the quarantine is over. atLeast is not
-// less than any token of a lock granted before the call. Blocks have k tokens: holders after the
-// first may have some unknown to atLeast. shown is what the other nodes show, with a vote or
-// without, and now is the client's time. Beside a correct atLeast these are not needed, and do no
-// harm.
+// InitFloor is the floor given by an operator's call, once the quarantine is over. atLeast is not less than any token
+// of a lock granted before the call. Blocks have k tokens: holders after the first may have some unknown to atLeast.
+// shown is what the other nodes show, with a vote or without, and now is the client's time. Beside a correct atLeast
+// these are not needed, and do no harm.
 func InitFloor(atLeast Token, k int, shown Token, now uint64) Token {
 	return max(atLeast+Token(k), shown, Token(now))
 }
@@ -94,9 +93,9 @@ func (r *Recovery) Step(now clock.Instant) Verb {
 	return RejoinVerb // once
 }
 
-// Next returns the next request, or the pause before the next call of Next. nonce is new to NOTICE,
-// and voting are the nodes known to have a vote. While it waits for the end of a quarantine, or for
-// votes of others, the node is asked from time to time: another client may have been faster.
+// Next returns the next request, or the pause before the next call of Next. nonce is new to NOTICE, and voting are the
+// nodes known to have a vote. While it waits for the end of a quarantine, or for votes of others, the node is asked
+// from time to time: another client may have been faster.
 func (r *Recovery) Next(now clock.Instant, nonce string, voting quorum.Set) (q Request, pause time.Duration) {
 	step := r.Step(now)
 	switch {
@@ -131,20 +130,20 @@ func (r *Recovery) rest(now clock.Instant) time.Duration {
 	return r.until.Sub(now)
 }
 
-// Doubt has the node asked at once: there is a new connection, or the node has answered that it has
-// no nonce, or has granted a vote. If it has forgotten again during the quarantine, the quarantine
-// of the new nonce begins at once, and not after a refused REJOIN.
+// Doubt has the node asked at once: there is a new connection, or the node has answered that it has no nonce, or has
+// granted a vote. If it has forgotten again during the quarantine, the quarantine of the new nonce begins at once, and
+// not after a refused REJOIN.
 func (r *Recovery) Doubt() { r.ask, r.pause, r.until = true, 0, 0 }
 
-// Answered takes the answer to the last request. ok is false if none came, or one that does not fit.
-// received is a time at or after its receipt: an attempt begun between the sending and the execution
-// of NOTICE may have a vote of the node's earlier life, and must have ended too.
+// Answered takes the answer to the last request. ok is false if none came, or one that does not fit. received is a time
+// at or after its receipt: an attempt begun between the sending and the execution of NOTICE may have a vote of the
+// node's earlier life, and must have ended too.
 func (r *Recovery) Answered(q Request, a Answer, ok bool, received clock.Instant) {
 	m := ParseMarker(a.Text)
 	switch {
 	case q.Verb == ReadVerb:
-		// For an earlier nonce, or before the quarantine's end, it counts nothing: the node may have
-		// voted since, for an attempt still counting its votes.
+		// For an earlier nonce, or before the quarantine's end, it counts nothing: the node may have voted since, for
+		// an attempt still counting its votes.
 		if ok && q.Nonce == r.Nonce && received >= r.Due && a.Code == OK && a.Token <= MaxToken && q.Node != r.Node {
 			r.read.Add(&r.Fleet, q.Node, m)
 			r.Floor = max(r.Floor, a.Token)

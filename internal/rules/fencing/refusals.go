@@ -18,8 +18,8 @@ type Refusals [Invalid + 1]quorum.Set
 // Add notes the answer of a node.
 func (r *Refusals) Add(node int, a Answer) { r[a.Code].Add(node) }
 
-// Advise decides what to do after a lost round. shown is the markers shown by nodes: a node without
-// one may remember, unless it has answered Amnesia.
+// Advise decides what to do after a lost round. shown is the markers shown by nodes: a node without one may remember,
+// unless it has answered Amnesia.
 func (r *Refusals) Advise(f *Fleet, shown Memory) Advice {
 	number := r[Stale] | r[Low]
 	switch {

@@ -2,18 +2,14 @@ package fencing
 
 import _ "embed"
 
-// The scripts are a node's half of the protocol. KEYS[1] is the fleet's sorted set; me is
-// "<fleet>:<run_id>". Its members are the marker (score -1), "floor", and "k" with the name
-// of a lock key for each F. Numbers come and go as decimal text: Lua writes 1.79e15 with 14
-// digits only.
-//
-// An answer is 1, or an array of a Code and its text. A call about keys answers with an array, one
-// for each key in order. An acquire that is granted all keys answers with their number.
+// The scripts are a node's half of the protocol; MODEL.md has what goes over the wire. An answer is 1, or an array of a
+// Code and its text. A call about keys answers with an array, one for each key in order. An acquire that is granted all
+// keys answers with their number.
 
-// AcquireScript records the block of an attempt on each of several keys and sets these, or refuses.
-// The blocks of a call are equally long: spare is their tokens beside the first. least is the least
-// token of all. lasts is one text, with [LastDigits] digits for each key: a server takes longer for
-// each argument than for a piece of one. ttl is empty where keys differ in theirs.
+// AcquireScript records the block of an attempt on each of several keys and sets these, or refuses. The blocks of a
+// call are equally long: spare is their tokens beside the first. least is the least token of all. lasts is one text,
+// with [LastDigits] digits for each key: a server takes longer for each argument than for a piece of one. ttl is empty
+// where keys differ in theirs.
 //
 //	KEYS: set, key…   ARGV: me, least, spare, ttl, lasts, nonce…, ttl…; known
 var AcquireScript = ofKeys + markerLua + acquireLua
@@ -23,13 +19,12 @@ var AcquireScript = ofKeys + markerLua + acquireLua
 //	KEYS: set, key…   ARGV: me, nonce…, ttl…; known
 var ExtendScript = ofKeys + markerLua + extendLua
 
-// SharedScript is before a script of shared locks on fenced nodes: it answers for all tokens, where the
-// node has no vote. me and the number of tokens are before its other arguments, and known behind them.
+// SharedScript is before a script of shared locks on fenced nodes: it answers for all tokens, where the node has no
+// vote. me and the number of tokens are before its other arguments, and known behind them.
 var SharedScript = "local set, me, n = KEYS[1], ARGV[1], tonumber(ARGV[2])\n" + markerLua
 
-// MemberScript is the verbs about a node's vote: see package fencenode. A voting node answers Active
-// to requests meant for nodes without a vote. The text of each answer shows the node: its largest
-// token, a space, and its marker.
+// MemberScript is the verbs about a node's vote: see package fencenode. A voting node answers Active to requests meant
+// for nodes without a vote. The text of each answer shows the node: its largest token, a space, and its marker.
 //
 //	KEYS: set   ARGV: notice me nonce | resume me nonce | rejoin me nonce floor fleet | seal me nonce |
 //	                  read me | show me | raise me x | collect me age
@@ -40,10 +35,10 @@ var MemberScript string
 // ofKeys has the marker answer for each key.
 const ofKeys = "local set, me, n = KEYS[1], ARGV[1], #KEYS - 1\n"
 
-// Parts of the scripts about keys. markerLua answers for all keys, where the node has no vote. A
-// client of one configuration knows the marker that serves it, found at once. A client of two ends
-// its arguments with the marker last shown by the node, if this serves it (known): to compare the
-// names of an unknown marker takes a server a third to a half of the time of a call about one key.
+// Parts of the scripts about keys. markerLua answers for all keys, where the node has no vote. A client of one
+// configuration knows the marker that serves it, found at once. A client of two ends its arguments with the marker last
+// shown by the node, if this serves it (known): to compare the names of an unknown marker takes a server a third to a
+// half of the time of a call about one key.
 var (
 	//go:embed marker.lua
 	markerLua string

@@ -189,7 +189,8 @@ func (n *Node) Rejoin(me fencing.Me, nonce string, floor fencing.Token, fleet st
 	if nonce == "" || code == fencing.Foreign || n.Marker.Me.Run != me.Run || n.Marker.Nonce != nonce {
 		return n.shown(code)
 	}
-	if code = n.raise(floor); code == fencing.OK {
+	code = n.raise(floor)
+	if code == fencing.OK {
 		n.Marker = fencing.Marker{Phase: fencing.Voting, Me: fencing.Me{Fleet: fleet, Run: me.Run}}
 	}
 	return n.shown(code)
