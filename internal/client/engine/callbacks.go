@@ -38,11 +38,13 @@ type callbacks struct {
 	woken   chan struct{}
 	closed  chan struct{}
 
+	// collects is until when the goroutine of callbacks drives for operations without a waiting caller; 0: it does not.
+	collects atomic.Int64
+
 	mu       sync.Mutex
 	ops      list
-	votes    []vote
-	reported int // of votes
-	news     []func()
+	jobs     []job         // votes and news
+	reported int           // of these
 	caller   uint64        // the number of the goroutine that may call
 	begun    uint64        // calls, by all goroutines
 	calling  bool          // one is under way
@@ -70,29 +72,21 @@ type vote struct {
 }
 
 // complete adds complete operations.
-func (c *callbacks) complete(ops *list) {
-	if ops.first == nil {
-		return
-	}
+func (c *callbacks) complete(ops list, now clock.Instant) {
+	c.collects.Store(int64(now.Add(collectTime(ops.n))))
 	c.mu.Lock()
-	c.ops.append(*ops)
+	c.ops.append(ops)
 	c.waiting.Add(int64(ops.n))
 	c.mu.Unlock()
 }
 
-func (c *callbacks) vote(v vote) {
+// add adds a job. Of votes there is room for maxVotes.
+func (c *callbacks) add(j job) {
 	c.mu.Lock()
-	if len(c.votes)-c.reported < maxVotes {
-		c.votes = append(c.votes, v)
+	if j.news != nil || len(c.jobs)-c.reported < maxVotes {
+		c.jobs = append(c.jobs, j)
 		c.waiting.Add(1)
 	}
-	c.mu.Unlock()
-}
-
-func (c *callbacks) notify(f func()) {
-	c.mu.Lock()
-	c.news = append(c.news, f)
-	c.waiting.Add(1)
 	c.mu.Unlock()
 }
 
@@ -121,22 +115,17 @@ type job struct {
 
 // take takes the next call. c.mu is held.
 func (c *callbacks) take(j *job) bool {
-	j.op, j.news = nil, nil
 	switch {
-	case c.reported < len(c.votes):
-		j.vote = c.votes[c.reported]
+	case c.reported < len(c.jobs):
+		*j = c.jobs[c.reported]
 		c.reported++
-		if 2*c.reported >= len(c.votes) { // amortized: each is moved once at most
-			left := copy(c.votes, c.votes[c.reported:])
-			clear(c.votes[left:])
-			c.votes, c.reported = c.votes[:left], 0
+		if 2*c.reported >= len(c.jobs) { // amortized: each is moved once at most
+			left := copy(c.jobs, c.jobs[c.reported:])
+			clear(c.jobs[left:])
+			c.jobs, c.reported = c.jobs[:left], 0
 		}
-	case len(c.news) > 0:
-		j.news = c.news[0]
-		c.news[0] = nil
-		c.news = c.news[1:]
 	case c.ops.first != nil:
-		j.op = c.ops.pop()
+		*j = job{op: c.ops.pop()}
 		j.op.advance(idle) // it is its user's again
 	default:
 		return false

@@ -4,8 +4,12 @@ import "runtime/debug"
 
 // makeCalls is the goroutine of callbacks.
 func (d *driver) makeCalls(number uint64) {
-	defer d.endCaller(number)
 	c := &d.callbacks
+	defer func() {
+		if c.isCaller(number) { // else another has taken its place
+			d.routines.Done()
+		}
+	}()
 	for d.callTurn(number) {
 		select {
 		case <-c.woken:
@@ -13,13 +17,6 @@ func (d *driver) makeCalls(number uint64) {
 			d.callTurn(number)
 			return
 		}
-	}
-}
-
-// endCaller counts the goroutine as ended, unless another has taken its place.
-func (d *driver) endCaller(number uint64) {
-	if d.callbacks.isCaller(number) {
-		d.routines.Done()
 	}
 }
 
@@ -37,7 +34,7 @@ func (d *driver) callTurn(number uint64) bool {
 	if !d.callbacks.isCaller(number) {
 		return false
 	}
-	d.collectOps.Store(0)
+	d.callbacks.collects.Store(0)
 	if completed == 0 || completed > maxReadOwn {
 		d.drive(lone{})
 		return true

@@ -159,7 +159,16 @@ func (c *Call) Submit() (asks bool, err error) {
 func (c *Call) Release(how Manner, along *Call) (by *Call, err error) {
 	switch {
 	case how == Left:
-		return c.Outcome(c.askAll((*Engine).leave))
+		return c.Outcome(c.askAll(func(e *Engine, l list) error {
+			err := e.queueReleases(l, nil, true)
+			if err == nil {
+				for op := l.first; op != nil; op = op.next {
+					e.counters.noteOp(op, context.Canceled)
+				}
+				e.drive(lone{})
+			}
+			return err
+		}))
 	case how.IsAwaited() && along != nil:
 		return c.Outcome(c.On.Do(c, along))
 	case how.IsAwaited():
@@ -254,18 +263,6 @@ func (c *Call) Lacking() quorum.Set {
 		}
 	}
 	return lacking
-}
-
-// leave queues and sends the releases of one lock after the end of its caller's context.
-func (e *Engine) leave(releases list) error {
-	if err := e.queueReleases(releases, nil, true); err != nil {
-		return err
-	}
-	for op := releases.first; op != nil; op = op.next {
-		e.counters.noteOp(op, context.Canceled)
-	}
-	e.drive(lone{})
-	return nil
 }
 
 // queueReleases queues a copy of each release that no caller waits for, and behind them, if it is not nil, the acquire

@@ -8,14 +8,14 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// complete hands every operation with a verdict back to its caller. It returns the number of calls among them, and
-// the operations for callbacks to complete. The clock is read here, after the deciding votes, so validity can only
-// come out too short.
-func (rs *rounds) complete() (calls int, ops list, now clock.Instant) {
+// complete hands every operation with a verdict back to its caller, or to the callbacks. It returns the number of calls
+// among them. The clock is read here, after the deciding votes, so validity can only come out too short.
+func (rs *rounds) complete() (calls int) {
 	if len(rs.decided) == 0 && rs.ready == 0 {
-		return 0, ops, 0
+		return 0
 	}
-	now = rs.nodes.clock.Now()
+	var ops list
+	now := rs.nodes.clock.Now()
 	for i := range rs.decided {
 		d := rs.decided[i]
 		op := d.op
@@ -51,7 +51,10 @@ func (rs *rounds) complete() (calls int, ops list, now clock.Instant) {
 	if rs.ready != 0 {
 		rs.goOn()
 	}
-	return calls, ops, now
+	if ops.n > 0 {
+		rs.callbacks.complete(ops, now)
+	}
+	return calls
 }
 
 // judge turns the votes on op into its result, and sends the release after an acquire without a lock.

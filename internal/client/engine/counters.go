@@ -83,14 +83,3 @@ func (c *counters) correct(op *Op, err error) {
 		c.elsewhere[op.Kind][won].Add(^uint64(0)) // one less
 	}
 }
-
-// addCounts adds all counts to those of other engines.
-func addCounts[N any](c *counters, s *metrics.Stats[N]) {
-	c.addTo(&s.Acquire, Acquire)
-	c.addTo(&s.Extend, Extend)
-	c.addTo(&s.Release, Release)
-	(*metrics.Histogram)(&s.AcquireTimes).Merge(c.times)
-	s.Cleanups += c.cleanups
-	s.Batches += c.batches
-	s.Operations += c.operations
-}

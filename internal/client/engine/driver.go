@@ -21,8 +21,7 @@ type driver struct {
 	callbacks callbacks
 	counters  counters
 
-	collectOps   atomic.Int64 // until this instant another goroutine drives for operations without a waiting caller; 0: none does
-	collectCalls atomic.Int64 // the same for all operations
+	collectCalls atomic.Int64 // until this instant another goroutine drives for all operations; 0: none does
 	listeners    atomic.Int64 // callers waiting for pushes
 
 	alone     atomic.Bool // the driver waits in the kernel, or is about to
@@ -92,7 +91,7 @@ func (d *driver) turnOf(by lone, turn int) bool {
 }
 
 // submitted drives for operations just queued, unless another goroutine is about to: the reader, waiting for woken
-// callers to submit. Submit leaves its operations to the goroutine of callbacks likewise, until collectOps. Were each to
+// callers to submit. Submit leaves its operations to the goroutine of callbacks likewise (callbacks.collects). Were each to
 // drive, the first would send its own operation alone, and the others would wait for its round trip.
 //
 // No operation is left waiting. A submitter pushes and then reads the deadline; the other goroutine clears the
@@ -147,7 +146,7 @@ func (d *driver) unlock(handOver bool) {
 // at once. Later operations, such as failed ones submitted again at once, are for the next turn: between two turns
 // dialers, the reader and Stats get the lock.
 func (d *driver) flush() {
-	d.complete() // before any of their batches is used again
+	d.rounds.complete() // before any of their batches is used again
 	d.queries.ask()
 	left := min(int(d.queue.size.Load()), scanWaiting)
 	if left == 0 {
@@ -163,17 +162,7 @@ func (d *driver) flush() {
 			break // it was cancelled, or is an acquire in vain
 		}
 		left += d.rounds.send(ops) - ops.n
-		d.complete()
+		d.rounds.complete()
 	}
-	d.complete()
-}
-
-// complete hands every operation with a verdict back, and returns the number of calls among them.
-func (d *driver) complete() (calls int) {
-	calls, ops, now := d.rounds.complete()
-	if ops.n > 0 {
-		d.collectOps.Store(int64(now.Add(collectTime(ops.n))))
-		d.callbacks.complete(&ops)
-	}
-	return calls
+	d.rounds.complete()
 }

@@ -69,7 +69,14 @@ func (e *Engine) Votes(node int) Votes { return e.counters.votes[node] }
 // AddStats adds the engine's counts. They are of operations, not of calls: an acquire of three tries counts three
 // times. The driver lock is held.
 func AddStats[N any](e *Engine, s *metrics.Stats[N]) {
-	addCounts(&e.counters, s)
+	c := &e.counters
+	c.addTo(&s.Acquire, Acquire)
+	c.addTo(&s.Extend, Extend)
+	c.addTo(&s.Release, Release)
+	(*metrics.Histogram)(&s.AcquireTimes).Merge(c.times)
+	s.Cleanups += c.cleanups
+	s.Batches += c.batches
+	s.Operations += c.operations
 	s.Waiting += int(e.queue.size.Load())
 	s.InFlight += e.rounds.undecided
 }
@@ -79,13 +86,13 @@ func AddStats[N any](e *Engine, s *metrics.Stats[N]) {
 const drainFor = 500 * time.Millisecond
 
 // Ending refuses acquires from now on, with ErrClosed.
-func (e *Engine) Ending() { e.queue.end() }
+func (e *Engine) Ending() { e.queue.end(false) }
 
 // Close refuses new operations, waits for those under way, cleanups among them, until late is closed, and
 // then fails the rest with ErrClosed. It returns when every goroutine of the engine and its fleet has ended, or
 // after drainFor. It is called once.
 func (e *Engine) Close(late <-chan struct{}) {
-	e.queue.close()
+	e.queue.end(true)
 	e.queries.close()
 	e.nodes.closing.Store(true)
 	e.nodes.unanswered.Shut()

@@ -74,7 +74,7 @@ func (d *driver) readAlone(by lone) (isDriver bool) {
 			break
 		}
 		d.nodes.Sweep(left)
-		d.complete()
+		d.rounds.complete()
 		if d.callbacks.waiting.Load() > 0 {
 			d.callbacks.wake() // this goroutine may keep the lock for long
 		}

@@ -52,7 +52,7 @@ func (e *Engine) Pushed(node int, v *resp.Value) {
 
 // Notify has f called like callbacks. The driver lock is held.
 func (e *Engine) Notify(f func()) {
-	e.callbacks.notify(f)
+	e.callbacks.add(job{news: f})
 	e.nodes.pulse.see(MaxTimeout)
 }
 

@@ -65,7 +65,7 @@ func TestCallbacksRunWithoutTheLock(t *testing.T) {
 func TestAReplacedCallerMakesNoCall(t *testing.T) {
 	var c callbacks
 	var j job
-	c.vote(vote{})
+	c.add(job{})
 	c.replace()
 	require.False(t, c.next(0, &j))
 	require.True(t, c.next(1, &j))
@@ -76,15 +76,15 @@ func TestAReplacedCallerMakesNoCall(t *testing.T) {
 func TestVotesAreBounded(t *testing.T) {
 	var c callbacks
 	for range maxVotes + 10 {
-		c.vote(vote{})
+		c.add(job{})
 	}
-	require.Len(t, c.votes, maxVotes)
+	require.Len(t, c.jobs, maxVotes)
 	const reported = maxVotes / 4
 	for range reported {
 		c.next(0, new(job))
 	}
 	for range reported + 1 {
-		c.vote(vote{})
+		c.add(job{})
 	}
 	require.EqualValues(t, maxVotes, c.waiting.Load())
 }

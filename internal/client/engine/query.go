@@ -101,13 +101,17 @@ func (l *queries) query(node int, timeout time.Duration) *Query {
 // ErrClosed, and does not ring.
 func (l *queries) begin(q *Query) bool {
 	l.depth.Add(1)
-	if l.push(q) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.pushed = append(l.pushed, q)
+		l.size.Add(1)
 		return true
 	}
 	l.depth.Add(-1)
 	q.over, q.Err = true, ErrClosed
 	q.answered <- struct{}{}
-	q.drop()
+	q.Free()
 	return false
 }
 
@@ -115,9 +119,7 @@ func (l *queries) begin(q *Query) bool {
 func (q *Query) Answered() <-chan struct{} { return q.answered }
 
 // Free takes back an asked query, answered or not.
-func (q *Query) Free() { q.drop() }
-
-func (q *Query) drop() {
+func (q *Query) Free() {
 	if q.refs.Add(-1) > 0 {
 		return
 	}
@@ -164,7 +166,7 @@ func (q *Query) Done() {
 	l.owed[q.Node] -= q.Replies
 	l.nodes.unanswered.Leave()
 	if !q.again || q.over {
-		q.drop()
+		q.Free()
 		return
 	}
 	l.unlist(q)
@@ -193,10 +195,6 @@ func (q *Query) end(err error) {
 	q.queries.unlist(q)
 	q.over, q.Err = true, err
 	q.queries.depth.Add(-1)
-	q.finish()
-}
-
-func (q *Query) finish() {
 	q.answered <- struct{}{}
 	if q.Ring != nil {
 		q.Ring()
@@ -222,7 +220,7 @@ func (l *queries) ask() {
 			q := l.pop(node)
 			if q.Connection != 0 && q.Connection != l.nodes.Node(node).Connection {
 				q.end(errReconnected)
-				q.drop()
+				q.Free()
 				continue
 			}
 			l.send(q, now)
@@ -250,24 +248,13 @@ func (l *queries) expire(now clock.Instant) {
 		for b := &l.backlog[node]; len(*b) > 0 && isOver((*b)[0]); {
 			q := l.pop(node)
 			q.end(errTimeout)
-			q.drop()
+			q.Free()
 		}
 	}
 }
 
 // IsTimeout reports whether an error of a Query means: no answer in time.
 func IsTimeout(err error) bool { return err == errTimeout }
-
-func (l *queries) push(q *Query) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return false
-	}
-	l.pushed = append(l.pushed, q)
-	l.size.Add(1)
-	return true
-}
 
 // takeAll puts what was pushed into the backlogs.
 func (l *queries) takeAll(now clock.Instant) {

@@ -44,11 +44,11 @@ func Serials() uint64 { return serials.Load() }
 // refuses reports whether the closing engine takes no more of a kind. q.mu is held.
 func (q *queue) refuses(k Kind) bool { return q.closed || q.ending && k == Acquire }
 
-// end refuses acquires from now on.
-func (q *queue) end() {
+// end refuses acquires from now on, or all operations.
+func (q *queue) end(all bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.ending = true
+	q.ending, q.closed = true, q.closed || all
 }
 
 // push appends all of l, operations of one kind that end alike, or returns why none. Behind them it appends the
@@ -172,11 +172,4 @@ func (q *queue) putBack(l list) {
 		l.append(q.ops)
 	}
 	q.ops = l
-}
-
-// close refuses further callers.
-func (q *queue) close() {
-	q.mu.Lock()
-	q.closed = true
-	q.mu.Unlock()
 }

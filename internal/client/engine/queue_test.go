@@ -94,7 +94,7 @@ func TestQueue(t *testing.T) {
 				model = append(back, model...)
 			case 7:
 				if rng.IntN(20) == 0 {
-					q.close()
+					q.end(true)
 					closed = true
 				}
 			case 8:

@@ -22,7 +22,7 @@ func (d *driver) receive(yield func(calls int)) {
 	d.lock.Lock()
 	d.armed, d.armedLate = false, false
 	d.nodes.Sweep(0)
-	calls := d.complete()
+	calls := d.rounds.complete()
 	if calls > 1 || calls == 1 && d.queue.depth.Load() > 0 {
 		d.lone.Store(false)
 		d.collectCalls.Store(int64(d.nodes.clock.Now().Add(collectTime(calls))))
@@ -33,7 +33,7 @@ func (d *driver) receive(yield func(calls int)) {
 		yield(calls)
 		d.collectCalls.Store(0)
 		d.lock.Lock()
-	} else if d.nodes.clock.Now() < clock.Instant(d.collectOps.Load()) && d.callbacks.waiting.Load() > 0 {
+	} else if d.nodes.clock.Now() < clock.Instant(d.callbacks.collects.Load()) && d.callbacks.waiting.Load() > 0 {
 		d.unlock(false)
 		return
 	}

@@ -25,7 +25,7 @@ func (e *Engine) Submit(op *Op) error {
 	if err := e.queueAll(l, nil, now); err != nil {
 		return err
 	}
-	if now >= clock.Instant(e.collectOps.Load()) {
+	if now >= clock.Instant(e.callbacks.collects.Load()) {
 		e.submitted(kind, now, lone{})
 	}
 	return nil

@@ -31,7 +31,7 @@ type decision struct {
 func (lg *ledger) observe(node int, kind Kind, o quorum.Outcome, err error) {
 	lg.counters.votes[node][o]++
 	if lg.callbacks.onVote != nil {
-		lg.callbacks.vote(vote{node, kind, o, err})
+		lg.callbacks.add(job{vote: vote{node, kind, o, err}})
 	}
 }
 

@@ -38,7 +38,7 @@ func (d *driver) tick() time.Duration {
 	d.rounds.expire(now)
 	d.queries.expire(now)
 	d.nodes.Check()
-	d.complete()
+	d.rounds.complete()
 	due := d.rounds.again(now)
 	return d.nodes.pulse.rest(due.Sub(now), d.nodes.unanswered.Inside() > 0 || d.queue.size.Load() > 0 || d.queries.behind > 0 || !d.callbacks.idle())
 }
