@@ -44,13 +44,10 @@ func TestParseAddress(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			a, err := parseAddress(text)
 			require.NoError(t, err)
-			assert.Equal(t, want.network, a.Network)
-			assert.Equal(t, want.host, a.Host)
-			assert.Equal(t, want.tls, a.TLS)
-			assert.Equal(t, want.database, a.Database)
-			user, password := a.Login()
-			assert.Equal(t, want.user, user)
-			assert.Equal(t, want.password, password)
+			got := want
+			got.network, got.host, got.tls, got.database = a.Network, a.Host, a.TLS, a.Database
+			got.user, got.password = a.Login()
+			assert.Equal(t, want, got)
 			assert.Equal(t, want.host, a.String())
 		})
 	}

@@ -21,54 +21,36 @@ func contend() (c *contention.Contender, s *contention.Surroundings) {
 // TestNoHotLoop: immediate refusals or senseless answers of a node, again and again, make a process
 // ask a bounded number of times a second.
 func TestNoHotLoop(t *testing.T) {
-	first := contention.Entry{First: true, Lease: 20 * time.Second}
+	type said func(c *contention.Contender, s *contention.Surroundings, node int)
+	entered := func(e contention.Entry) said {
+		return func(c *contention.Contender, s *contention.Surroundings, node int) { c.Entered(s, node, e) }
+	}
+	failed := func(c *contention.Contender, s *contention.Surroundings, node int) { c.Failed(s, node) }
+	first := entered(contention.Entry{First: true, Lease: 20 * time.Second})
 	second := contention.Entry{Others: 1, Lease: 3 * time.Second, Left: time.Second}
-	for name, answer := range map[string]func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int){
-		"the queue fails": func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int) {
-			c.Failed(s, step.Node)
-		},
-		"watches fail": func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int) {
-			if step.Action == contention.Watch {
-				c.Failed(s, step.Node)
-			} else {
-				c.Entered(s, step.Node, first)
-			}
-		},
-		"the key is never there": func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int) {
-			if step.Action == contention.Watch {
-				c.Watched(s, step.Node, contention.Seen{})
-			} else {
-				c.Entered(s, step.Node, first)
-			}
-		},
-		"holders leave all the time": func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int) {
-			if step.Action == contention.Watch {
-				c.Watched(s, step.Node, contention.Seen{TTL: time.Minute, Steps: true})
-				c.Pushed(step.Node)
-			} else {
-				c.Entered(s, step.Node, first)
-			}
-		},
-		"no lease": func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int) {
-			c.Entered(s, step.Node, contention.Entry{})
-		},
-		"less than none": func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int) {
-			c.Entered(s, step.Node, contention.Entry{Others: 1, Lease: -time.Hour, Left: -time.Hour})
-		},
-		"always rung": func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int) {
-			e := second
-			e.Rung = true
-			c.Entered(s, step.Node, e)
-		},
-		"rung when it has entered": func(c *contention.Contender, s *contention.Surroundings, step contention.Step, home int) {
-			c.Entered(s, step.Node, second)
-			c.Rung(step.Node)
-		},
+	rung := second
+	rung.Rung = true
+	for name, answer := range map[string]struct{ enter, watch said }{ // without a watch, to both
+		"the queue fails": {enter: failed},
+		"watches fail":    {first, failed},
+		"the key is never there": {first, func(c *contention.Contender, s *contention.Surroundings, node int) {
+			c.Watched(s, node, contention.Seen{})
+		}},
+		"holders leave all the time": {first, func(c *contention.Contender, s *contention.Surroundings, node int) {
+			c.Watched(s, node, contention.Seen{TTL: time.Minute, Steps: true})
+			c.Pushed(node)
+		}},
+		"no lease":       {enter: entered(contention.Entry{})},
+		"less than none": {enter: entered(contention.Entry{Others: 1, Lease: -time.Hour, Left: -time.Hour})},
+		"always rung":    {enter: entered(rung)},
+		"rung when it has entered": {enter: func(c *contention.Contender, s *contention.Surroundings, node int) {
+			c.Entered(s, node, second)
+			c.Rung(node)
+		}},
 	} {
 		for _, denied := range []quorum.Set{0, 1, 2, 4, 7} {
 			t.Run(name, func(t *testing.T) {
 				c, s := contend()
-				home := c.Next(s).Node
 				actions := 0
 				for end := s.Now.Add(time.Second); s.Now < end; {
 					require.Less(t, actions, 200)
@@ -83,7 +65,11 @@ func TestNoHotLoop(t *testing.T) {
 						actions++
 					default:
 						actions++
-						answer(c, s, step, home)
+						if step.Action == contention.Watch && answer.watch != nil {
+							answer.watch(c, s, step.Node)
+						} else {
+							answer.enter(c, s, step.Node)
+						}
 					}
 				}
 			})

@@ -56,14 +56,7 @@ var choices = []scenario{
 			all = append(all, s.choose(c, keys...), s.choose(c, keys...), s.wait(c, keys[0], longTTL))
 		}
 		s.release(a)
-		for i, w := range all { // to the first by a vote, then passed on each time
-			l := s.granted(w)
-			require.Equal(s.T, keys[0], l.Key())
-			for _, later := range all[i+1:] {
-				require.True(s.T, later.waits(), "the caller %d was overtaken", i)
-			}
-			s.release(l)
-		}
+		s.inOrder(keys[0], all...) // to the first by a vote, then passed on each time
 		s.release(b)
 	}},
 	// While each caller acts, or its hook blocks, the next in line does.

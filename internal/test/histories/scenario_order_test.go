@@ -21,14 +21,7 @@ var orders = []scenario{
 			all = append(all, s.wait(c, "k", longTTL))
 		}
 		s.release(held)
-		for i, w := range all {
-			l := s.granted(w)
-			for _, later := range all[i+1:] {
-				require.True(s.T, later.waits(), "the caller %d was overtaken", i)
-			}
-			time.Sleep(time.Millisecond)
-			s.release(l)
-		}
+		s.inOrder("k", all...)
 		stats := c.Stats()
 		require.EqualValues(s.T, len(all), stats.HandedOver)
 		require.EqualValues(s.T, 1, stats.Acquire.Won, "no round trip for any of them")

@@ -2,6 +2,7 @@ package histories
 
 import (
 	"context"
+	"net"
 	"reflect"
 	"slices"
 	"testing"
@@ -114,6 +115,28 @@ func (s *stage) inTurn(bound time.Duration, all ...*waiting) {
 		s.release(w.lock)
 		all = slices.Delete(slices.Clone(all), i, i+1)
 	}
+}
+
+// inOrder requires that calls have the lock on a key one after the other, as they came. Each keeps it for a moment.
+func (s *stage) inOrder(key string, all ...*waiting) {
+	s.T.Helper()
+	for i, w := range all {
+		l := s.granted(w)
+		require.Equal(s.T, key, l.Key())
+		for _, later := range all[i+1:] {
+			require.True(s.T, later.waits(), "the caller %d was overtaken", i)
+		}
+		time.Sleep(time.Millisecond)
+		s.release(l)
+	}
+}
+
+// polling makes a client that may not track keys.
+func (s *stage) polling(change ...func(*redlock.Config)) *redlock.Client {
+	m := s.Machine()
+	m.Wrap = func(c net.Conn) net.Conn { return noPushes{c} }
+	c, _ := s.ClientOn(m, change...)
+	return c
 }
 
 // returns requires that a call returns soon, from now on.

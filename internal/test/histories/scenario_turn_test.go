@@ -51,12 +51,7 @@ var turns = []scenario{
 		})
 		s.outside(s.by(oneOf(c, "k")))
 	}},
-	{"no pushes beside a line", 5, func(s *stage) {
-		m := s.Machine()
-		m.Wrap = func(c net.Conn) net.Conn { return noPushes{c} }
-		c, _ := s.ClientOn(m)
-		s.outside(s.by(oneOf(c, "k")))
-	}},
+	{"no pushes beside a line", 5, func(s *stage) { s.outside(s.by(oneOf(s.polling(), "k"))) }},
 	{"cut off from the queue's node", 5, func(s *stage) {
 		held := s.take(s.Client(), "k", longTTL)
 		w := s.wait(s.Client(), "k", longTTL)

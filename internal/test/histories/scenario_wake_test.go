@@ -3,7 +3,6 @@ package histories
 import (
 	"context"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -64,9 +63,7 @@ var wakes = []scenario{
 		}
 	}},
 	{"given up in line", 3, func(s *stage) {
-		m := s.Machine()
-		m.Wrap = func(c net.Conn) net.Conn { return noPushes{c} }
-		b, _ := s.ClientOn(m, func(c *redlock.Config) { c.Retry = redlock.Retry{Min: 5 * time.Millisecond, Max: promptly / 2} })
+		b := s.polling(func(c *redlock.Config) { c.Retry = redlock.Retry{Min: 5 * time.Millisecond, Max: promptly / 2} })
 		for i := range 5 {
 			key := fmt.Sprint("k", i)
 			held := s.take(s.Client(), key, longTTL)
