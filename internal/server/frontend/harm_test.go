@@ -72,12 +72,7 @@ func TestRefusedCommandsLeaveRoom(t *testing.T) {
 	}
 	f.Servers.Delay(200 * time.Millisecond)
 	began := time.Now()
-	for i := range 100 {
-		c.send(fmt.Sprint("SET k", i, " v NX PX 60000"))
-	}
-	for range 100 {
-		require.Equal(t, "+OK", c.receive())
-	}
+	require.Equal(t, slices.Repeat([]string{"+OK"}, 100), c.pipeline(100, "SET k%d v NX PX 60000"))
 	require.Less(t, time.Since(began), 19*time.Second, "one after another takes 20 s")
 }
 
@@ -94,10 +89,7 @@ func TestRepliesAreCharged(t *testing.T) {
 		return !strings.HasPrefix(f.dial(t).ask("ECHO "+strings.Repeat("x", 600)), "$")
 	})
 	for range 100 {
-		other.send("PING", "PING", "PING")
-		for range 3 {
-			require.Equal(t, "+PONG", other.receive())
-		}
+		require.Equal(t, []string{"$0", "$1", "$2"}, other.pipeline(3, "PING %d"))
 	}
 	f.Heal(t)
 	require.Equal(t, "+OK", c.receive())
@@ -129,16 +121,14 @@ func TestManyScripts(t *testing.T) {
 // TestIdleConnections: an idle connection costs little memory.
 func TestIdleConnections(t *testing.T) {
 	f := startOn(t, cluster.New(t, 1))
-	n := 500
+	const n = 500
 	before := used()
 	for range n {
 		c := f.dial(t)
 		c.expect("PING => +PONG") // its client side is in this process, too
 		c.buf, c.d = nil, resp.Decoder{}
 	}
-	each := (used() - before) / uint64(n)
-	t.Logf("%d bytes for both ends of a connection", each)
-	require.Less(t, each, uint64(10_000))
+	require.Less(t, (used()-before)/n, uint64(10_000), "bytes for both ends of a connection")
 }
 
 // used is the bytes of the heap and of stacks in use.

@@ -15,11 +15,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/server/frontend"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
-	"github.com/stretchr/testify/require"
 )
 
 // A history is clients of one Redis behind several front ends, in virtual time, while nodes fail,
@@ -115,11 +116,7 @@ func (h *history) frontEnds(ctx context.Context, machine *virtual.Machine, addr 
 			h.failed = err.Error()
 			return
 		}
-		served := make(chan struct{})
-		go func() {
-			_ = front.Serve(l)
-			close(served)
-		}()
+		served := testkit.Start(func() error { return front.Serve(l) })
 		life, cancel := context.WithTimeout(ctx, time.Second+h.upTo(8*time.Second))
 		<-life.Done()
 		cancel()
@@ -174,7 +171,7 @@ func (h *history) client(ctx context.Context, name string) {
 		h.believes(key, name, until)
 		h.pause(100 * time.Millisecond)
 		if h.n(3) == 0 && time.Now().Before(until) {
-			if reply := wire.do(ctx, "SET "+key+" "+value+" XX PX "+strconv.Itoa(ttl)); reply == "+OK" {
+			if wire.do(ctx, "SET "+key+" "+value+" XX PX "+strconv.Itoa(ttl)) == "+OK" {
 				until = time.Now().Add(time.Duration(ttl) * time.Millisecond)
 				h.believes(key, name, until)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,14 +35,7 @@ func TestPipeline(t *testing.T) {
 
 	f.Servers.Delay(100 * time.Millisecond)
 	began := time.Now()
-	lines = nil
-	for i := range 200 {
-		lines = append(lines, fmt.Sprint("SET p", i, " v NX PX 60000"))
-	}
-	c.send(lines...)
-	for range lines {
-		require.Equal(t, "+OK", c.receive())
-	}
+	require.Equal(t, slices.Repeat([]string{"+OK"}, 200), c.pipeline(200, "SET p%d v NX PX 60000"))
 	require.Less(t, time.Since(began), 19*time.Second, "200 round trips one after another take 20 s")
 }
 
@@ -150,11 +144,7 @@ func TestStop(t *testing.T) {
 	f.Servers.Mute()
 	a.send("SET k v NX PX 60000")
 	f.AwaitHolders(t, 3, "k")
-	stopped := make(chan struct{})
-	go func() {
-		f.Stop(context.Background())
-		close(stopped)
-	}()
+	stopped := testkit.Start(func() error { f.Stop(context.Background()); return nil })
 	testkit.Await(t, "it ends", func() bool {
 		c, err := net.Dial("tcp", f.addr)
 		if err == nil {
@@ -236,11 +226,7 @@ func TestReload(t *testing.T) {
 			}
 		})
 	}
-	testkit.Await(t, "logins", func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return len(in) > 100
-	})
+	testkit.Await(t, "logins", func() bool { mu.Lock(); defer mu.Unlock(); return len(in) > 100 })
 	var later frontend.Config
 	withUsers(t, "stays pw s:\nchanges new c:\nmoves pw other:\n")(&later)
 	f.Reload(later.Users, nil)

@@ -96,6 +96,27 @@ func (c *client) send(lines ...string) {
 	require.NoError(c.t, err)
 }
 
+// pipeline sends so many commands, each with its number in a format, and returns their replies.
+func (c *client) pipeline(n int, format string) (replies []string) {
+	c.t.Helper()
+	var lines []string
+	for i := range n {
+		lines = append(lines, fmt.Sprintf(format, i))
+	}
+	c.send(lines...)
+	for range n {
+		replies = append(replies, c.receive())
+	}
+	return replies
+}
+
+// call sends a command with blanks in its arguments.
+func (c *client) call(args ...string) string {
+	c.t.Helper()
+	c.sendWords(args)
+	return c.receive()
+}
+
 // sendWords sends one command.
 func (c *client) sendWords(words []string) {
 	c.t.Helper()

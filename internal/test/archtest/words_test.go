@@ -44,12 +44,10 @@ func wrongNames(t *testing.T) func(name string) bool {
 	synonyms := regexp.MustCompile(`(` + strings.Join(parts, "|") + `)(s|ed)?($|[A-Z_])`)
 	known := map[string]bool{}
 	return func(name string) bool {
-		wrong, isKnown := known[name]
-		if !isKnown {
-			wrong = bannedNames.MatchString(name) || synonyms.MatchString(name)
-			known[name] = wrong
+		if _, isKnown := known[name]; !isKnown {
+			known[name] = bannedNames.MatchString(name) || synonyms.MatchString(name)
 		}
-		return wrong
+		return known[name]
 	}
 }
 

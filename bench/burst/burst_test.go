@@ -1,6 +1,7 @@
 //go:build unix
 
-package e2e
+// Package burst tries more operations at once than the nodes answer in NodeTimeout.
+package burst
 
 import (
 	"context"
