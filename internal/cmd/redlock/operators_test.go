@@ -47,8 +47,7 @@ func begin(t *testing.T, chapter string, names ...string) *procedure {
 	return p
 }
 
-// types types the next command of the chapter, which must be this one, and returns its status and
-// output.
+// types types the next command of the chapter, which must be this one, and returns its status and output.
 func (p *procedure) types(want string) (int, string) {
 	p.Helper()
 	require.NotEmpty(p, p.untyped)

@@ -271,8 +271,7 @@ func TestNoQuorum(t *testing.T) {
 	`)
 }
 
-// TestWithoutExpiry: the option grants such locks, kept alive until they are released or given an
-// expiry.
+// TestWithoutExpiry: the option grants such locks, kept alive until they are released or given an expiry.
 func TestWithoutExpiry(t *testing.T) {
 	f := start(t, 3, func(c *frontend.Config) { c.NoTTL = 30 * time.Second })
 	c := f.dial(t)
@@ -361,8 +360,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// TestTransactions: WATCH and EXEC, as StackExchange.Redis releases and extends a lock without
-// scripts.
+// TestTransactions: WATCH and EXEC, as StackExchange.Redis releases and extends a lock without scripts.
 func TestTransactions(t *testing.T) {
 	f := start(t, 3)
 	a, b := f.dial(t), f.dial(t)

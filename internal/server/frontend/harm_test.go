@@ -60,12 +60,9 @@ func TestSilentTLS(t *testing.T) {
 	testkit.Within(t, testkit.Patience, "Stop", func() { server.Stop(t.Context()) })
 }
 
-// TestRefusedCommandsLeaveRoom: commands beyond the memory of all clients take no room of their
-// connection.
+// TestRefusedCommandsLeaveRoom: commands beyond the memory of all clients take no room of their connection.
 func TestRefusedCommandsLeaveRoom(t *testing.T) {
-	f := start(t, 3, func(c *frontend.Config) {
-		c.Limits = session.Limits{Memory: 40 << 10}
-	})
+	f := start(t, 3, func(c *frontend.Config) { c.Limits = session.Limits{Memory: 40 << 10} })
 	c := f.dial(t)
 	for range 14 {
 		c.expect("ECHO " + strings.Repeat("x", 10<<10) + " => -OOM")

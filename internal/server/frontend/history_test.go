@@ -23,9 +23,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// A history is clients of one Redis behind several front ends, in virtual time, while nodes fail,
-// front ends are killed and connections end. No two clients may believe they hold a lock: each
-// believes for its whole TTL, from the reply on.
+// A history is clients of one Redis behind several front ends, in virtual time, while nodes fail, front ends are killed
+// and connections end. No two clients may believe they hold a lock: each believes for its whole TTL, from the reply on.
 
 // historyTTL bounds the TTLs.
 const historyTTL = 2 * time.Second

@@ -57,8 +57,7 @@ func TestOneRedis(t *testing.T) {
 	t.Logf("%d commands", 40*rounds)
 }
 
-// requireAlike allows for the time between one reply and the other, and for another text of an
-// error.
+// requireAlike allows for the time between one reply and the other, and for another text of an error.
 func requireAlike(t *testing.T, one, several string, said []string) {
 	if one == several || one[0] == '-' && several[0] == '-' {
 		return

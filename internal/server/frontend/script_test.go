@@ -86,8 +86,7 @@ func TestSeveralKeysInPart(t *testing.T) {
 	c.expect("GET a => nil\nGET b => nil\nGET c => $other")
 }
 
-// TestSeveralKeysInOrder: a script runs after the earlier commands on any of its keys, and before
-// the later ones.
+// TestSeveralKeysInOrder: a script runs after the earlier commands on any of its keys, and before the later ones.
 func TestSeveralKeysInOrder(t *testing.T) {
 	c := start(t, 3).dial(t)
 	for range 50 {

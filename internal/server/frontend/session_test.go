@@ -17,8 +17,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// TestPipeline: commands of one connection run at the same time, a key's in their order, and so do
-// the replies.
+// TestPipeline: commands of one connection run at the same time, a key's in their order, and so do the replies.
 func TestPipeline(t *testing.T) {
 	f := start(t, 3)
 	c := f.dial(t)

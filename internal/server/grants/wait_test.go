@@ -192,8 +192,7 @@ func TestUnknownRelease(t *testing.T) {
 	})
 }
 
-// TestShorter: a lock with a new, shorter TTL is free when that is over, for clients of the nodes
-// too.
+// TestShorter: a lock with a new, shorter TTL is free when that is over, for clients of the nodes too.
 func TestShorter(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s, other := in(w), w.Client()

@@ -55,9 +55,7 @@ func words(s string, now time.Time) (bs [][]byte) {
 // TestCorpus: no script of the corpus is classified wrongly, and refusals give the reason.
 func TestCorpus(t *testing.T) {
 	for _, c := range corpus(t, start) {
-		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.want, outcomeOf(c))
-		})
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, outcomeOf(c)) })
 	}
 }
 

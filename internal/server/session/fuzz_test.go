@@ -8,8 +8,7 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// commandsIn returns the commands at the start of bytes arriving in pieces of a size, and why there
-// are no more.
+// commandsIn returns the commands at the start of bytes arriving in pieces of a size, and why there are no more.
 func commandsIn(data []byte, piece int) (all [][]string, err error) {
 	with := &tools{decoder: resp.Decoder{Limits: resp.Limits{Bulk: 64, Elements: 8, Depth: 1}}}
 	for from, to := 0, 0; ; {

@@ -92,8 +92,7 @@ func (refusing) Plan(args []string, r *Reply) Plan {
 	}}
 }
 
-// TestRefusedIsNoMeasure: a command refused before the nodes were asked makes the room no smaller
-// for the others.
+// TestRefusedIsNoMeasure: a command refused before the nodes were asked makes the room no smaller for the others.
 func TestRefusedIsNoMeasure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, dial := serve(Limits{}, func(int64, Push) Commands { return refusing{} })

@@ -18,8 +18,7 @@
 //	internal/test  bench             servers, worlds and checks of tests; the benchmark
 //
 // fleet knows no locks. Only tests, bench, conn/conntest and the masters for trying see the test
-// servers, and so redcon: a user of the library compiles a server only where a test imports
-// conn/conntest.
+// servers, and so redcon: a user of the library compiles a server only where a test imports conn/conntest.
 //
 // Test files may import all modules of go.mod. A nested module (a directory with a go.mod of its
 // own) has its own dependencies, and only the length of its files is checked.

@@ -33,8 +33,7 @@ var topLevel = []string{
 	"LICENSE", "CHANGELOG.md",
 }
 
-// direct is every module required by go.mod itself. An addition here ends up in the go.sum of every
-// user.
+// direct is every module required by go.mod itself. An addition here ends up in the go.sum of every user.
 var direct = []string{"github.com/stretchr/testify", "github.com/tidwall/redcon", "github.com/valyala/bytebufferpool"}
 
 // file is a Go file of the repository.

@@ -42,8 +42,7 @@ func work(context.Context) error { return nil }
 
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// TestReadmeCompiles: each block of Go in the README is a program, or the body of a function, and
-// compiles.
+// TestReadmeCompiles: each block of Go in the README is a program, or the body of a function, and compiles.
 func TestReadmeCompiles(t *testing.T) {
 	text, err := fs.ReadFile(repository, "README.md")
 	require.NoError(t, err)

@@ -108,6 +108,7 @@ func TestWaits(t *testing.T) {
 			require.Greater(t, got.Total, want.Total)
 			require.GreaterOrEqual(t, got.Longest, want.Longest)
 			require.LessOrEqual(t, got.Longest, got.Total)
+			require.Equal(t, got.Total, r.Stats().WaitTimes.Sum)
 			want.Total, want.Longest = got.Total, got.Longest
 			require.Equal(t, want, got)
 		}

@@ -39,8 +39,7 @@ func onOtherProcesses(t *testing.T, test func(t *testing.T, connect func(...func
 	})
 }
 
-// TestAllocations: none, for each usual end of an operation. Stats makes its list, and a hook gets
-// texts of keys.
+// TestAllocations: none, for each usual end of an operation. Stats makes its list, and a hook gets texts of keys.
 func TestAllocations(t *testing.T) {
 	var attempts, votes, lost atomic.Int64
 	onOtherProcesses(t, func(t *testing.T, connect func(...func(*redlock.Config)) *redlock.Client) {
@@ -136,8 +135,7 @@ func testAllocations(t *testing.T, c *redlock.Client, hooked bool) {
 	must(held.Release(ctx))
 }
 
-// TestAllocationsUnderLoad: with 64 goroutines it is less than one for ten pairs, on every
-// goroutine.
+// TestAllocationsUnderLoad: with 64 goroutines it is less than one for ten pairs, on every goroutine.
 func TestAllocationsUnderLoad(t *testing.T) {
 	const goroutines, pairs = 64, 200
 	onOtherProcesses(t, func(t *testing.T, connect func(...func(*redlock.Config)) *redlock.Client) {

@@ -180,8 +180,7 @@ func TestShutdownAndLateCalls(t *testing.T) {
 	})
 }
 
-// TestSilence: the reason that keeps a client from working is logged once, and again when it
-// changes.
+// TestSilence: the reason that keeps a client from working is logged once, and again when it changes.
 func TestSilence(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 3)

@@ -139,8 +139,7 @@ func TestRealUnixSockets(t *testing.T) {
 }
 
 // TestRealTLS: a server shows its certificate and may ask for the client's. New refuses a client without one, and one
-// with trust in another authority. An error of a client without TLS
-// shows what the port may be.
+// with trust in another authority. An error of a client without TLS shows what the port may be.
 func TestRealTLS(t *testing.T) {
 	t.Parallel()
 	ours, others := testkit.NewAuthority(t), testkit.NewAuthority(t)

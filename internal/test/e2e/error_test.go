@@ -22,8 +22,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestQuorumError shows how each node voted up to the verdict, the addresses of the failed ones,
-// and why they failed.
+// TestQuorumError shows how each node voted up to the verdict, the addresses of the failed ones, and why they failed.
 func TestQuorumError(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		servers := cluster.Start(t, 7)
@@ -37,11 +36,7 @@ func TestQuorumError(t *testing.T) {
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
 		require.NotErrorIs(t, err, redlock.ErrTaken)
 		quorum := testkit.As[*redlock.QuorumError](t, err)
-		require.Equal(t, 7, quorum.Nodes)
-		require.Equal(t, redlock.OpAcquire, quorum.Kind)
-		require.Equal(t, 3, quorum.Granted)
-		require.Zero(t, quorum.Denied)
-		require.Len(t, quorum.Failed, 4)
+		require.Equal(t, []any{7, redlock.OpAcquire, 3, 0, 4}, []any{quorum.Nodes, quorum.Kind, quorum.Granted, quorum.Denied, len(quorum.Failed)})
 		for i, why := range []string{"refused", "READONLY", "", "no answer within 200ms (NodeTimeout)"} {
 			failed := quorum.Failed[i]
 			require.Equal(t, i+1, failed.Node)
@@ -55,8 +50,7 @@ func TestQuorumError(t *testing.T) {
 	})
 }
 
-// TestContextErrors come back as they are, during any operation, and without
-// a command if the context had ended before.
+// TestContextErrors come back as they are, during any operation, and without a command if the context had ended before.
 func TestContextErrors(t *testing.T) {
 	ended, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("a cause of one's own"))
@@ -217,9 +211,7 @@ var nodeFailures = map[string]struct {
 	"in quarantine":      {change: func(c *redlock.Config) { c.MaxTTL = time.Hour }},
 	"black hole":         {change: func(c *redlock.Config) { c.Dialer = blackHole }},
 	"Dialer of another client": {change: func(c *redlock.Config) {
-		c.Dialer = func(context.Context, string, string) (net.Conn, error) {
-			return nil, errors.Join(sentinels...)
-		}
+		c.Dialer = func(context.Context, string, string) (net.Conn, error) { return nil, errors.Join(sentinels...) }
 	}},
 	"Credentials": {slow: true, change: func(c *redlock.Config) {
 		c.Credentials = func(ctx context.Context, _ string) (string, string, error) {
@@ -262,26 +254,22 @@ func TestErrorsAreDisjoint(t *testing.T) {
 		}
 		run(t, name, func(t *testing.T) {
 			servers := cluster.Start(t, 3)
-			do := func(f func(*fakeredis.Server)) {
-				for _, s := range servers {
-					if f != nil {
-						f(s)
-					}
-				}
+			if f.before != nil {
+				servers.Each(f.before)
 			}
-			do(f.before)
 			r := cluster.Of(t, servers, cluster.DefaultTimeouts, func(c *redlock.Config) {
 				c.DialTimeout = 50 * time.Millisecond
 				if f.change != nil {
 					f.change(c)
 				}
 			})
-			do(f.after)
+			if f.after != nil {
+				servers.Each(f.after)
+			}
 			for range 2 { // as it goes down, and when it is
-				_, err := r.TryAcquire(t.Context(), "k", ttl)
+				err := errorOf(r.TryAcquire(t.Context(), "k", ttl))
 				requireOnly(t, err, redlock.ErrNoQuorum)
-				quorum := testkit.As[*redlock.QuorumError](t, err)
-				for _, n := range quorum.Failed {
+				for _, n := range testkit.As[*redlock.QuorumError](t, err).Failed {
 					requireOnly(t, n)
 				}
 				for _, n := range r.Stats().Nodes {
@@ -293,37 +281,28 @@ func TestErrorsAreDisjoint(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			before := r.Stats().Acquire.NoQuorum
-			given := testkit.Start(func() error { _, err := r.Acquire(ctx, "k", ttl); return err })
+			given := testkit.Start(func() error { return errorOf(r.Acquire(ctx, "k", ttl)) })
 			testkit.Await(t, "a whole attempt", func() bool { return r.Stats().Acquire.NoQuorum > before })
 			cancel()
 			requireOnly(t, testkit.Outcome(t, "Acquire", given), context.Canceled, redlock.ErrNoQuorum)
 			require.NoError(t, r.Close())
-			_, err := r.Acquire(t.Context(), "k", ttl)
-			requireOnly(t, err, redlock.ErrClosed)
+			requireOnly(t, errorOf(r.Acquire(t.Context(), "k", ttl)), redlock.ErrClosed)
 		})
 	}
 	cluster.Run(t, "others", func(t *testing.T) {
 		r := cluster.New(t, 3)
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		_, err := r.TryAcquire(t.Context(), "k", ttl)
-		requireOnly(t, err, redlock.ErrTaken)
-		_, err = r.TryAcquire(t.Context(), "", ttl)
-		requireOnly(t, err, redlock.ErrArgument)
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-		defer cancel()
-		_, err = r.Acquire(ctx, "k", ttl)
-		requireOnly(t, err, context.DeadlineExceeded, redlock.ErrTaken)
-		requireOnly(t, l.Extend(ctx, ttl), context.DeadlineExceeded)
-		ctx, cancel = context.WithTimeout(t.Context(), 30*time.Millisecond)
-		defer cancel()
-		_, err = r.AcquireAll(ctx, ttl, "free", "k")
-		requireOnly(t, err, context.DeadlineExceeded, redlock.ErrTaken)
+		requireOnly(t, errorOf(r.TryAcquire(t.Context(), "k", ttl)), redlock.ErrTaken)
+		requireOnly(t, errorOf(r.TryAcquire(t.Context(), "", ttl)), redlock.ErrArgument)
+		brief := func() context.Context { return testkit.Limited(t, 30*time.Millisecond) }
+		requireOnly(t, errorOf(r.Acquire(brief(), "k", ttl)), context.DeadlineExceeded, redlock.ErrTaken)
+		requireOnly(t, errorOf(r.AcquireAll(brief(), ttl, "free", "k")), context.DeadlineExceeded, redlock.ErrTaken)
 		require.NoError(t, l.Release(t.Context()))
 		requireOnly(t, l.Release(t.Context()), redlock.ErrNotHeld)
 		short := cluster.MustAcquire(t, r.Client, "short", 100*time.Millisecond)
 		testkit.Await(t, "expired", func() bool { return short.Remaining() == 0 })
 		requireOnly(t, short.Extend(t.Context(), ttl), redlock.ErrExpired)
-		_, err = redlock.New(redlock.Config{})
+		_, err := redlock.New(redlock.Config{})
 		requireOnly(t, err, redlock.ErrConfig)
 	})
 }

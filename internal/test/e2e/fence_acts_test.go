@@ -17,8 +17,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestInitBesideASilentNode: each node of a new fleet must have answered. Nothing is written to the
-// others.
+// TestInitBesideASilentNode: each node of a new fleet must have answered. Nothing is written to the others.
 func TestInitBesideASilentNode(t *testing.T) {
 	for name, fall := range map[string]func(s *fakeredis.Server){"down": (*fakeredis.Server).Down, "silent": (*fakeredis.Server).Mute} {
 		cluster.Run(t, name, func(t *testing.T) {
@@ -34,11 +33,10 @@ func TestInitBesideASilentNode(t *testing.T) {
 	}
 }
 
-// TestInitBesideAChange: all nodes are to be replaced, and a client of the new list alone calls
-// InitFencing before or while the first client of both comes. While the call is under way it is
-// refused. An earlier call that has returned looks like that of a new fleet: no node of the new
-// list knew of the old one. Then each act of a client of both is refused, names the nodes, and says
-// what to do.
+// TestInitBesideAChange: all nodes are to be replaced, and a client of the new list alone calls InitFencing before or
+// while the first client of both comes. While the call is under way it is refused. An earlier call that has returned
+// looks like that of a new fleet: no node of the new list knew of the old one. Then each act of a client of both is
+// refused, names the nodes, and says what to do.
 func TestInitBesideAChange(t *testing.T) {
 	next := []int{3, 4, 5}
 	for _, at := range []float64{0, 0.5, 0.9, 1} {
@@ -74,26 +72,6 @@ func TestInitBesideAChange(t *testing.T) {
 			c.grows(c.client(next, nil, 0), "k")
 		})
 	}
-}
-
-// TestRecoverFencing: it acts where answers show that too many have forgotten. An unreachable node
-// may remember, unless it is named as lost.
-func TestRecoverFencing(t *testing.T) {
-	changes(t, func(c *changing) {
-		old := c.client(three, nil, 0)
-		c.grows(c.client(three, nil, time.Hour), "k")
-		c.servers[0].Flush()
-		c.servers[2].Flush() // so the third alone does not know all; but it may show a change
-		c.servers[1].Down()
-		err := old.RecoverFencing(c.Context(), c.last["k"])
-		require.ErrorContains(c, err, c.servers[1].Addr()+" cannot be asked and may remember")
-		require.ErrorIs(c, old.RecoverFencing(c.Context(), 0), redlock.ErrArgument)
-		require.NoError(c, old.RecoverFencing(c.Context(), c.last["k"], c.servers[1].Addr()))
-		c.grows(old, "k")
-		require.NoError(c, c.servers[1].Heal())
-		require.NoError(c, old.ReadyAll(c.Context()))
-		c.grows(old, "k")
-	})
 }
 
 // TestActsBesideASickNode: each act returns, though one node cannot carry it out, and the log names

@@ -150,9 +150,8 @@ func TestFencedNextNodes(t *testing.T) {
 	})
 }
 
-// TestFencedMaxTTLChanges: the longest TTL of fenced clients becomes longer, or shorter, while they
-// run. While both are named a lock has the shorter one at most, and a forgetful node has no vote
-// for the longer one.
+// TestFencedMaxTTLChanges: the longest TTL of fenced clients becomes longer, or shorter, while they run. While both are
+// named a lock has the shorter one at most, and a forgetful node has no vote for the longer one.
 func TestFencedMaxTTLChanges(t *testing.T) {
 	for name, ttls := range map[string][2]time.Duration{"longer": {fenceTTL, 3 * fenceTTL}, "shorter": {3 * fenceTTL, fenceTTL}} {
 		cluster.Run(t, name, func(t *testing.T) {

@@ -146,8 +146,7 @@ func TestFleets(t *testing.T) {
 
 const fenceSet = "redlock:fence"
 
-// TestFenceSuspended: a machine suspended between a notice and its answer counts the quarantine
-// from the answer on.
+// TestFenceSuspended: a machine suspended between a notice and its answer counts the quarantine from the answer on.
 func TestFenceSuspended(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3, fenced(0))
@@ -240,7 +239,9 @@ func TestFenceBadInput(t *testing.T) {
 			}
 			return virtual.TimeOfDay()
 		}))
-		require.ErrorIs(t, c.RecoverFencing(t.Context(), 1<<53-1), redlock.ErrArgument)
+		for _, atLeast := range []uint64{0, 1<<53 - 1} {
+			require.ErrorIs(t, c.RecoverFencing(t.Context(), atLeast), redlock.ErrArgument)
+		}
 		require.NoError(t, c.InitFencing(t.Context()))
 		token := cluster.MustAcquire(t, c.Client, "k", fenceTTL).Fence()
 		for _, y := range []int64{1970, 2019, 2256, 2999, 1} {

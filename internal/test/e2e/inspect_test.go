@@ -19,9 +19,7 @@ import (
 // foreign is a value as other clients write it, of 24 characters.
 const foreign = "q83vEjRWeJCrze8SNFZ4kA=="
 
-func holder(text string) func(*redlock.Config) {
-	return func(cfg *redlock.Config) { cfg.Name = text }
-}
+func holder(text string) func(*redlock.Config) { return func(cfg *redlock.Config) { cfg.Name = text } }
 
 // TestInspect: each node's value at a key, and the verdict of all.
 func TestInspect(t *testing.T) {

@@ -42,8 +42,7 @@ func TestFirstThatLeaves(t *testing.T) {
 	})
 }
 
-// TestWhatIsNotPassedOn: a lock with a known token, or with too little time left, goes back to the
-// nodes.
+// TestWhatIsNotPassedOn: a lock with a known token, or with too little time left, goes back to the nodes.
 func TestWhatIsNotPassedOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		held time.Duration
@@ -186,9 +185,7 @@ func TestAPlaceIsTakenBack(t *testing.T) {
 }
 
 // rarely keeps waiters from finding out by themselves, within a test, that a lock is free.
-func rarely(c *redlock.Config) {
-	c.Retry = redlock.Retry{Min: testkit.Patience, Max: testkit.Patience}
-}
+func rarely(c *redlock.Config) { c.Retry = redlock.Retry{Min: testkit.Patience, Max: testkit.Patience} }
 
 // awaitTracked waits until a master tracks so many keys: the key of a lock, and tickets.
 func awaitTracked(t *testing.T, s *fakeredis.Server, n int) {
@@ -201,8 +198,7 @@ func acquiring(t *testing.T, c *redlock.Client, key string) <-chan testkit.Resul
 	return testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), key, ttl) })
 }
 
-// TestRandInRelease: a panic of Rand, the source of the next holder's token, leaves the lock as it
-// was.
+// TestRandInRelease: a panic of Rand, the source of the next holder's token, leaves the lock as it was.
 func TestRandInRelease(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		broken, breaks := breakable(func() error { panic("no randomness") })
@@ -217,8 +213,7 @@ func TestRandInRelease(t *testing.T) {
 	})
 }
 
-// TestManyLines: the questions of many lines do not cut off a node with a small bound of owed
-// replies.
+// TestManyLines: the questions of many lines do not cut off a node with a small bound of owed replies.
 func TestManyLines(t *testing.T) {
 	for _, limit := range []int{4, 128} {
 		cluster.Run(t, fmt.Sprint(limit), func(t *testing.T) {
@@ -243,21 +238,4 @@ func TestManyLines(t *testing.T) {
 			require.EqualValues(t, 1, r.Stats().Nodes[0].Connects)
 		})
 	}
-}
-
-// TestBusyRelease: a release with an acquire along goes alone if there is no room for it.
-func TestBusyRelease(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		var heard cluster.HookRecorder
-		r := cluster.New(t, 1, cluster.Listening(&heard), func(c *redlock.Config) { c.NoHandOver = true; c.MaxWaiting = 1 })
-		held := cluster.MustAcquire(t, cluster.Connect(t, fakeredis.Addrs(r.Servers)), "k", ttl)
-		next := inLine(t, r.Client, t.Context(), "k", 1)
-		third := inLine(t, r.Client, t.Context(), "k", 2)
-		require.NoError(t, held.Release(t.Context()))
-		l := locked(t, next)
-		time.Sleep(50 * time.Millisecond) // it is held
-		require.NoError(t, l.Release(t.Context()))
-		require.NoError(t, testkit.Get(t, third).Err)
-		requireHeard(t, r, &heard) // neither of the two counts twice
-	})
 }

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -17,8 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// groupsFromTo has a client change from so many groups of three nodes to so many; next 0 is no
-// change.
+// groupsFromTo has a client change from so many groups of three nodes to so many; next 0 is no change.
 func groupsFromTo(servers fakeredis.Servers, now, next int) func(*redlock.Config) {
 	nodes := fakeredis.Addrs(servers)
 	return func(c *redlock.Config) {
@@ -176,37 +174,32 @@ func TestWhereKeysAre(t *testing.T) {
 func TestNextGroupsAreAllOrNothing(t *testing.T) {
 	key := movingKey(t, 1, 2)
 	for name, c := range map[string]struct {
-		first int // of the harmed nodes
-		harm  func(*fakeredis.Server)
-		err   error
+		first, harmed int // nodes
+		harm          func(*fakeredis.Server)
+		err           error
 	}{
-		"taken before": {3, func(s *fakeredis.Server) { s.Set(key, "another's", 0) }, redlock.ErrTaken},
-		"taken after":  {6, func(s *fakeredis.Server) { s.Set(key, "another's", 0) }, redlock.ErrTaken},
-		"down after":   {6, (*fakeredis.Server).Down, redlock.ErrNoQuorum},
+		"taken before": {3, 3, func(s *fakeredis.Server) { s.Set(key, "another's", 0) }, redlock.ErrTaken},
+		"taken after":  {6, 3, func(s *fakeredis.Server) { s.Set(key, "another's", 0) }, redlock.ErrTaken},
+		"down after":   {6, 2, (*fakeredis.Server).Down, redlock.ErrNoQuorum},
 	} {
 		cluster.Run(t, name, func(t *testing.T) {
 			servers := cluster.Start(t, 9)
 			r := cluster.Of(t, servers, groupsFromTo(servers, 2, 3))
-			n := 3
-			if c.err == redlock.ErrNoQuorum {
-				n = 2
-			}
-			servers[c.first : c.first+n].Each(c.harm)
+			servers[c.first : c.first+c.harmed].Each(c.harm)
 			if c.err == redlock.ErrNoQuorum {
 				cluster.AwaitNodesUp(t, r.Client, 7)
 				require.ErrorContains(t, r.Ready(ended(t)), "NextGroups[2]: ")
 			}
 			op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl}
-			for i, acquire := range []func() error{
-				func() error { _, err := r.TryAcquire(t.Context(), key, ttl); return err },
+			for _, acquire := range []func() error{
+				func() error { return errorOf(r.TryAcquire(t.Context(), key, ttl)) },
 				func() error { return cluster.Submit(t, r.Client, op) },
 			} {
 				err := acquire()
-				require.ErrorIs(t, err, c.err, i)
-				var lacks *redlock.QuorumError
-				if errors.As(err, &lacks) {
-					require.Equal(t, 3, lacks.Nodes)
-					require.Equal(t, c.first, lacks.Failed[0].Node)
+				require.ErrorIs(t, err, c.err)
+				if c.err == redlock.ErrNoQuorum {
+					lacks := testkit.As[*redlock.QuorumError](t, err)
+					require.Equal(t, []int{3, c.first}, []int{lacks.Nodes, lacks.Failed[0].Node})
 				}
 				requireOnlyAnothers(t, r)
 			}
@@ -242,10 +235,8 @@ func TestOpsThatMove(t *testing.T) {
 			require.NoError(t, cluster.Submit(t, r.Client, op), "it can be used again")
 			cluster.Settle(t, r.Client)
 			servers[waits : waits+2].Del(key)
-			op.Kind = redlock.OpExtend
-			require.Equal(t, redlock.ErrNotHeld, cluster.Submit(t, r.Client, op))
-			op.Kind = redlock.OpRelease
-			require.Equal(t, redlock.ErrNotHeld, cluster.Submit(t, r.Client, op))
+			require.Equal(t, redlock.ErrNotHeld, submitAs(t, r.Client, op, redlock.OpExtend))
+			require.Equal(t, redlock.ErrNotHeld, submitAs(t, r.Client, op, redlock.OpRelease))
 			r.AwaitEmpty(t)
 			s := cluster.Settle(t, r.Client)
 			require.Equal(t, []uint64{1, 1, 1}, []uint64{s.Acquire.Won, s.Extend.Denied, s.Release.Denied})
@@ -331,25 +322,18 @@ func TestNextNodesNeedBothQuorums(t *testing.T) {
 				t.Helper()
 				requireOnly(t, err, redlock.ErrNoQuorum)
 				q := testkit.As[*redlock.QuorumError](t, err)
-				require.Equal(t, c.nodes, q.InNodes)
-				require.Equal(t, c.nexts, q.InNextNodes)
-				require.Equal(t, 6, q.Nodes)
-				require.Len(t, q.Failed, len(c.down))
+				require.Equal(t, []any{c.nodes, c.nexts, 6, len(c.down)}, []any{q.InNodes, q.InNextNodes, q.Nodes, len(q.Failed)})
 				require.ErrorContains(t, err, c.text)
 			}
 			check(cluster.IsReady(r))
-			_, err := r.TryAcquire(t.Context(), "k", ttl)
-			check(err)
-			_, err = r.TryAcquireAll(t.Context(), ttl, "a", "k")
-			check(err)
-			check(cluster.Submit(t, r.Client, &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl}))
+			check(errorOf(r.TryAcquire(t.Context(), "k", ttl)))
+			check(errorOf(r.TryAcquireAll(t.Context(), ttl, "a", "k")))
+			check(cluster.Submit(t, r.Client, acquireOp("k")))
 			for _, rec := range r.Recorders {
 				require.Empty(t, rec.Calls("SET", "k"))
 			}
-			_, err = r.Attach(t.Context(), "held", held.Token(), time.Now().Add(ttl))
-			check(err)
-			s := testkit.Must(r.Inspect(t.Context(), "held"))(t)
-			require.Equal(t, redlock.KeyUnknown, s.Status)
+			check(errorOf(r.Attach(t.Context(), "held", held.Token(), time.Now().Add(ttl))))
+			require.Equal(t, redlock.KeyUnknown, testkit.Must(r.Inspect(t.Context(), "held"))(t).Status)
 			check(held.Extend(t.Context(), ttl))
 			check(held.Release(t.Context()))
 		})

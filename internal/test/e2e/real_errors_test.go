@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +21,8 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/refusal"
 )
 
-// TestRealErrors injects each fault into real servers of each kind. A fault of one server of three
-// costs nothing. Faults of two cost what they must, at once, and the errors name the failed nodes.
-// Once they are well all is well.
+// TestRealErrors injects each fault into real servers of each kind. A fault of one server of three costs nothing.
+// Faults of two cost what they must, at once, and the errors name the failed nodes. Once they are well all is well.
 func TestRealErrors(t *testing.T) {
 	t.Parallel()
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
@@ -76,9 +76,7 @@ func (s serverFault) run(t *testing.T, kind realredis.Kind) {
 	}
 
 	s.heal(t, servers[1])
-	ctx := testkit.Limited(t, 10*time.Second)
-	l, err := c.Acquire(ctx, "healed", ttl)
-	require.NoError(t, err, "one of three is still faulty")
+	l := testkit.Must(c.Acquire(testkit.Limited(t, 10*time.Second), "healed", ttl))(t) // one of three is still faulty
 	require.NoError(t, l.Extend(t.Context(), 2*ttl))
 	require.NoError(t, l.Release(t.Context()))
 
@@ -120,8 +118,7 @@ func (s serverFault) start(t *testing.T, kind realredis.Kind) (servers []*faulty
 
 // outsideAddress is an address of this machine other than loopback's.
 func outsideAddress(t *testing.T) string {
-	addresses := testkit.Must(net.InterfaceAddrs())(t)
-	for _, a := range addresses {
+	for _, a := range testkit.Must(net.InterfaceAddrs())(t) {
 		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil && ip.IP.IsGlobalUnicast() {
 			return ip.IP.String()
 		}
@@ -179,20 +176,13 @@ func awaitAllVote(t testing.TB, c *redlock.Client, admins cluster.Admins) {
 		if err != nil {
 			return false
 		}
-		votes := 0
-		for range 50 { // the last of them may be on its way
-			votes = 0
-			for _, a := range admins {
-				if a.DoWords("EXISTS", key) == ":1" {
-					votes++
-				}
-			}
-			if votes == len(admins) {
-				break
-			}
+		lacks := func(a *cluster.Admin) bool { return a.DoWords("EXISTS", key) != ":1" }
+		missing := true
+		for i := 0; i < 50 && missing; i++ { // the last of them may be on its way
 			time.Sleep(time.Millisecond)
+			missing = slices.ContainsFunc(admins, lacks)
 		}
-		return l.Release(context.Background()) == nil && votes == len(admins)
+		return l.Release(context.Background()) == nil && !missing
 	})
 }
 
@@ -212,8 +202,7 @@ type serverFault struct {
 	login   string // of the clients: "user:password@"
 	inject  func(t *testing.T, p *faultyServer)
 	heal    func(t *testing.T, p *faultyServer)
-	// code is the code of the servers' answers to commands, where no error of a new connection may
-	// take their place.
+	// code is the code of the servers' answers to commands, where no error of a new connection may take their place.
 	code string
 	// The results of operations when a majority is faulty.
 	acquires, extends, releases outcome
@@ -258,11 +247,10 @@ var serverFaults = map[string]serverFault{
 		code: "MISCONF",
 	},
 	"OOM": {
-		inject:   func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET maxmemory 1") },
-		heal:     func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET maxmemory 0") },
-		code:     "OOM",
-		extends:  works,
-		releases: works,
+		inject:  func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET maxmemory 1") },
+		heal:    func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET maxmemory 0") },
+		code:    "OOM",
+		extends: works, releases: works,
 	},
 	"NOREPLICAS": {
 		inject: func(_ *testing.T, p *faultyServer) { p.Must("CONFIG SET min-replicas-to-write 1") },
@@ -309,12 +297,11 @@ var serverFaults = map[string]serverFault{
 		heal:    func(_ *testing.T, p *faultyServer) { p.Must("ACL SETUSER " + lockerUser) },
 	},
 	"NOPERM, SET": {
-		options:  realredis.Options{Users: []string{lockerUser}},
-		login:    lockerLogin,
-		inject:   func(_ *testing.T, p *faultyServer) { p.Must("ACL SETUSER locker -set") },
-		heal:     func(_ *testing.T, p *faultyServer) { p.Must("ACL SETUSER locker +set") },
-		extends:  either,
-		releases: either,
+		options: realredis.Options{Users: []string{lockerUser}},
+		login:   lockerLogin,
+		inject:  func(_ *testing.T, p *faultyServer) { p.Must("ACL SETUSER locker -set") },
+		heal:    func(_ *testing.T, p *faultyServer) { p.Must("ACL SETUSER locker +set") },
+		extends: either, releases: either,
 	},
 	"NOPERM, scripts": {
 		options:  realredis.Options{Users: []string{lockerUser}},

@@ -28,9 +28,8 @@ import (
 // longestHold is MaxTTL of fenced processes.
 const longestHold = 600 * time.Millisecond
 
-// fencedHolder is the configuration of client i: by clocks that are right, an hour ahead and
-// behind, and that jump; with hand-over and without; with the quarantine after restarts and
-// without.
+// fencedHolder is the configuration of client i: by clocks that are right, an hour ahead and behind, and that jump;
+// with hand-over and without; with the quarantine after restarts and without.
 func fencedHolder(i int) func(*redlock.Config) {
 	return func(c *redlock.Config) {
 		c.Fenced, c.MaxTTL, c.NoHandOver, knobs.Of(c).TrustRestarts = true, longestHold, i%2 == 1, i >= 2
@@ -50,8 +49,7 @@ type fencedFleet struct {
 
 func (f *fencedFleet) admin(i int) *cluster.Admin { return cluster.NewAdmin(f.t, f.servers[i]) }
 
-// awaitVotes waits until all nodes have their vote, by their own word, and returns the time it
-// took.
+// awaitVotes waits until all nodes have their vote, by their own word, and returns the time it took.
 func (f *fencedFleet) awaitVotes(within time.Duration) time.Duration {
 	f.t.Helper()
 	start := time.Now()
@@ -97,10 +95,9 @@ func (f *fencedFleet) standStill(servers ...*realredis.Server) {
 	}
 }
 
-// TestRealFence: four processes of fenced clients want keys, several, and any of several, with
-// clocks an hour off, while servers lose their data, and servers and processes stand still. Tokens
-// grow with the grants. Forgetful nodes get their vote back; where too many have forgotten, the
-// clients report it until an operator has given it to them.
+// TestRealFence: four processes of fenced clients want keys, several, and any of several, with clocks an hour off,
+// while servers lose their data, and servers and processes stand still. Tokens grow with the grants. Forgetful nodes
+// get their vote back; where too many have forgotten, the clients report it until an operator has given it to them.
 func TestRealFence(t *testing.T) {
 	if os.Getenv(holdersEnv) != "" {
 		me := testkit.Must(strconv.Atoi(os.Getenv(holderEnv)))(t)

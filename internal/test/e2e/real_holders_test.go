@@ -27,9 +27,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// A process of holders is this test binary with the addresses of the masters in holdersEnv. It
-// writes a line for each moment at which a goroutine has seen its lock held, with its fencing token
-// or 0:
+// A process of holders is this test binary with the addresses of the masters in holdersEnv. It writes a line for each
+// moment at which a goroutine has seen its lock held, with its fencing token or 0:
 //
 //	held key holder token nanoseconds
 //

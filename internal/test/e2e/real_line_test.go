@@ -23,8 +23,7 @@ func awaitRealTracked(t *testing.T, a *cluster.Admin) {
 	})
 }
 
-// TestRealWoken: a waiter learns of a release of any key, also of one that looks like a name beside
-// another.
+// TestRealWoken: a waiter learns of a release of any key, also of one that looks like a name beside another.
 func TestRealWoken(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string]string{
@@ -73,12 +72,6 @@ var (
 	queuePrivileges = []string{"+zadd", "+zrem", "+zrange", "+zcard", "+exists"}
 )
 
-// The logs of a client about a node without them.
-const (
-	notWoken   = "node does not report when a lock is freed"
-	notInOrder = "node refuses the script by which processes queue up"
-)
-
 // frequently has a client that is not woken ask soon.
 func frequently(c *redlock.Config) {
 	c.Retry = redlock.Retry{Min: 5 * time.Millisecond, Max: 20 * time.Millisecond}
@@ -94,8 +87,7 @@ func rivals(t *testing.T, nodes []string, change func(*redlock.Config)) (clients
 	return clients, sinks
 }
 
-// alternate has two clients wait for each other, in turn, and returns how long the locks
-// lay idle, sorted.
+// alternate has two clients wait for each other, in turn, and returns how long the locks lay idle, sorted.
 func alternate(t *testing.T, clients []*redlock.Client, turns int) (idle []time.Duration) {
 	held := cluster.MustAcquire(t, clients[0], "lock:1", ttl)
 	for turn := range turns {
@@ -105,8 +97,8 @@ func alternate(t *testing.T, clients []*redlock.Client, turns int) (idle []time.
 		time.Sleep(10 * time.Millisecond) // the lock is held
 		start := time.Now()
 		require.NoError(t, held.Release(t.Context()))
-		got := locked(t, waiter)
-		idle, held = append(idle, time.Since(start)), got
+		held = locked(t, waiter)
+		idle = append(idle, time.Since(start))
 	}
 	require.NoError(t, held.Release(t.Context()))
 	slices.Sort(idle)
@@ -141,12 +133,14 @@ func TestRealWokenPrivileges(t *testing.T) {
 		require.Zero(t, count(sinks, "WARN"), sinks)
 
 		withoutEach(admins, slices.Concat(wakePrivileges, queuePrivileges), func(privilege string) {
-			text := map[bool]string{true: notWoken, false: notInOrder}[slices.Contains(wakePrivileges, privilege)]
+			text := "node refuses the script by which processes queue up"
+			if slices.Contains(wakePrivileges, privilege) {
+				text = "node does not report when a lock is freed"
+			}
 			clients, sinks := rivals(t, nodes, frequently)
 			idle := alternate(t, clients, 3)
 			requireBrief(t, "without "+privilege, idle)
-			// A process that leaves does not wait for the refusal; the next one waits for its
-			// ticket to end.
+			// A process that leaves does not wait for the refusal; the next one waits for its ticket to end.
 			isSlow := privilege == "+zrem" && idle[len(idle)-1] > 250*time.Millisecond
 			require.True(t, count(sinks, text) > 0 || isSlow, "%s is not needed", privilege)
 			require.LessOrEqual(t, count(sinks, text), 3, "%s: once for a node", privilege)

@@ -31,9 +31,8 @@ type accessList struct {
 // listed finds the access lists in the page for operators, each with its name, if it has one.
 var listed = regexp.MustCompile(`(?m)^(\S.*:)?\s*ACL SETUSER locker on >password resetkeys resetchannels -@all((?:\s+~\S+)+)((?:\s+\+\S+)+)$`)
 
-// documented is the access list of a name. The two without one are that with all permissions of
-// locks, "all", and that of fenced clients, "fenced". The tests read their permissions there: they
-// are the operators' text.
+// documented is the access list of a name. The two without one are that with all permissions of locks, "all", and that
+// of fenced clients, "fenced". The tests read their permissions there: they are the operators' text.
 func documented(name string) accessList {
 	text, err := os.ReadFile("../../../conn/OPERATORS.md")
 	if err != nil {
@@ -95,9 +94,8 @@ func TestRealLeastPrivileges(t *testing.T) {
 	}
 }
 
-// requireEachIsNeeded takes privileges away, one by one, and requires that the loss shows: by an
-// error of New or of an operation, or by a warning in the log. With all of them nothing shows. A
-// strict quarantine names the missing one.
+// requireEachIsNeeded takes privileges away, one by one, and requires that the loss shows: by an error of New or of an
+// operation, or by a warning in the log. With all of them nothing shows. A strict quarantine names the missing one.
 func requireEachIsNeeded(t *testing.T, privileges, nodes []string, admins cluster.Admins) {
 	t.Helper()
 	life := func(maxTTL time.Duration) (log string, err error) {
@@ -159,29 +157,26 @@ func TestRedis84Privileges(t *testing.T) {
 	}
 }
 
-// wholeLife has a lock acquired, refused to another, extended and released, with the scripts
-// known and forgotten.
+// wholeLife has a lock acquired, refused to another, extended and released, with the scripts known and forgotten.
 func wholeLife(t *testing.T, ours, theirs *redlock.Client, admins cluster.Admins) error {
 	for _, forget := range []bool{false, true, false} {
-		l, err := ours.TryAcquire(t.Context(), "lock:1", ttl/2) // an extension then has something to do
-		if err != nil {
+		if err := wholeOf(t.Context(), ours, "lock:1", ttl, func() error {
+			err := refused(t.Context(), theirs, ttl)
+			if forget {
+				admins.Must("SCRIPT FLUSH")
+			}
+			return err
+		}); err != nil {
 			return err
 		}
-		if _, err := theirs.TryAcquire(t.Context(), "lock:1", ttl); err != redlock.ErrTaken {
-			return errors.Join(errors.New("not refused"), err)
-		}
-		if forget {
-			admins.Must("SCRIPT FLUSH")
-		}
-		if err := l.Extend(t.Context(), ttl); err != nil {
-			return err
-		}
-		if forget {
-			admins.Must("SCRIPT FLUSH")
-		}
-		if err := l.Release(t.Context()); err != nil {
-			return err
-		}
+	}
+	return nil
+}
+
+// refused requires that "lock:1" is another's.
+func refused(ctx context.Context, c *redlock.Client, ttl time.Duration) error {
+	if _, err := c.TryAcquire(ctx, "lock:1", ttl); !errors.Is(err, redlock.ErrTaken) {
+		return errors.Join(errors.New("not refused"), err)
 	}
 	return nil
 }
@@ -221,21 +216,22 @@ func TestRealNativePrivileges(t *testing.T) {
 	requireEachIsNeeded(t, list.privileges, nodes, admins)
 }
 
-// wholeOf acquires, extends and releases a key.
-func wholeOf(c *redlock.Client, key string) error {
-	l, err := c.TryAcquire(context.Background(), key, ttl)
+// wholeOf acquires, extends and releases a key, for a TTL that an extension makes longer.
+func wholeOf(ctx context.Context, c *redlock.Client, key string, ttl time.Duration, between func() error) error {
+	l, err := c.TryAcquire(ctx, key, ttl/2)
 	if err != nil {
 		return err
 	}
-	if err := l.Extend(context.Background(), ttl); err != nil {
-		return err
+	for _, step := range []func() error{between, func() error { return l.Extend(ctx, ttl) }, between, func() error { return l.Release(ctx) }} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
-	return l.Release(context.Background())
+	return nil
 }
 
-// TestRealFencedPrivileges: the documented ones are enough for the whole life of a fleet and of its
-// locks, and each of them is needed. A client learns of a missing one from New, or from the calls
-// that cannot do without it.
+// TestRealFencedPrivileges: the documented ones are enough for the whole life of a fleet and of its locks, and each of
+// them is needed. A client learns of a missing one from New, or from the calls that cannot do without it.
 func TestRealFencedPrivileges(t *testing.T) {
 	t.Parallel()
 	list := documented("fenced")
@@ -290,17 +286,7 @@ func fencedLife(ctx context.Context, c *redlock.Client, admins cluster.Admins) e
 	if err := c.InitFencing(ctx); err != nil {
 		return err
 	}
-	l, err := c.TryAcquire(ctx, "lock:1", fenceTTL/2) // an extension then has something to do
-	if err != nil {
-		return err
-	}
-	if _, err := c.TryAcquire(ctx, "lock:1", fenceTTL); !errors.Is(err, redlock.ErrTaken) {
-		return errors.Join(errors.New("not refused"), err)
-	}
-	if err := l.Extend(ctx, fenceTTL); err != nil {
-		return err
-	}
-	if err := l.Release(ctx); err != nil {
+	if err := wholeOf(ctx, c, "lock:1", fenceTTL, func() error { return refused(ctx, c, fenceTTL) }); err != nil {
 		return err
 	}
 	for _, a := range admins {

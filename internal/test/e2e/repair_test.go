@@ -99,8 +99,7 @@ func TestRollingRestart(t *testing.T) {
 	}
 }
 
-// lateAnswer has the last master answer extends when the gate is opened, and has taken the key of a
-// lock from it.
+// lateAnswer has the last master answer extends when the gate is opened, and has taken the key of a lock from it.
 func lateAnswer(r *cluster.Cluster, key string) (s *fakeredis.Server, open func()) {
 	gate := make(chan struct{})
 	s = r.Servers[len(r.Servers)-1]
@@ -187,8 +186,7 @@ func TestReleaseIsBehindRepair(t *testing.T) {
 	})
 }
 
-// TestRepairIsReleased: a node that missed the key, and was repaired since, is released too, though
-// it is away then.
+// TestRepairIsReleased: a node that missed the key, and was repaired since, is released too, though it is away then.
 func TestRepairIsReleased(t *testing.T) {
 	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		r.Servers[2].Down()
@@ -234,8 +232,7 @@ func TestRepairKeepsOthers(t *testing.T) {
 	})
 }
 
-// TestManyRepairs: a node that has lost the keys of many locks is not asked for more replies than
-// its bound.
+// TestManyRepairs: a node that has lost the keys of many locks is not asked for more replies than its bound.
 func TestManyRepairs(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		const n = 100

@@ -63,9 +63,7 @@ func TestPasswordIsNeverShown(t *testing.T) {
 				seen.Add(err)
 			}
 		}
-		harm := func(f func(*fakeredis.Server)) {
-			servers.Each(f)
-		}
+		harm := func(f func(*fakeredis.Server)) { servers.Each(f) }
 		attempts := 0
 		attempt := func() error {
 			attempts++ // where a connection breaks the key may stay

@@ -98,29 +98,6 @@ func TestShared(t *testing.T) {
 	})
 }
 
-// TestSharedEnds: a holder that has gone keeps the lock for its own TTL, however many come and go meanwhile, and a lock
-// of another type is none.
-func TestSharedEnds(t *testing.T) {
-	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
-		gone := mustShare(t, r.Client, "k", brief)
-		for r.Servers[0].TTL("k") > 10*time.Millisecond {
-			l := mustShare(t, r.Client, "k", ttl)
-			time.Sleep(time.Millisecond)
-			require.NoError(t, l.Release(t.Context()))
-		}
-		time.Sleep(20 * time.Millisecond)
-		cluster.MustAcquire(t, r.Client, "k", ttl)
-		require.Equal(t, redlock.ErrNotHeld, gone.Release(t.Context()))
-		for _, s := range r.Servers {
-			s.Plant("list", "list")
-			s.Set("eternal", "x", 0)
-		}
-		for _, key := range []string{"list", "eternal"} {
-			require.Equal(t, redlock.ErrTaken, errorOf(r.TryAcquireShared(t.Context(), key, ttl)), key)
-		}
-	})
-}
-
 // TestDoShared: as Do. A Do inside another on its key is refused, as it might wait for itself.
 func TestDoShared(t *testing.T) {
 	testDo(t, (*redlock.Client).DoShared)
