@@ -265,7 +265,12 @@ func (w *want) seatOf(at int, last waiting.Ended) waiting.Seat {
 }
 
 // deniedAt is the nodes that have refused a key of a set in the last attempt.
-func (w *want) deniedAt(at int) quorum.Set { return deniedBy(refused(w.c, at)) }
+func (w *want) deniedAt(at int) quorum.Set {
+	if c := refused(w.c, at); c != nil {
+		return c.Tally.Nodes(quorum.Denied)
+	}
+	return 0
+}
 
 // attempt is one attempt on an option.
 func (w *want) attempt(at int, sent bool) (h Handle, err error) {
@@ -276,7 +281,7 @@ func (w *want) attempt(at int, sent bool) (h Handle, err error) {
 	}
 	o := &w.options[at]
 	h, err = w.attemptAt(o.site, sent)
-	o.last.Err, o.last.Denied = err, deniedBy(w.c) // also of a lock that was won
+	o.last.Err, o.last.Denied = err, w.c.Tally.Nodes(quorum.Denied) // also of a lock that was won
 	if err != nil {
 		o.last.At = w.clock.Now()
 		w.t.Ended = o.last.At
@@ -411,14 +416,6 @@ func (w *want) gaveUp(ctx context.Context, err error) error {
 		}
 	}
 	return w.Config.AcquireError(w.t.Key, w.t.Attempts, now.Sub(w.t.Began), w.t.Last, ended)
-}
-
-// deniedBy is the nodes that denied an acquire, or none for nil.
-func deniedBy(c *engine.Call) (denied quorum.Set) {
-	if c == nil {
-		return 0
-	}
-	return c.Tally.Nodes(quorum.Denied)
 }
 
 // unlessEnding gives a lock back that a waiting caller has got while the client ends. The end waits for callers in

@@ -1,13 +1,12 @@
 // Package client has the calls of one client, and sends each to the group of its key. It puts the other rooms together.
 // The root package documents what the calls promise.
 //
-// A group is a quorum of nodes, a driver and a reader, and knows of no other (package group). A key belongs to one
-// group, in all clients with the same list of groups: see number. So groups share nothing on the way of an operation,
-// and a client uses as many cores as it has groups.
+// A key belongs to one group, in all clients with the same list of groups: see number. So groups share nothing on the
+// way of an operation, and a client uses as many cores as it has groups.
 //
-//	redlock ─> Client.Acquire, … ─> site ─┬─> engine ─> fleet, quorum   calls about one key
-//	                                      └─> waiting, fence, token
-//	        ─> Client.AcquireAll ─> site, site    a lock of several keys: one lease, in several groups
+//	redlock ─> Client.Acquire, AcquireSeveral, Do ─> want: any of some options, each all of its keys
+//	                 want, plainly ─> site ─┬─> engine ─> fleet, quorum
+//	                                        └─> waiting, fence, token
 //	        ─> Handle.Extend, Handle.Release ─> holding, engine
 //	        ─> Client.Ready, Stats, Close, …      what is about all groups
 //
@@ -23,17 +22,12 @@
 // So it excludes clients of step 0 in the one, clients of step 2 in the other, and clients of step 1 in the first.
 //
 // Here is what a client has once, and not for each group: the clock, the housekeeper's goroutine, the servers of its
-// nodes, and its end.
-//
-// Invariants:
-//
-//   - With one group no key is looked at, and each call is the group's.
-//   - No lock is taken in the calls about one key. The housekeeper and the table of servers, shared by the groups, are
-//     used when locks are kept alive, waited for or recovered, and at connects.
+// nodes, and its end. None of it is used on the way of a call about one key: no lock is taken there.
 package client
 
 import (
 	"cmp"
+	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
@@ -61,9 +55,9 @@ type shared struct {
 	underway  *gate.Gate    // attempts in all groups: see group.Shared
 	ending    chan struct{} // closed when the client begins to close
 	late      chan struct{} // closed when the wait for operations under way was long enough
-	closing   closing
 
-	closeTimeout time.Duration
+	closeTimeout                  time.Duration
+	stopping, hurrying, finishing sync.Once // steps of its end
 }
 
 // With is the same client, whose calls have these options. A zero one stays as it is.

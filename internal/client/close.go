@@ -8,9 +8,6 @@ import (
 	"github.com/redlock-go/redlock/internal/client/texts"
 )
 
-// closing is the steps of a client's end, each taken once.
-type closing struct{ stop, hurry, end sync.Once }
-
 // closeTimeout bounds how long Close waits for work.
 const closeTimeout = 250 * time.Millisecond
 
@@ -49,7 +46,7 @@ func (c *Client) Close() {
 
 // stop refuses new locks, and ends all waits and contexts.
 func (c *Client) stop() {
-	c.closing.stop.Do(func() {
+	c.stopping.Do(func() {
 		close(c.ending)
 		c.each((*site).stop)
 		c.running.Shut()
@@ -57,11 +54,11 @@ func (c *Client) stop() {
 }
 
 // hurry ends the wait for operations under way.
-func (c *Client) hurry() { c.closing.hurry.Do(func() { close(c.late) }) }
+func (c *Client) hurry() { c.hurrying.Do(func() { close(c.late) }) }
 
 // end refuses new operations, waits for earlier ones until late, and frees everything.
 func (c *Client) end() {
-	c.closing.end.Do(func() {
+	c.finishing.Do(func() {
 		c.house.close()
 		c.underway.Shut()
 		c.underway.Wait(c.late, nil)

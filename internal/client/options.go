@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
 	"github.com/redlock-go/redlock/internal/client/waiting"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // each calls f for each key of an option.
@@ -112,7 +113,7 @@ func (w *want) look(of []int) (open []int) {
 		case nil:
 			open = append(open, at)
 		case engine.ErrTaken:
-			w.options[at].last = waiting.Ended{At: w.clock.Now(), Err: seen, Denied: deniedBy(first)}
+			w.options[at].last = waiting.Ended{At: w.clock.Now(), Err: seen, Denied: first.Tally.Nodes(quorum.Denied)}
 		default:
 			unknown = append(unknown, at)
 		}

@@ -21,14 +21,6 @@ type Options struct {
 	Name     string
 }
 
-// over is o where it says something, and else below.
-func (o Options) over(below Options) Options {
-	return Options{
-		Wait: cmp.Or(o.Wait, below.Wait), Attempts: cmp.Or(o.Attempts, below.Attempts),
-		AtLeast: cmp.Or(o.AtLeast, below.AtLeast), Name: cmp.Or(o.Name, below.Name),
-	}
-}
-
 // check refuses values out of their limits.
 func (o Options) check(maxTTL time.Duration) error {
 	switch {
@@ -54,7 +46,10 @@ type settings struct {
 
 // with is s with other options. A zero one stays as it is.
 func (s *settings) with(o Options, g *site) (next settings) {
-	next.Options = o.over(s.Options)
+	next.Options = Options{
+		Wait: cmp.Or(o.Wait, s.Wait), Attempts: cmp.Or(o.Attempts, s.Attempts),
+		AtLeast: cmp.Or(o.AtLeast, s.AtLeast), Name: cmp.Or(o.Name, s.Name),
+	}
 	if err := next.check(cmp.Or(g.Config.Engine.MaxTTL, engine.MaxTTL)); err != nil {
 		next.err = engine.WrongArgument("%v", err)
 	}

@@ -134,11 +134,12 @@ func (g *Group) Prove(ctx context.Context, key, value string) (ttl time.Duration
 	if slices.ContainsFunc(seen, func(s Sight) bool { return s.Held.has(value) }) {
 		return 0, engine.WrongArgument("lock is shared: only its own holder can extend or release it")
 	}
-	op, ttl := prove(seen, value, g.Config.members.Quorum)
-	if op.Err != nil {
-		return 0, g.Explain(op, op.Err)
+	nodes := g.Config.members.Quorum
+	if s := summarize(seen, nodes); s.Status == heldBy && s.Value.Show() == value && s.TTL > 0 { // a value without a TTL is no lock's
+		return s.TTL, nil
 	}
-	return ttl, nil
+	op := unproven(seen, value, nodes)
+	return 0, g.Explain(op, op.Err)
 }
 
 // leastLook is the least time for the nodes to answer a look.
@@ -160,31 +161,25 @@ func (g *Group) IsHeld(split *engine.Call) bool {
 	return s.Value.Show() != "" || s.Status == sharedBy && !split.Shared
 }
 
-// prove returns what nodes have shown of a lock as if asked in one operation, without an error if a quorum has the
-// value. ttl is then what a quorum shows at least.
-func prove(seen []Sight, value string, nodes *quorum.Config) (op *engine.Op, ttl time.Duration) {
-	op = &engine.Op{}
+// unproven is what nodes have shown of a value that no quorum has, as if asked in one operation.
+func unproven(seen []Sight, value string, nodes *quorum.Config) *engine.Op {
+	op := &engine.Op{Err: engine.ErrNoQuorum}
 	op.Tally.Reset(nodes)
 	for node, s := range seen {
 		switch {
 		case s.Err != nil:
 			op.Tally.Record(node, quorum.Failed)
 			op.Failures = append(op.Failures, engine.Failure{Node: node, Err: s.Err})
-		case s.Value == value && s.TTL > 0: // a value without a TTL is no lock's
+		case s.Value == value && s.TTL > 0:
 			op.Tally.Record(node, quorum.Granted)
 		default:
 			op.Tally.Record(node, quorum.Denied)
 		}
 	}
-	switch {
-	case op.Tally.Verdict() == quorum.Won:
-		ttl = shownBy(seen, op.Tally.Nodes(quorum.Granted), nodes)
-	case nodes.Blocks(op.Tally.Nodes(quorum.Denied)):
+	if nodes.Blocks(op.Tally.Nodes(quorum.Denied)) {
 		op.Err = engine.ErrNotHeld
-	default:
-		op.Err = engine.ErrNoQuorum
 	}
-	return op, ttl
+	return op
 }
 
 // shownBy is the longest TTL shown by each node of some quorum among some nodes.

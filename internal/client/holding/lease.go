@@ -160,23 +160,24 @@ func (l *lease) begin(s *State, absent quorum.Set) (life uint64) {
 	return life
 }
 
-// is reports whether a life has not ended. l.mu is held.
-func (l *lease) is(life uint64) bool { return l.life == life && l.key != "" }
-
 // IsHeld implements engine.Repairer.
 func (l *lease) IsHeld(life uint64) bool {
-	l.mu.Lock()
+	if !(Hold{lease: l, life: life}).lock() {
+		return false
+	}
 	defer l.mu.Unlock()
-	return l.is(life) && l.releases == 0
+	return l.releases == 0
 }
 
 // Repair implements engine.Repairer. After a release was asked for it allows nothing: the release might reach the
 // node before the key does. A node no longer counts as one without the key before the key is sent to it: it may set
 // the key even if its answer is lost.
 func (l *lease) Repair(life uint64, node int, now clock.Instant) time.Duration {
-	l.mu.Lock()
+	if !(Hold{lease: l, life: life}).lock() {
+		return 0
+	}
 	defer l.mu.Unlock()
-	if !l.is(life) || l.releases > 0 {
+	if l.releases > 0 {
 		return 0
 	}
 	left := l.validity.Repair(now)
@@ -211,7 +212,7 @@ func (h Hold) lock() bool {
 		return false
 	}
 	h.lease.mu.Lock()
-	if h.lease.is(h.life) {
+	if h.lease.life == h.life && h.lease.key != "" {
 		return true
 	}
 	h.lease.mu.Unlock()
