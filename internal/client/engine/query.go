@@ -217,18 +217,18 @@ func (l *queries) ask() {
 	left := scanWaiting
 	for node := range l.nodes.n {
 		for b := &l.backlog[node]; left > 0 && len(*b) > 0 && (l.owed[node] == 0 || l.owed[node]+(*b)[0].Replies <= l.limit); left-- {
-			q := l.pop(node)
-			if q.Connection != 0 && q.Connection != l.nodes.Node(node).Connection {
-				q.end(errReconnected)
-				q.Free()
-				continue
-			}
-			l.send(q, now)
+			l.send(l.pop(node), now)
 		}
 	}
 }
 
+// send sends a query, or ends it where the connection that it is meant for has ended.
 func (l *queries) send(q *Query, now clock.Instant) {
+	if q.Connection != 0 && q.Connection != l.nodes.Node(q.Node).Connection {
+		q.end(errReconnected)
+		q.Free()
+		return
+	}
 	q.sent, q.due, q.index = now, now.Add(q.Timeout), len(l.asked)
 	l.asked = append(l.asked, q)
 	l.owed[q.Node] += q.Replies

@@ -68,6 +68,31 @@ func TestQueriesOfAnUnknownScript(t *testing.T) {
 	}
 }
 
+// TestAgainOnTheSameConnection: a query for one connection of a node is sent on no other, also where
+// the node lacks its script.
+func TestAgainOnTheSameConnection(t *testing.T) {
+	for reconnects := range uint64(2) {
+		p := newScripted(t, 1)
+		q := p.engine.Query(0, time.Second)
+		q.Connection = 1
+		q.Buf, q.Replies = command.AppendMember(q.Buf, "set", []byte("me"), "notice"), 1
+		p.engine.Ask(q)
+		p.turn(func() {
+			p.reply(p.sent[0], 0, noSuch)
+			p.reconnects = reconnects
+		})
+		require.Len(t, q.Answered(), int(reconnects))
+		require.Len(t, p.sent, 2-int(reconnects))
+		if reconnects > 0 {
+			require.Equal(t, errReconnected, q.Err)
+		} else {
+			p.turn(func() { p.reply(p.sent[1], 0, "*1\r\n:7\r\n") })
+		}
+		q.Free()
+		p.idle()
+	}
+}
+
 // TestQueriesBehindASilentNode: a query that must wait for others to be answered ends when
 // the node has been silent for its timeout, and not before, however many there are.
 func TestQueriesBehindASilentNode(t *testing.T) {

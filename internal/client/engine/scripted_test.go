@@ -21,6 +21,7 @@ import (
 type scriptedFleet struct {
 	speaks      []fleet.Form // by node; nil is scripts, of all
 	quarantined quorum.Set   // nodes without a vote, a bit each
+	reconnects  uint64       // of each node
 	t           *testing.T
 	engine      *Engine
 	clock       *testkit.Clock
@@ -131,7 +132,7 @@ func (p *scriptedFleet) Forms() (ds []fleet.Form) {
 }
 
 func (p *scriptedFleet) Node(node int) fleet.Node {
-	n := fleet.Node{Connection: 1}
+	n := fleet.Node{Connection: 1 + p.reconnects}
 	if p.speaks != nil {
 		n.Form = p.speaks[node]
 	}
