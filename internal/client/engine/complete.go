@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/clock"
@@ -22,7 +23,7 @@ func (rs *rounds) complete() (calls int) {
 		if d.votes != nil {
 			rs.judge(op, d.votes, d.round, now)
 		}
-		if rs.nodes.closing.Load() && op.Err == ErrNoQuorum && closedUnder(op) {
+		if rs.nodes.closing.Load() && op.Err == ErrNoQuorum && slices.ContainsFunc(op.Failures, func(f Failure) bool { return errors.Is(f.Err, conn.ErrClosed) }) {
 			op.Err = ErrClosed
 		}
 		if op.Kind == Release { // won or not: nodes that may have had the key have it no more
@@ -122,12 +123,3 @@ func Joint(before, next error) error {
 }
 
 func isDenial(err error) bool { return err == ErrTaken || err == ErrGated || err == ErrNotHeld }
-
-func closedUnder(op *Op) bool {
-	for _, f := range op.Failures {
-		if errors.Is(f.Err, conn.ErrClosed) {
-			return true
-		}
-	}
-	return false
-}

@@ -61,7 +61,11 @@ func (lim *limits) check(op *Op) error {
 	given := op.TTL
 	op.TTL = given.Truncate(time.Millisecond)
 	if op.TTL < MinTTL || op.TTL > lim.maxTTL {
-		return lim.wrongTTL(given)
+		limit := ""
+		if lim.maxTTL < MaxTTL {
+			limit = " (MaxTTL)"
+		}
+		return WrongArgument("ttl is %v, from %v to %v%s are allowed", given, MinTTL, lim.maxTTL, limit)
 	}
 	if op.Timeout == 0 {
 		op.Timeout = min(op.TTL/20, MaxTimeout)
@@ -80,13 +84,4 @@ func (lim *limits) CheckKey(key []byte) error {
 		return WrongArgument("key is reserved: the nodes keep the fencing tokens there")
 	}
 	return nil
-}
-
-// wrongTTL names the TTL as given, before it was rounded.
-func (lim *limits) wrongTTL(given time.Duration) error {
-	limit := ""
-	if lim.maxTTL < MaxTTL {
-		limit = " (MaxTTL)"
-	}
-	return WrongArgument("ttl is %v, from %v to %v%s are allowed", given, MinTTL, lim.maxTTL, limit)
 }

@@ -41,8 +41,7 @@ func endingOf(err error) ending {
 	return cancelled
 }
 
-// counters are the counts for Stats. They belong to the driver and are plain. elsewhere is atomic: other goroutines count
-// there, rarely.
+// counters are the counts for Stats. They belong to the driver; other goroutines count elsewhere, rarely.
 type counters struct {
 	ended      [command.Kinds][endings]uint64
 	elsewhere  [command.Kinds][endings]atomic.Uint64

@@ -25,8 +25,7 @@ func waitingOps(released, acquired int) (ls [classes]list) {
 // TestNoOperationIsDeferredTwice: an operation that was deferred is in the next batch.
 func TestNoOperationIsDeferredTwice(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var a deferrer
-	a.init()
+	a := deferrer{deferred: classes, next: 1}
 	before, twice := classes, 0
 	for range 5_000 {
 		ls := waitingOps(rng.IntN(3), rng.IntN(3))
@@ -48,8 +47,7 @@ func TestNoOperationIsDeferredTwice(t *testing.T) {
 // TestAligningWaitsWhereItIsInVain: where every batch has both, one in
 // maxDeferPause is split in the end; and as soon as it helps it is done again.
 func TestAligningWaitsWhereItIsInVain(t *testing.T) {
-	var a deferrer
-	a.init()
+	a := deferrer{deferred: classes, next: 1}
 	split := func(batches int) (n int) {
 		for range batches {
 			ls := waitingOps(3, 4)

@@ -12,18 +12,9 @@
 //
 // # The driver
 //
-// These goroutines take the driver lock:
-//
-//   - a caller that has just submitted and finds the window open: it writes all waiting operations, its own and those
-//     of others;
-//   - a lone caller: having written, it keeps the lock and reads its own replies, without a switch of goroutines. It
-//     waits in the kernel and keeps its processor, so no caller does this while other groups of its client are busy
-//     (Peers);
-//   - the reader goroutine, parked until replies arrive;
-//   - the watchdog, the only timer;
-//   - a dialer, when it starts and after each dial, Stats and Close.
-//
-// The goroutine of callbacks takes it too, to send the operations submitted by callbacks.
+// Who takes the driver lock: a caller that has just submitted and finds the window open; a lone caller, which keeps it
+// and reads its own replies (lone); the reader goroutine, parked until replies arrive; the watchdog, the only timer; the
+// goroutine of callbacks, for what these have submitted; a dialer when it starts and after each dial, Stats and Close.
 //
 // A submitter never waits for the lock. It appends to the queue. If the lock is taken, its holder sends the
 // operation: after unlocking it looks at the queue once more (see driver.drive). A turn under the lock is bounded by

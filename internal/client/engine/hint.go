@@ -27,14 +27,7 @@ import (
 // creates a key. So without repair a lock held for long would lose one node at each restart, and end with the last node
 // of a quorum. It is SET key token NX PX, or of a shared lock its acquire past gates, with the TTL left by the holder's
 // clock. What fails is not sent again: the next extend finds out whether the key is there. What is denied is, at once, a
-// few times, for an extend has its own rival:
-//
-//  1. The extend changes the key at the nodes that have it, and the first waiter is notified.
-//  2. It does not know why the key has changed, and asks all nodes for it. At this one the key is free.
-//  3. Its SET is there after one round trip, as the repair is, and takes the key until its attempt is lost: for one
-//     more. The next extend would bring the next rival.
-//
-// The order of a repair with the release of its lock needs no state: when it is written, the lock is asked (Repairer),
+// few times: each extend has a rival of its own, a waiter that was notified of it. The order of a repair with the release of its lock needs no state: when it is written, the lock is asked (Repairer),
 // and refuses once its release was asked for. So the release is sent behind it, on the same connection.
 //
 // A handoff is an errand in rounds without an operation: what the node refuses is sent again, in smaller calls or with

@@ -36,7 +36,7 @@ type planner struct {
 
 func (p *planner) init() {
 	p.seed = maphash.MakeSeed()
-	p.deferrer.init()
+	p.deferrer = deferrer{deferred: classes, next: 1}
 }
 
 // plan puts operations into b, and writes it in the given forms. With mayDefer it may defer some
@@ -148,8 +148,6 @@ type deferrer struct {
 }
 
 const maxDeferPause = 256
-
-func (d *deferrer) init() { d.deferred, d.next = classes, 1 }
 
 // minority takes the operations to defer, if any, out of a list for one batch.
 func (d *deferrer) minority(lists *[classes]list) (later list) {

@@ -118,7 +118,10 @@ func (w *wire) countEach(node int, s *span, v *resp.Value) (i int) {
 			if one.Int < 0 || one.Int > 2 || one.Int == 2 && s.kind != Acquire {
 				break
 			}
-			w.batch.shared(node, i, one.Int, s.kind)
+			if one.Int == 2 { // a gate alone has denied it
+				w.batch.rounds[i].gated.Add(node)
+			}
+			w.batch.answered(node, i, one.Int == 1, s.kind)
 			continue
 		}
 		a, fits := command.ReadFenced(it.Value())

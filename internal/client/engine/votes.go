@@ -180,14 +180,6 @@ func (v *votes) answered(node, i int, granted bool, kind Kind) {
 	}
 }
 
-// shared records a node's answer about a shared lock: 1 granted, 0 denied, 2 denied by a gate alone.
-func (v *votes) shared(node, i int, said int64, kind Kind) {
-	if said == 2 {
-		v.rounds[i].gated.Add(node)
-	}
-	v.answered(node, i, said == 1, kind)
-}
-
 // fenced records a node's answer to a fenced acquire or extend. Unless it is OK nothing was written.
 func (v *votes) fenced(node, i int, kind Kind, a fencing.Answer) {
 	if kind == Acquire && a.Code != fencing.OK {
