@@ -63,7 +63,7 @@ func (w *want) collect(ctx context.Context, p *patience) (_ Handle, err error) {
 	w.t.Attempts++
 	h, err := w.unlessEnding(w.attempt(0, false))
 	if err != nil {
-		w.options[0].each(func(g *site, key string) { g.lines.Freed(key, 0) })
+		w.eachKey(w.s.Key, w.s.More, func(g *site, key string) { g.lines.Freed(key, 0) })
 	}
 	w.report(ctx, h)
 	return h, err

@@ -13,7 +13,6 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 	"github.com/redlock-go/redlock/internal/wire/token"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // Handle is a handle on an acquired lock. It is a small value, and may be copied. The zero Handle holds nothing, as
@@ -22,19 +21,7 @@ type Handle struct {
 	group *site // counts the lock, and keeps it alive
 	hold  holding.Hold
 	key   string        // the first of several
-	more  *holding.More // if there are several
-}
-
-// begin begins to hold the lock of s. The nodes of absent do not have its key.
-func (g *site) begin(s *holding.State, absent quorum.Set, fence fencing.Token) Handle {
-	if s.Shared {
-		fence = 0 // it was proposed for the first in line, of any kind
-	}
-	h := Handle{group: g, hold: g.keeper.Begin(s, absent, fence), key: s.Key}
-	if s.More != nil && s.More.Keys != nil {
-		h.more = s.More
-	}
-	return h
+	more  *holding.More // if there are several, or the value is not the client's
 }
 
 // Fence is the fencing token, or 0 where the client is not fenced.
@@ -48,7 +35,7 @@ func (h Handle) Keys() []string {
 	switch {
 	case h.group == nil:
 		return nil
-	case h.more == nil:
+	case h.more == nil, h.more.Keys == nil:
 		return []string{h.key}
 	}
 	var keys []string // a moving key once

@@ -12,12 +12,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// each calls f for each key of an option.
-func (o *option) each(f func(*site, string)) { o.site.eachKey(o.Key, o.More, f) }
-
 // isContended reports whether others want a key of an option.
 func (o *option) isContended() (is bool) {
-	o.each(func(g *site, key string) { is = is || g.lines.IsContended(key) })
+	o.site.eachKey(o.Key, o.More, func(g *site, key string) { is = is || g.lines.IsContended(key) })
 	return is
 }
 
@@ -92,7 +89,8 @@ func (w *want) look(of []int) (open []int) {
 	}
 	var all holding.More
 	for _, at := range of {
-		w.options[at].each(func(g *site, key string) { all.Keys, all.On = append(all.Keys, key), append(all.On, g.Engine) })
+		o := &w.options[at]
+		o.site.eachKey(o.Key, o.More, func(g *site, key string) { all.Keys, all.On = append(all.Keys, key), append(all.On, g.Engine) })
 	}
 	s := holding.State{More: &all}
 	looks, err := s.Calls(w.Engine, engine.Look, 0, "")
@@ -107,13 +105,13 @@ func (w *want) look(of []int) (open []int) {
 	var unknown []int
 	next := looks
 	for _, at := range of {
-		first, seen := next, error(nil)
-		w.options[at].each(func(*site, string) { seen, next = engine.Joint(seen, next.Err), next.And })
+		o, first, seen := &w.options[at], next, error(nil)
+		o.site.eachKey(o.Key, o.More, func(*site, string) { seen, next = engine.Joint(seen, next.Err), next.And })
 		switch seen {
 		case nil:
 			open = append(open, at)
 		case engine.ErrTaken:
-			w.options[at].last = waiting.Ended{At: w.clock.Now(), Err: seen, Denied: first.Tally.Nodes(quorum.Denied)}
+			o.last = waiting.Ended{At: w.clock.Now(), Err: seen, Denied: first.Tally.Nodes(quorum.Denied)}
 		default:
 			unknown = append(unknown, at)
 		}

@@ -138,6 +138,9 @@ var leases = sync.Pool{New: func() any { return new(lease) }}
 
 // Begin begins to hold a lock. The nodes of absent do not have its key.
 func (k *Keeper) Begin(s *State, absent quorum.Set, fence fencing.Token) Hold {
+	if s.Shared {
+		fence = 0 // it was proposed for the first in line, of any kind
+	}
 	k.expiries.add(s.Until, 1)
 	l := leases.Get().(*lease)
 	return Hold{l, l.begin(s, absent), fence}
@@ -202,9 +205,6 @@ func (h Hold) Bind(calls *engine.Call, before clock.Instant) {
 
 // Serial is the number of the grant.
 func (h Hold) Serial() uint64 { return h.life / MaxPasses }
-
-// IsZero reports whether h never held anything.
-func (h Hold) IsZero() bool { return h.lease == nil }
 
 // lock locks the lease, and reports whether h still holds it. If not, nothing is locked.
 func (h Hold) lock() bool {

@@ -305,7 +305,7 @@ func (d *Demand) Leave() {
 			}
 		}
 	}
-	if !d.hold.IsZero() {
+	if d.hold != (holding.Hold{}) {
 		gift.desk.lines.cfg.Release(d.hold)
 	}
 	l.waiting.Leave() // only now: Close leaves the queues, and ends the connections, when none waits
