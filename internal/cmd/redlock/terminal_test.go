@@ -213,7 +213,7 @@ func TestTerminalOnce(t *testing.T) {
 	servers := cluster.Start(t, 3)
 	file := filepath.Join(t.TempDir(), "pid")
 	p := wrapped(t, servers, "echo $$ >"+file+"; exec "+self+` run -q -ttl 20s job -- "$@"`)
-	p.Type(`W bash -c 'trap "echo int" INT; trap "echo term; exit 5" TERM; sleep 1; echo begun; while :; do sleep 0.01; done'` + "\n")
+	p.Type(`W bash -c 'trap "echo int" INT; trap "echo cont" CONT; trap "echo term; exit 5" TERM; sleep 1; echo begun; while :; do sleep 0.01; done'` + "\n")
 	p.Await("\nbegun\n")
 	redlock := pids(file)[0]
 	keeper := children(redlock)[0]
@@ -221,6 +221,7 @@ func TestTerminalOnce(t *testing.T) {
 	p.Type(pty.Interrupt)
 	p.Await("int\n")
 	require.NoError(t, syscall.Kill(keeper, syscall.SIGCONT))
+	p.Await("cont\n") // all that the keeper has had is passed on
 	p.Suspend(keeperName)
 	require.NoError(t, syscall.Kill(redlock, syscall.SIGTERM))
 	p.Type("fg\n")
