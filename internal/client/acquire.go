@@ -219,7 +219,7 @@ func (w *want) note(d *waiting.Demand, h Handle, at int, err error, goesOn bool)
 		d.Left(h.hold)
 	case !d.Missed(w.deniedAt, rests): // it waits for no turn, and stands again where it was refused
 		for at := range w.s.More.Keys {
-			if w.deniedAt(at) != 0 && !d.StandsAt(at) {
+			if w.deniedAt(at) != 0 {
 				d.Join(at, w.seatOf(at, waiting.Ended{At: w.clock.Now(), Err: err}))
 			}
 		}

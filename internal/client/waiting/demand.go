@@ -118,9 +118,12 @@ func (l *Lines) Stand(all bool, c *engine.Call, seats ...Seat) *Demand {
 	return d
 }
 
-// Join puts the demand at the end of one line more.
+// Join puts the demand at the end of one line more, unless it stands there, or had a turn there until now.
 func (d *Demand) Join(at int, s Seat) {
 	p, l := &d.places[at], s.Lines
+	if p.desk != nil {
+		return
+	}
 	sh := l.lock(s.Key)
 	defer l.unlock(sh)
 	k, isNew := l.deskFor(sh, s.Key)
@@ -191,7 +194,9 @@ func (d *Demand) Await(limit engine.Limit, t *Tries) (why Reason, at int, handed
 				why = cmp.Or(d.lines.over(limit), MayAttempt)
 			}
 		case MayAttempt:
-			d.resume()
+			if d.all {
+				d.resume()
+			}
 		}
 		if why > Handed {
 			d.Hear(t)

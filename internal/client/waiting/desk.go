@@ -96,7 +96,9 @@ func (d *desk) advance() {
 				return
 			}
 		case contention.Pause:
-			d.wakeSets(now)
+			if free := d.FreeUntil(now); free != 0 {
+				d.wakeSets(free)
+			}
 			until := step.Until
 			if d.keeper != nil {
 				until = min(until, d.keeps)
@@ -154,10 +156,9 @@ func (d *desk) begin(p *place) {
 	}
 }
 
-// wakeSets wakes the sets that have not heard of the present gap: gaps are for them too.
-func (d *desk) wakeSets(now clock.Instant) {
-	free := d.FreeUntil(now)
-	for p := d.first; free != 0 && p != nil; p = p.next {
+// wakeSets wakes the sets that have not heard of the present gap, which ends then: gaps are for them too.
+func (d *desk) wakeSets(free clock.Instant) {
+	for p := d.first; p != nil; p = p.next {
 		if p.of.all && p.free != free {
 			p.of.ring()
 		}
@@ -297,10 +298,6 @@ func (d *desk) news(now, began clock.Instant, shared bool) (at clock.Instant, er
 	}
 	return d.ended, d.outcome
 }
-
-// isTaken reports whether the lock was seen to have a holder: one of this process, or one for which the nodes denied
-// the last attempt.
-func (d *desk) isTaken(now clock.Instant) bool { return now < d.held || now < d.denied }
 
 // attempted ends the turn of p, whose attempt has ended with err: the nodes of denied have the key. A lock that was
 // won is valid until then. Before other processes have their turn it may pass on to the present callers, or further

@@ -12,17 +12,10 @@
 //   - [Tries] is one Acquire: its attempts, and the pauses between them.
 //   - The client's housekeeper has the desks go on that are due, and the sentry look after the nodes ([Lines.Turn]).
 //
-// A released lock goes to the first of its line in one of three ways:
+// A released lock goes to the first of its line: it passes on without a round trip (Pass), the next acquire is sent along
+// with the release (Along), or the first has the turn, and asks the nodes when the process may (Freed).
 //
-//	Pass    the lease goes on with another holder: no round trip
-//	Along   the next acquire is sent with the release: one round trip
-//	Freed   the first has the turn, and asks the nodes when the process may
-//
-// Invariants:
-//
-//   - A desk has the turn given, asks a node, offers the turn, or is in its shard's schedule. Each ends by an event.
-//   - A demand is given something only while it rests, and one thing at a time; a set is given turns alone.
-//   - A caller that meets no desk pays one atomic load.
-//   - Lock order: the driver lock, a shard, a demand, a lease. Nothing called under a shard's lock takes the driver
-//     lock: questions are queued there, and sent once the shard is unlocked.
+// A caller that meets no desk pays one atomic load. Locks are taken in this order: the driver lock, a shard, a demand, a
+// lease. Nothing called under a shard's lock takes the driver lock: questions are queued there, and sent once the shard
+// is unlocked.
 package waiting

@@ -3,6 +3,7 @@ package waiting
 import (
 	"hash/maphash"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,7 +81,7 @@ func New(cfg Config) *Lines {
 		l.shards[i].desks = make(map[string]*desk)
 	}
 	l.next.Store(int64(clock.Never))
-	l.tracking.init(l)
+	l.tracking.lines, l.tracking.id = l, strconv.FormatUint(rand.Uint64()|1<<63, 16)
 	l.sentry.lines, l.sentry.late = l, quorum.Everything
 	return l
 }
@@ -100,10 +101,8 @@ func (l *Lines) LeaveQueues() {
 }
 
 // lock locks the shard of key and returns it.
-func (l *Lines) lock(key string) *shard { return l.lockOf(l.hash(key)) }
-
-func (l *Lines) lockOf(hash uint64) *shard {
-	s := &l.shards[hash%shards]
+func (l *Lines) lock(key string) *shard {
+	s := &l.shards[l.hash(key)%shards]
 	s.mu.Lock()
 	return s
 }
@@ -175,7 +174,8 @@ func (l *Lines) Awaits(key string) (awaited, taken bool) {
 	}
 	l.at(key, func(d *desk) {
 		awaited = d.first != nil
-		taken = awaited && d.isTaken(l.cfg.Clock.Now())
+		now := l.cfg.Clock.Now()
+		taken = awaited && (now < d.held || now < d.denied)
 	})
 	return awaited, taken
 }

@@ -92,7 +92,9 @@ func (l *Lines) Turn() time.Duration {
 	for i := range l.shards {
 		s := &l.shards[i]
 		s.mu.Lock()
-		l.leaveAgain(s, now)
+		if len(s.owed) > 0 {
+			l.leaveAgain(s, now)
+		}
 		for s.next() <= now {
 			d, _ := s.due.First()
 			d.advance()
@@ -139,7 +141,7 @@ func (l *Lines) tend(now clock.Instant) clock.Instant {
 	}
 	if lost != 0 || now >= s.due {
 		all := lost != 0 || now.Sub(s.visited) >= visitEvery
-		var keys [][]string
+		var keys map[int][]string
 		if all {
 			s.visited = now
 			keys = s.visit(lost, now)
@@ -166,10 +168,10 @@ func (l *Lines) Regained() {
 
 // visit has all desks know that pushes from the nodes of lost may be missing, and notes all nodes whose pushes they
 // await. It returns the keys to ask each node about, if any.
-func (s *sentry) visit(lost quorum.Set, now clock.Instant) (keys [][]string) {
+func (s *sentry) visit(lost quorum.Set, now clock.Instant) (keys map[int][]string) {
 	usable := s.lines.tracking.usable.Load()
 	if usable != 0 && s.lines.known.Load() > maxAsks {
-		keys = make([][]string, quorum.MaxNodes)
+		keys = make(map[int][]string)
 		s.turn++
 	}
 	s.nodes = 0
@@ -196,7 +198,7 @@ func (s *sentry) visit(lost quorum.Set, now clock.Instant) (keys [][]string) {
 
 // askAll asks nodes for a sign of life: those from which desks await pushes, or all. One that has not answered the last
 // time is not asked.
-func (s *sentry) askAll(all bool, keys [][]string) {
+func (s *sentry) askAll(all bool, keys map[int][]string) {
 	p := &s.lines.tracking
 	nodes := s.nodes & p.usable.Load()
 	if all {
@@ -206,29 +208,25 @@ func (s *sentry) askAll(all bool, keys [][]string) {
 		nodes.Remove(q.Node)
 	}
 	for node := range nodes.All() {
-		if keys == nil || len(keys[node]) == 0 {
-			s.ask(node, nil, true)
-			continue
-		}
-		timed := true
-		for some := range slices.Chunk(keys[node], surveyKeys) {
-			s.ask(node, some, timed)
-			timed = false
-		}
+		s.ask(node, keys[node], true)
 	}
 }
 
 func (s *sentry) ask(node int, keys []string, timed bool) {
+	some := keys[:min(len(keys), surveyKeys)]
 	cfg := &s.lines.cfg
 	q := cfg.Engine.Query(node, cfg.QueryTimeout)
 	q.Ring = cfg.Ring
-	if keys == nil {
+	if len(keys) == 0 {
 		q.Buf, q.Replies = command.AppendPing(q.Buf)
 	} else {
-		q.Buf, q.Replies = command.AppendExists(q.Buf, keys)
+		q.Buf, q.Replies = command.AppendExists(q.Buf, some)
 	}
-	s.asked = append(s.asked, question{q, keys, timed})
+	s.asked = append(s.asked, question{q, some, timed})
 	cfg.Engine.Ask(q)
+	if len(keys) > len(some) {
+		s.ask(node, keys[len(some):], false)
+	}
 }
 
 // collect takes the answers of nodes. The slow nodes are known when all have answered.
@@ -250,7 +248,7 @@ func (s *sentry) collect() {
 			if p.silent.Remove(q.Node) && !p.denied.Has(q.Node) {
 				p.usable.Add(q.Node)
 			}
-			if q.keys != nil && q.Said[0].Err == nil {
+			if len(q.keys) > 0 && q.Said[0].Err == nil {
 				s.answered(q.Node, q.keys, int(q.Said[0].Ints[0]))
 			}
 		case engine.IsTimeout(q.Err):

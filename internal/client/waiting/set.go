@@ -61,13 +61,11 @@ func (d *Demand) turns(t *Tries) Reason {
 
 // resume has a set use its kept turns for the attempt it makes: others have them only afterwards.
 func (d *Demand) resume() {
-	if d.all {
-		d.each(func(p *place, k *desk) {
-			if k.keeper == p && k.turns == 0 {
-				k.begin(p)
-			}
-		})
-	}
+	d.each(func(p *place, k *desk) {
+		if k.keeper == p && k.turns == 0 {
+			k.begin(p)
+		}
+	})
 }
 
 // Missed reports the end of an attempt of a set that has not won: the nodes of denied have refused a key. The turn for
@@ -128,9 +126,6 @@ func (d *Demand) Stands() bool {
 	}
 	return false
 }
-
-// StandsAt reports whether it stands in one line, or had a turn there until now.
-func (d *Demand) StandsAt(at int) bool { return d.places[at].desk != nil }
 
 // keep is until when a set keeps a turn for which it has waited. All sets together keep the lock free for keepMost, and
 // again only once it had a holder, or was left to others for as long.

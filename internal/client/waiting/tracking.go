@@ -1,8 +1,6 @@
 package waiting
 
 import (
-	"math/rand/v2"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -26,8 +24,6 @@ type tracking struct {
 	slow   quorum.SharedSet // take longer than the others
 	heard  [quorum.MaxNodes]atomic.Uint64
 }
-
-func (p *tracking) init(l *Lines) { p.lines, p.id = l, strconv.FormatUint(rand.Uint64()|1<<63, 16) }
 
 // Up notes that a node has a new connection, and whether it can push. The driver lock is held.
 func (l *Lines) Up(node int, can bool) {

@@ -343,8 +343,12 @@ func (c *Contender) Refused(s *Surroundings, denied quorum.Set) {
 			c.pause = s.Now.Add(backoff(s, c.Attempts-freeAttempts))
 		}
 	}
-	if denied != 0 {
-		c.gap.refused(s.Now)
+	switch {
+	case denied == 0:
+	case c.gap.polls:
+		c.gap.rivals = s.Now.Add(rivalsLast)
+	default: // it may be a holder of its own
+		c.gap.rivals = max(c.gap.rivals, s.Now.Add(GapLength+GapInterval))
 	}
 	c.asks = false
 }

@@ -76,14 +76,6 @@ func (g *gap) isDue(now clock.Instant) bool {
 	return now >= g.next && (g.grants >= gapGrants || g.grants > 0 && g.polls && now < g.rivals)
 }
 
-// refused notes that another process has the lock.
-func (g *gap) refused(now clock.Instant) {
-	g.rivals = max(g.rivals, now.Add(GapLength+GapInterval))
-	if g.polls { // else it may be a holder of its own
-		g.rivals = now.Add(rivalsLast)
-	}
-}
-
 // isOpen reports whether the lock is left free now.
 func (g *gap) isOpen(now clock.Instant) bool { return now < g.open }
 
