@@ -1,7 +1,5 @@
 package resp
 
-import "encoding/binary"
-
 // Decoder reads frames. The zero Decoder is ready for use, with the default [Limits]. It has no buffer and keeps no
 // reference to the caller's, only how far it has scanned an incomplete frame. So a frame costs time linear in its
 // length plus the number of calls, however small its pieces. A Decoder serves one stream and one goroutine at a time.
@@ -19,12 +17,6 @@ type Decoder struct {
 	todo   [1 + MaxDepth]int32
 }
 
-// Frequent frames, recognised by their last four bytes.
-const (
-	okLine   = 'O' | 'K'<<8 | '\r'<<16 | '\n'<<24
-	nullLine = '-' | '1'<<8 | '\r'<<16 | '\n'<<24
-)
-
 // Decode reads one frame from the start of buf into v and returns its length,
 // including the attributes before it. v borrows from buf, see [Value]; it holds
 // nothing of use if err isn't nil.
@@ -38,56 +30,8 @@ const (
 //
 // Decode allocates nothing but the ProtocolError.
 func (d *Decoder) Decode(buf []byte, v *Value) (n int, err error) {
-	if len(buf) >= smallLen && !d.busy {
-		if n, ok := smallInteger(buf); ok {
-			v.set(Integer, n)
-			return smallLen, nil
-		}
-		if len(buf) > smallLen {
-			switch word := binary.LittleEndian.Uint32(buf[1:]); {
-			case word == okLine && Kind(buf[0]) == SimpleString && d.Limits.Line != 1:
-				v.setBytes(SimpleString, buf[1:3])
-				return len("+OK\r\n"), nil
-			case word == nullLine && Kind(buf[0]) == Bulk:
-				v.setNull(Bulk)
-				return len("$-1\r\n"), nil
-			case Kind(buf[0]) == Array:
-				if n := d.smallArray(buf, v); n > 0 {
-					return n, nil
-				}
-			}
-		}
-	}
-	return d.decode(buf, v)
-}
-
-// smallArray reads a complete array of nothing but small integers, and returns its length. For any other frame it
-// returns 0, and decode has to judge.
-func (d *Decoder) smallArray(buf []byte, v *Value) int {
-	count, end := shortNumber(buf)
-	if end == 0 || count > int64(within(d.Limits.Elements, DefaultElements, MaxElements)) {
-		return 0
-	}
-	body := buf[end+2:]
-	if smallRun(body, int(count)) < int(count) {
-		return 0
-	}
-	size := int(count) * smallLen
-	v.set(Array, count)
-	v.body = body[:size:size]
-	return end + 2 + size
-}
-
-// Reset forgets an incomplete or malformed frame: the next call of Decode begins a new one. The Limits stay.
-func (d *Decoder) Reset() {
-	d.busy = false
-	d.failed = nil
-}
-
-// decode is Decode for all frames. It reads one head after the other; todo
-// counts the frames missing at each level of nesting, with the value itself,
-// and any attributes before it, at level 0.
-func (d *Decoder) decode(buf []byte, v *Value) (int, error) {
+	// It reads one head after the other; todo counts the frames missing at each level of nesting, with the value
+	// itself, and any attributes before it, at level 0.
 	lim := d.Limits.withDefaults()
 	if !d.busy {
 		d.busy = true
@@ -103,19 +47,14 @@ func (d *Decoder) decode(buf []byte, v *Value) (int, error) {
 	}
 	var nested Value
 	for d.todo[0] > 0 {
-		if d.level > 0 {
-			run := smallRun(buf[d.off:], int(d.todo[d.level]))
-			d.off += run * smallLen
-			d.todo[d.level] -= int32(run)
-			if d.todo[d.level] == 0 {
-				d.level-- // the aggregate is complete
-				d.todo[d.level]--
-				continue
-			}
-		}
 		e := &nested
-		if d.level == 0 {
+		switch {
+		case d.level == 0:
 			e, d.root = v, d.off
+		case d.todo[d.level] == 0:
+			d.level-- // the aggregate is complete
+			d.todo[d.level]--
+			continue
 		}
 		n, why := head(buf[d.off:], d.seen-d.off, &lim, e)
 		switch {
@@ -134,9 +73,19 @@ func (d *Decoder) decode(buf []byte, v *Value) (int, error) {
 	}
 	d.busy = false
 	if Kind(buf[d.root]).aggregate() {
-		d.view(buf, v)
+		// Its header is read once more, since the scan may have begun in an earlier call.
+		n, _ := head(buf[d.root:d.off], 0, &hardLimits, v)
+		if !v.Null {
+			v.body = buf[d.root+n : d.off : d.off]
+		}
 	}
 	return d.off, nil
+}
+
+// Reset forgets an incomplete or malformed frame: the next call of Decode begins a new one. The Limits stay.
+func (d *Decoder) Reset() {
+	d.busy = false
+	d.failed = nil
 }
 
 // open enters an aggregate after its header has been read into e, if the limits have room for it. Otherwise it
@@ -168,14 +117,4 @@ func (d *Decoder) open(e *Value, lim *Limits) (at int, why reason) {
 func (d *Decoder) fail(offset int, why reason) error {
 	d.failed = &ProtocolError{Offset: offset, Reason: string(why)}
 	return d.failed
-}
-
-// view makes v the aggregate, once all its bytes have been scanned. Its header is
-// read once more, since the scan may have begun in an earlier call.
-func (d *Decoder) view(buf []byte, v *Value) {
-	n, _ := head(buf[d.root:d.off], 0, &hardLimits, v)
-	if !v.Null {
-		start := d.root + n
-		v.body = buf[start:d.off:d.off]
-	}
 }

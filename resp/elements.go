@@ -20,23 +20,6 @@ type Elements struct {
 	value Value  // the current element
 }
 
-// Next moves to the next element, and reports whether there is one.
-func (it *Elements) Next() bool {
-	// Small integers, the usual elements of script replies, stay in this
-	// function; see smallInteger.
-	if len(it.body)-it.next >= smallLen {
-		if n, ok := smallInteger(it.body[it.next:]); ok {
-			it.next += smallLen
-			if it.value.Kind != Integer { // else all but Int are set already
-				it.value.set(Integer, 0)
-			}
-			it.value.Int = n
-			return true
-		}
-	}
-	return it.advance()
-}
-
 // Value returns the current element. The pointer is to the iterator's own
 // Value, which Next overwrites; copy the Value to keep it as long as the bytes
 // last, and don't change it. Before the first Next and after the last it is the
@@ -45,8 +28,8 @@ func (it *Elements) Value() *Value {
 	return &it.value
 }
 
-// advance is Next for elements of any kind.
-func (it *Elements) advance() bool {
+// Next moves to the next element, and reports whether there is one.
+func (it *Elements) Next() bool {
 	rest := it.body[it.next:]
 	for {
 		n, why := head(rest, 0, &hardLimits, &it.value)
@@ -77,13 +60,7 @@ func (it *Elements) advance() bool {
 // aggregate merely puts more frames ahead.
 func skip(buf []byte, frames int) (n int, ok bool) {
 	var v Value
-	for {
-		run := smallRun(buf[n:], frames)
-		n += run * smallLen
-		frames -= run
-		if frames == 0 {
-			return n, true
-		}
+	for frames > 0 {
 		size, why := head(buf[n:], 0, &hardLimits, &v)
 		if why != complete {
 			return 0, false
@@ -96,4 +73,5 @@ func skip(buf []byte, frames int) (n int, ok bool) {
 			frames--
 		}
 	}
+	return n, true
 }

@@ -16,6 +16,12 @@ func head(buf []byte, seen int, lim *Limits, v *Value) (n int, why reason) {
 	if len(buf) == 0 {
 		return 0, incomplete
 	}
+	if len(buf) >= smallLen {
+		if n, ok := smallInteger(buf); ok {
+			v.set(Integer, n)
+			return smallLen, complete
+		}
+	}
 	switch kind := Kind(buf[0]); kind {
 	case Integer, Bulk, BulkError, Verbatim, Array, Map, Set, Push, Attribute:
 		count, end := shortNumber(buf)

@@ -13,7 +13,7 @@ const (
 )
 
 // smallInteger reads the frame of an integer from 0 to 9 off the start of buf, of at least smallLen bytes. These are
-// the replies of scripts, so they are worth a test of four bytes at once.
+// the elements of scripts' replies, so they are worth a test of four bytes at once.
 func smallInteger(buf []byte) (n int64, ok bool) {
 	const (
 		frame = uint32(Integer) | '\r'<<16 | '\n'<<24
@@ -22,18 +22,6 @@ func smallInteger(buf []byte) (n int64, ok bool) {
 	word := binary.LittleEndian.Uint32(buf)
 	n = int64(word>>8&0xff) - '0'
 	return n, word&^digit == frame && uint64(n) <= 9
-}
-
-// smallRun returns how many integers from 0 to 9 buf begins with, up to most.
-func smallRun(buf []byte, most int) (n int) {
-	for n < most && len(buf) >= smallLen {
-		if _, ok := smallInteger(buf); !ok {
-			break
-		}
-		buf = buf[smallLen:]
-		n++
-	}
-	return n
 }
 
 // shortNumber reads a non-negative number of up to 18 digits and its CR LF off buf[1:]: nearly every header has such

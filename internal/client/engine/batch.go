@@ -17,7 +17,7 @@ type batches struct {
 	ready   quorum.Set     // nodes with new hints, or whose handoff has ended: the next may follow
 	fence   *command.Fence // for fenced acquires and extends, or nil
 	decoder command.Reader
-	script  command.Answers
+	answers command.Answers
 	free    []*batch
 	kept    int // bytes of their buffers
 }

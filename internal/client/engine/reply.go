@@ -75,62 +75,24 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 		return w.refused(node, s, v)
 	}
 	i, b := s.first, w.batch
-	if s.form.IsFenced(s.kind) || s.form.IsShared() {
-		i = w.countEach(node, s, v)
-		if i == s.first+s.count {
-			return nil
+	a := &b.batches.answers
+	for a.Begin(s.kind, s.form, s.count, v); a.Next(); i++ {
+		if a.Fenced.Code != 0 {
+			b.fenced(node, i, s.kind, a.Fenced)
+			continue
 		}
-	} else if !s.form.IsScript(s.kind) {
-		if granted, fits := command.ReadOne(s.kind, v); fits {
-			b.answered(node, i, granted, s.kind)
-			return nil
+		if a.Gated {
+			b.rounds[i].gated.Add(node)
 		}
-	} else {
-		answers := &b.batches.script
-		for answers.Begin(s.kind, s.count, v); answers.Next(); i++ {
-			b.answered(node, i, answers.Granted(), s.kind)
-		}
-		if answers.Fits() {
-			return nil
-		}
+		b.answered(node, i, a.Granted, s.kind)
+	}
+	if a.Fits {
+		return nil
 	}
 	err := misfit(v)
 	b.refusedAll(node, i, s.first+s.count-i, err)
 	w.hint(node, s, i, true)
 	return err
-}
-
-// countEach is count for the reply of a script of package fencing, or of shared locks. It returns the first round
-// without a fitting reply.
-func (w *wire) countEach(node int, s *span, v *resp.Value) (i int) {
-	i = s.first
-	switch {
-	case v.Int != int64(s.count) || v.Null:
-		return i
-	case v.Kind == resp.Integer && (s.kind == Acquire || s.form.IsShared()): // granted, all of them
-		w.batch.granted(node, i, i+s.count)
-		return i + s.count
-	case v.Kind != resp.Array:
-		return i
-	}
-	for it := v.Elements(); it.Next(); i++ {
-		if one := it.Value(); s.form.IsShared() && one.Kind == resp.Integer {
-			if one.Int < 0 || one.Int > 2 || one.Int == 2 && s.kind != Acquire {
-				break
-			}
-			if one.Int == 2 { // a gate alone has denied it
-				w.batch.rounds[i].gated.Add(node)
-			}
-			w.batch.answered(node, i, one.Int == 1, s.kind)
-			continue
-		}
-		a, fits := command.ReadFenced(it.Value())
-		if !fits {
-			break
-		}
-		w.batch.fenced(node, i, s.kind, a)
-	}
-	return i
 }
 
 // refused handles an error reply. Most fail the vote and leave the connection as it is; a returned error ends it.

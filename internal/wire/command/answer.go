@@ -9,43 +9,51 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// ReadOne interprets a reply to a command of one operand. granted reports whether the node did what
-// was asked; else the key does not hold the token. fits reports whether the reply fits the command;
-// if not, the stream is no longer trusted. Error replies are for [Refused].
-func ReadOne(k Kind, v *resp.Value) (granted, fits bool) {
-	switch k {
-	case Release:
-		return v.Int == 1, isYesOrNo(v)
-	case Look:
-		return v.Int == 0, isYesOrNo(v)
-	}
-	return !v.Null, v.Null || v.IsOK() // SET
-}
-
-// Answers reads the reply to a script call: an element for each operand, or their number where a
-// release has deleted all.
+// Answers reads the reply to a command of n operands: an answer for each of them.
 //
-//	for a.Begin(k, n, v); a.Next(); {
-//		a.Granted()
+//	for a.Begin(k, f, n, v); a.Next(); {
+//		a.Granted
 //	}
 //
-// There are n answers, or fewer if the reply does not fit. Answers can be reused, and allocates
-// nothing.
+// There are n answers, or fewer if the reply does not fit. Answers can be reused, and allocates nothing. Error replies
+// are for [Refused].
 type Answers struct {
+	Granted bool           // the node did what was asked; else the key does not hold the token
+	Gated   bool           // a gate alone has refused it
+	Fenced  fencing.Answer // of a script of package fencing; else Code is 0
+	Fits    bool           // after the last Next: the whole reply fits. If not, the stream is no longer trusted
+
+	form     Form
+	fenced   bool
+	all      bool  // one answer is of all operands
+	most     int64 // the largest number in an answer
+	left     int   // answers to come
 	elements resp.Elements
-	left     int // answers to come
-	fits     bool
-	granted  bool
-	all      bool
 }
 
-// Begin starts with a reply to a call of a kind and n operands. The reply must not change before
-// its answers are read.
-func (a *Answers) Begin(k Kind, n int, v *resp.Value) {
-	a.elements, a.left = v.Elements(), n
-	a.all = k == Release && v.Kind == resp.Integer && v.Int == int64(n)
-	a.fits = a.all || v.Kind == resp.Array && !v.Null && v.Int == int64(n)
-	if !a.fits {
+// Begin starts with a reply to a command of a kind, in a form. The reply must not change before its answers are read.
+func (a *Answers) Begin(k Kind, f Form, n int, v *resp.Value) {
+	a.form, a.fenced, a.left, a.most = f, f.IsFenced(k), n, 1
+	a.Gated, a.Fenced = false, fencing.Answer{}
+	if k == Acquire {
+		a.most = 2
+	}
+	yesOrNo := v.Kind == resp.Integer && (v.Int == 0 || v.Int == 1)
+	a.all = true
+	switch {
+	case f.IsScript(k) && v.Kind == resp.Integer: // their number, where all is done
+		a.Granted, a.Fits = true, v.Int == int64(n) && (k != Extend || f&Shared != 0)
+	case f.IsScript(k):
+		a.all, a.Fits = false, v.Kind == resp.Array && !v.Null && v.Int == int64(n)
+		a.elements = v.Elements()
+	case k == Release:
+		a.Granted, a.Fits = v.Int == 1, yesOrNo
+	case k == Look:
+		a.Granted, a.Fits = v.Int == 0, yesOrNo
+	default: // SET
+		a.Granted, a.Fits = !v.Null, v.Null || v.IsOK()
+	}
+	if !a.Fits {
 		a.left = 0
 	}
 }
@@ -57,21 +65,26 @@ func (a *Answers) Next() bool {
 		return false
 	}
 	a.left--
-	a.granted = a.all
 	if a.all {
 		return true
 	}
 	a.elements.Next()
 	v := a.elements.Value()
-	a.granted, a.fits = v.Int == 1, isYesOrNo(v)
-	if !a.fits {
+	if v.Kind == resp.Integer && (!a.fenced || a.form&Shared != 0) {
+		a.Granted, a.Gated, a.Fenced = v.Int == 1, v.Int == 2, fencing.Answer{}
+		a.Fits = v.Int >= 0 && v.Int <= a.most
+	} else {
+		a.Fenced, a.Fits = readFenced(v)
+		a.Fits = a.Fits && a.fenced
+	}
+	if !a.Fits {
 		a.left = 0
 	}
-	return a.fits
+	return a.Fits
 }
 
-// ReadFenced reads an element of the reply of a script of package fencing.
-func ReadFenced(v *resp.Value) (a fencing.Answer, fits bool) {
+// readFenced reads an element of the reply of a script of package fencing.
+func readFenced(v *resp.Value) (a fencing.Answer, fits bool) {
 	switch {
 	case v.Kind == resp.Integer && (v.Int == int64(fencing.OK) || v.Int == int64(fencing.Gone)):
 		return fencing.Answer{Code: fencing.Code(v.Int)}, true
@@ -106,14 +119,6 @@ func ReadFenced(v *resp.Value) (a fencing.Answer, fits bool) {
 	}
 	return a, a.Token <= fencing.MaxToken
 }
-
-// Granted is ReadOne's, of this answer.
-func (a *Answers) Granted() bool { return a.granted }
-
-// Fits reports, after the last Next, whether the whole reply fits.
-func (a *Answers) Fits() bool { return a.fits }
-
-func isYesOrNo(v *resp.Value) bool { return v.Kind == resp.Integer && (v.Int == 0 || v.Int == 1) }
 
 // Remedy is the way to go on after a refused command.
 type Remedy uint8

@@ -105,12 +105,13 @@ func TestOperandsAreReadBack(t *testing.T) {
 // TestAnswers: the meaning of each reply to two operands, or to one. A dash is a reply that does
 // not fit; the answers before it count.
 func TestAnswers(t *testing.T) {
+	fenced := Form(0).ForNode(1)
 	for _, c := range []struct {
 		kind  Kind
 		form  Form
 		n     int
 		reply string
-		want  string // y granted, n not
+		want  string // y granted, n not, g refused by a gate alone, or the code of an answer
 	}{
 		{Acquire, Scripts, 1, "+OK\r\n", "y"}, {Acquire, Scripts, 1, null, "n"}, {Acquire, Scripts, 1, "$-1\r\n", "n"},
 		{Acquire, Scripts, 1, yes, "-"}, {Acquire, Scripts, 1, "$2\r\nOK\r\n", "-"},
@@ -120,23 +121,27 @@ func TestAnswers(t *testing.T) {
 		{Release, Scripts, 2, "*1\r\n:1\r\n", "-"}, {Release, Scripts, 2, "*3\r\n:1\r\n:1\r\n:1\r\n", "-"},
 		{Release, Scripts, 2, "*2\r\n:1\r\n:2\r\n", "y-"}, {Release, Scripts, 2, "*2\r\n+OK\r\n:1\r\n", "-"},
 		{Release, Scripts, 1, yes, "y"}, {Release, Scripts, 2, ":2\r\n", "yy"}, {Release, Scripts, 2, yes, "-"},
-		{Extend, Scripts, 1, yes, "-"}, {Release, Scripts, 2, "*-1\r\n", "-"},
+		{Extend, Scripts, 1, yes, "-"}, {Release, Scripts, 2, "*-1\r\n", "-"}, {Extend, Scripts, 1, "*1\r\n*2\r\n:3\r\n$0\r\n\r\n", "-"},
+		{Look, Scripts, 1, no, "y"}, {Look, Scripts, 1, yes, "n"}, {Look, Scripts, 1, ":2\r\n", "-"},
+		{Acquire, Shared, 2, "*2\r\n:1\r\n:2\r\n", "yg"}, {Extend, Shared, 2, "*2\r\n:0\r\n:2\r\n", "n-"}, {Extend, Shared, 2, ":2\r\n", "yy"},
+		{Acquire, fenced, 2, ":2\r\n", "yy"}, {Acquire, fenced, 2, "*2\r\n:1\r\n*2\r\n:3\r\n$1\r\n7\r\n", "13"}, {Extend, fenced, 1, yes, "-"},
+		{Acquire, fenced | Shared, 2, "*2\r\n:0\r\n:2\r\n", "ng"},
 	} {
 		var got strings.Builder
-		letter := func(granted bool) { got.WriteByte("ny"[map[bool]int{true: 1}[granted]]) }
-		fits := true
-		if v := value(t, c.reply); c.form.IsScript(c.kind) {
-			var a Answers
-			for a.Begin(c.kind, c.n, v); a.Next(); {
-				letter(a.Granted())
+		var a Answers
+		for a.Begin(c.kind, c.form, c.n, value(t, c.reply)); a.Next(); {
+			switch {
+			case a.Fenced.Code != 0:
+				fmt.Fprint(&got, int(a.Fenced.Code))
+			case a.Granted:
+				got.WriteByte('y')
+			case a.Gated:
+				got.WriteByte('g')
+			default:
+				got.WriteByte('n')
 			}
-			fits = a.Fits()
-		} else if granted, ok := ReadOne(c.kind, v); ok {
-			letter(granted)
-		} else {
-			fits = false
 		}
-		if !fits {
+		if !a.Fits {
 			got.WriteByte('-')
 		}
 		assert.Equal(t, c.want, got.String(), "%v %v %q", c.kind, c.form, c.reply)

@@ -25,7 +25,7 @@ func ReadSaid(v *resp.Value) (s Said) {
 	case v.Kind == resp.Integer:
 		s.Ints[0] = v.Int
 	case v.Kind == resp.Array && !v.Null:
-		if a, fits := ReadFenced(v); fits {
+		if a, fits := readFenced(v); fits {
 			s.Fence = a
 		}
 		it := v.Elements()
