@@ -1,8 +1,6 @@
 package command
 
 import (
-	"bytes"
-	"slices"
 	"strconv"
 
 	"github.com/redlock-go/redlock/internal/rules/fencing"
@@ -55,8 +53,6 @@ func Merge(k Kind, f Form, operands []Operand, limit int) int {
 func Append(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte {
 	op := &operands[0]
 	switch {
-	case f.IsShared():
-		return appendShared(dst, k, f, operands, fence)
 	case f.IsScript(k):
 		return appendCall(dst, k, f, operands, fence)
 	case k == Acquire: // SET key token NX PX ttl
@@ -92,106 +88,6 @@ func AppendUsual(dst []byte, k Kind, f Form, n int) (_ []byte, has bool) {
 	return dst, false
 }
 
-// appendCall writes EVALSHA sha n key… token…, for extends ttl…, for releases a stay, if any. A
-// fenced call has the set before the keys, and me before the other arguments; at its end is the
-// marker, if it is known. Before the tokens of a fenced acquire are its blocks and the TTL, see
-// [fencing.AcquireScript].
-func appendCall(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte {
-	n, more := len(operands), len(operands)
-	fenced, ttls, known := f.IsFenced(k), k == Extend, []byte(nil)
-	if fenced {
-		more += 2
-		known = fence.Known[f.node()]
-		if known != nil {
-			more++
-		}
-		if k == Acquire {
-			more += 4
-			ttls = differ(operands)
-		}
-	}
-	if ttls {
-		more += n
-	}
-	stays := k == Release && operands[0].TTL > 0
-	if stays {
-		more++
-	}
-	sha := f.script(k)
-	dst = resp.AppendArray(dst, 3+n+more)
-	dst = append(dst, callBySHA...)
-	dst = append(dst, sha...)
-	dst = append(dst, '\r', '\n')
-	if fenced {
-		dst = resp.AppendBulkString(appendInt(dst, int64(n+1)), fence.Set)
-	} else {
-		dst = appendInt(dst, int64(n))
-	}
-	for i := range operands {
-		dst = resp.AppendBulk(dst, operands[i].Key)
-	}
-	if fenced {
-		dst = resp.AppendBulk(dst, fence.Me[f.node()])
-		if k == Acquire {
-			dst = appendBlocks(dst, operands, ttls)
-		}
-	}
-	for i := range operands {
-		dst = appendToken(dst, &operands[i])
-	}
-	if ttls {
-		for i := range operands {
-			dst = appendInt(dst, operands[i].TTL)
-		}
-	}
-	if stays {
-		dst = appendInt(dst, operands[0].TTL)
-	}
-	if known != nil {
-		dst = resp.AppendBulk(dst, known)
-	}
-	return dst
-}
-
-// differ reports whether operands have different TTLs.
-func differ(operands []Operand) bool {
-	for i := range operands {
-		if operands[i].TTL != operands[0].TTL {
-			return true
-		}
-	}
-	return false
-}
-
-// appendBlocks writes the least token of all blocks, how many others each has, the common TTL, and
-// the last token of each block.
-func appendBlocks(dst []byte, operands []Operand, ttls bool) []byte {
-	least := operands[0].Block.First
-	for i := range operands {
-		least = min(least, operands[i].Block.First)
-	}
-	dst = appendInt(dst, int64(least))
-	dst = appendInt(dst, int64(operands[0].Block.Spare()))
-	if ttls {
-		dst = resp.AppendBulkString(dst, "")
-	} else {
-		dst = appendInt(dst, operands[0].TTL)
-	}
-	dst = strconv.AppendInt(append(dst, '$'), int64(fencing.LastDigits*len(operands)), 10)
-	dst = append(dst, '\r', '\n')
-	for i := range operands {
-		last := uint64(operands[i].Block.Last)
-		for range fencing.LastDigits {
-			dst = append(dst, '0')
-		}
-		for at := len(dst) - 1; last > 0; at-- {
-			dst[at] = '0' + byte(last%10)
-			last /= 10
-		}
-	}
-	return append(dst, '\r', '\n')
-}
-
 // appendToken writes the value at the key; most values have the length of a token.
 func appendToken(dst []byte, op *Operand) []byte {
 	if n := len(op.Token) + len(op.Tail); n == 22 {
@@ -204,42 +100,6 @@ func appendToken(dst []byte, op *Operand) []byte {
 	dst = append(dst, op.Tail...)
 	return append(dst, '\r', '\n')
 }
-
-// texts are the scripts by their digests.
-var texts = map[string]string{
-	ReleaseSHA1: ReleaseScript, ExtendSHA1: ExtendScript, QueueSHA1: QueueScript,
-	fencing.AcquireSHA1: fencing.AcquireScript, fencing.ExtendSHA1: fencing.ExtendScript, fencing.MemberSHA1: fencing.MemberScript,
-	SharedAcquireSHA1: SharedAcquireScript, SharedExtendSHA1: SharedExtendScript, SharedReleaseSHA1: SharedReleaseScript, SharedLookSHA1: SharedLookScript,
-	FencedSharedAcquireSHA1: FencedSharedAcquireScript, FencedSharedExtendSHA1: FencedSharedExtendScript,
-}
-
-// ByText has the scripts in written commands, from an offset on, called by their text: EVAL in place of EVALSHA. It is
-// for a node that does not know them. Afterwards it does.
-func ByText(dst []byte, from int) []byte {
-	written := slices.Clone(dst[from:])
-	dst = dst[:from]
-	d := ownDecoder()
-	var v resp.Value
-	for len(written) > 0 {
-		n, err := d.Decode(written, &v)
-		if err != nil {
-			panic("redlock: a command of its own making is malformed: " + err.Error())
-		}
-		head, rest, isCall := bytes.Cut(written[:n], []byte(callBySHA))
-		if isCall && !bytes.Contains(head[:len(head)-2], []byte("\n")) { // else it is in an argument
-			dst = append(append(dst, head...), "$4\r\nEVAL\r\n"...)
-			dst = resp.AppendBulkString(dst, texts[string(rest[:40])])
-			dst = append(dst, rest[42:]...)
-		} else {
-			dst = append(dst, written[:n]...)
-		}
-		written = written[n:]
-	}
-	return dst
-}
-
-// callBySHA is the beginning of a script call, but for the number of its words. The digest follows.
-const callBySHA = "$7\r\nEVALSHA\r\n$40\r\n"
 
 // appendInt appends a number as a bulk, its form in commands.
 func appendInt(dst []byte, n int64) []byte {

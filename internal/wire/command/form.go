@@ -1,7 +1,5 @@
 package command
 
-import "github.com/redlock-go/redlock/internal/rules/fencing"
-
 // Form is the commands by which a node compares a token before it acts. Extends are scripts in all
 // forms: SET … IFEQ would shorten a key. Probes try the native commands on each connection. Version
 // numbers mislead: forks, proxies and access lists differ from them. Every server since Redis 2.6
@@ -31,7 +29,7 @@ const (
 
 // IsScript reports whether a kind is sent as a script call, with several operands.
 func (f Form) IsScript(k Kind) bool {
-	return k == Release && f&releases == 0 || k == Extend || f.IsFenced(k) || f.IsShared()
+	return k == Release && f&releases == 0 || k == Extend || f.IsFenced(k) || f&Shared != 0
 }
 
 // For is f with the commands for an operand: no native command is for a shared lock, or releases a key
@@ -48,21 +46,6 @@ func (f Form) For(k Kind, op *Operand) Form {
 
 // IsFenced reports whether a kind is sent as a call of a script of package fencing.
 func (f Form) IsFenced(k Kind) bool { return f&Fenced != 0 && k.HasTTL() }
-
-// script is the digest of the script of a kind sent as a script call.
-func (f Form) script(k Kind) (sha string) {
-	switch {
-	case f.IsShared():
-		return f.sharedScript(k)
-	case f.IsFenced(k) && k == Acquire:
-		return fencing.AcquireSHA1
-	case f.IsFenced(k):
-		return fencing.ExtendSHA1
-	case k == Extend:
-		return ExtendSHA1
-	}
-	return ReleaseSHA1
-}
 
 // nodeShift is the place of the node in a Form, counted from 1: the node's life is an argument of
 // the scripts of package fencing, so each node has its own commands.

@@ -37,9 +37,7 @@ func (r *Reader) Read(k Kind, command []byte) []Operand {
 	args := r.args
 	switch string(args[0]) {
 	case "EVALSHA", "EVAL":
-		if !r.readShared(k) {
-			r.readCall(k)
-		}
+		r.readCall(k)
 	case "DELEX": // key IFEQ token
 		r.operands = append(r.operands, Operand{Key: args[1], Token: args[3]})
 	case "DELIFEQ": // key token
@@ -50,20 +48,57 @@ func (r *Reader) Read(k Kind, command []byte) []Operand {
 	return r.operands
 }
 
-// readCall reads a command of appendCall.
+// readCall reads a command of appendCall: by a digest, or by the text of a script.
 func (r *Reader) readCall(k Kind) {
-	n := int(number(r.args[2]))
-	keys, rest := r.args[3:3+n], r.args[3+n:]
-	var spare, ttl, lasts []byte // of a fenced acquire
-	switch string(r.args[1]) {
-	case fencing.AcquireSHA1, fencing.AcquireScript:
-		spare, ttl, lasts = rest[2], rest[3], rest[4]
-		keys, rest = keys[1:], rest[5:] // behind the set, and me
-	case fencing.ExtendSHA1, fencing.ExtendScript:
-		keys, rest = keys[1:], rest[1:]
+	var f Form
+	for form, kinds := range scripts {
+		if by := string(r.args[1]); by == kinds[k].sha || by == kinds[k].text {
+			f = Form(form) * Fenced
+			break
+		}
 	}
-	for i, key := range keys {
-		op := Operand{Key: key, Token: rest[i]}
+	shared, fenced := f&Shared != 0, f.IsFenced(k)
+	keys := r.args[3 : 3+number(r.args[2])]
+	rest := r.args[3+len(keys):]
+	take := func() []byte {
+		word := rest[0]
+		rest = rest[1:]
+		return word
+	}
+	if fenced {
+		keys = keys[1:] // behind the set
+		_ = take()      // me
+	}
+	step := 1
+	var spare, ttl, lasts []byte
+	switch {
+	case fenced && shared:
+		_ = take() // how many
+	case fenced && k == Acquire:
+		_, spare, ttl, lasts = take(), take(), take(), take()
+	}
+	if shared && k == Acquire {
+		step = 2
+		_ = take() // past gates
+	}
+	for ; len(keys) > 0; keys = keys[step:] {
+		n := int64(1)
+		if shared {
+			n = number(take())
+		}
+		for ; n > 0; n-- {
+			op := Operand{Key: keys[0], Token: take(), Shared: shared}
+			if shared && k.HasTTL() {
+				op.TTL = number(take())
+			}
+			r.operands = append(r.operands, op)
+		}
+	}
+	if shared {
+		return
+	}
+	for i := range r.operands {
+		op := &r.operands[i]
 		if lasts != nil {
 			op.Block.Last = fencing.Token(number(lasts[i*fencing.LastDigits:][:fencing.LastDigits]))
 			op.Block.First = op.Block.Last - fencing.Token(number(spare))
@@ -72,11 +107,10 @@ func (r *Reader) readCall(k Kind) {
 		case len(ttl) > 0:
 			op.TTL = number(ttl)
 		case k.HasTTL():
-			op.TTL = number(rest[len(keys)+i])
-		case k == Release && len(rest) > len(keys): // it stays
-			op.TTL = number(rest[len(keys)])
+			op.TTL = number(take())
+		case len(rest) > 0: // a released key stays
+			op.TTL = number(rest[0])
 		}
-		r.operands = append(r.operands, op)
 	}
 }
 

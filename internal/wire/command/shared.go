@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	_ "embed"
 
 	"github.com/redlock-go/redlock/internal/rules/fencing"
@@ -71,123 +70,8 @@ const (
 // gateSuffix follows the key of the lock in the name of its gate.
 const gateSuffix = ":redlock:gate"
 
-// IsShared reports whether the operands are holders of shared locks.
-func (f Form) IsShared() bool { return f&Shared != 0 }
-
-// sharedScript is the digest of the script of a kind for shared locks.
-func (f Form) sharedScript(k Kind) string {
-	switch {
-	case f.IsFenced(k) && k == Acquire:
-		return FencedSharedAcquireSHA1
-	case f.IsFenced(k):
-		return FencedSharedExtendSHA1
-	case k == Acquire:
-		return SharedAcquireSHA1
-	case k == Extend:
-		return SharedExtendSHA1
-	}
-	return SharedReleaseSHA1
-}
-
-// ofKey is how many of the first operands have the same key.
-func ofKey(operands []Operand) (n int) {
-	for n < len(operands) && bytes.Equal(operands[n].Key, operands[0].Key) {
-		n++
-	}
-	return n
-}
-
 // AppendHolders asks who holds a shared lock, by SharedLookScript.
 func AppendHolders(dst []byte, key string, most int) (_ []byte, replies int) {
 	dst = append(dst, "*5\r\n"+callBySHA+SharedLookSHA1+"\r\n$1\r\n1\r\n"...)
 	return appendInt(resp.AppendBulkString(dst, key), int64(most)), 1
-}
-
-// appendShared writes a call of a script of shared locks.
-func appendShared(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte {
-	keys := 0
-	for rest := operands; len(rest) > 0; rest = rest[ofKey(rest):] {
-		keys++
-	}
-	words, known := 3+2*keys+len(operands), []byte(nil)
-	if k == Acquire {
-		words += 1 + keys
-		keys *= 2
-	}
-	if k.HasTTL() {
-		words += len(operands)
-	}
-	fenced := f.IsFenced(k)
-	if fenced {
-		known, keys, words = fence.Known[f.node()], keys+1, words+3
-		if known != nil {
-			words++
-		}
-	}
-	dst = append(append(append(resp.AppendArray(dst, words), callBySHA...), f.sharedScript(k)...), '\r', '\n')
-	dst = appendInt(dst, int64(keys))
-	if fenced {
-		dst = resp.AppendBulkString(dst, fence.Set)
-	}
-	for rest := operands; len(rest) > 0; rest = rest[ofKey(rest):] {
-		dst = resp.AppendBulk(dst, rest[0].Key)
-		if k == Acquire {
-			dst = appendName(dst, string(rest[0].Key), gateSuffix, "")
-		}
-	}
-	if fenced {
-		dst = appendInt(resp.AppendBulk(dst, fence.Me[f.node()]), int64(len(operands)))
-	}
-	switch {
-	case k == Acquire && f&repairing != 0:
-		dst = appendInt(dst, 1)
-	case k == Acquire:
-		dst = appendInt(dst, 0)
-	}
-	for rest := operands; len(rest) > 0; {
-		n := ofKey(rest)
-		dst = appendInt(dst, int64(n))
-		for i := range n {
-			dst = appendToken(dst, &rest[i])
-			if k.HasTTL() {
-				dst = appendInt(dst, rest[i].TTL)
-			}
-		}
-		rest = rest[n:]
-	}
-	if known != nil {
-		dst = resp.AppendBulk(dst, known)
-	}
-	return dst
-}
-
-// readShared reads a command of appendShared: one of a digest, or of the text of a script.
-func (r *Reader) readShared(k Kind) bool {
-	keys := r.args[3 : 3+number(r.args[2])]
-	rest := r.args[3+len(keys):]
-	step := 1 // the words of a key
-	switch string(r.args[1]) {
-	case SharedAcquireSHA1, SharedAcquireScript:
-		step, rest = 2, rest[1:]
-	case FencedSharedAcquireSHA1, FencedSharedAcquireScript:
-		step, keys, rest = 2, keys[1:], rest[3:]
-	case FencedSharedExtendSHA1, FencedSharedExtendScript:
-		keys, rest = keys[1:], rest[2:]
-	case SharedExtendSHA1, SharedExtendScript, SharedReleaseSHA1, SharedReleaseScript:
-	default:
-		return false
-	}
-	for i := 0; i < len(keys); i += step {
-		n := number(rest[0])
-		rest = rest[1:]
-		for range n {
-			op := Operand{Key: keys[i], Token: rest[0], Shared: true}
-			rest = rest[1:]
-			if k.HasTTL() {
-				op.TTL, rest = number(rest[0]), rest[1:]
-			}
-			r.operands = append(r.operands, op)
-		}
-	}
-	return true
 }
