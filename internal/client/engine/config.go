@@ -42,7 +42,7 @@ type limits struct {
 // so does Call.
 func (lim *limits) check(op *Op) error {
 	switch {
-	case !op.Kind.IsValid():
+	case op.Kind == 0 || op.Kind >= command.Kinds:
 		return WrongArgument("operation has kind %d, want 1 to %d", op.Kind, Release)
 	case op.Done == nil:
 		return WrongArgument("operation has no Done")

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/internal/wire/command"
 )
 
 // waitingOps are the operations that would go into one batch, by class.
@@ -34,7 +35,7 @@ func TestNoOperationIsDeferredTwice(t *testing.T) {
 			before = classes
 			continue
 		}
-		class := held.first.Kind.Rank()
+		class := int(command.Rank[held.first.Kind])
 		require.NotEqual(t, before, class)
 		if before != classes {
 			twice++

@@ -9,11 +9,11 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/command"
 )
 
-// A segment's commands are written by command.Kind.Rank.
+// A segment's commands are written by command.Rank.
 const (
 	releases = 0
 	acquires = 2
-	classes  = command.Classes
+	classes  = len(command.ByRank)
 )
 
 // planner arranges a list of operations in a batch: it orders and merges them. Releases that wait together become one
@@ -47,7 +47,7 @@ func (p *planner) plan(b *batch, ops list, forms []fleet.Form, mayDefer bool) (l
 	p.seen.reset(n)
 	for op := ops.first; op != nil; {
 		next := op.next
-		class := uint8(op.Kind.Rank())
+		class := command.Rank[op.Kind]
 		if mayDefer && class == releases {
 			mayDefer = op.Ends.isAwaited() // else no caller comes back with an acquire when it is answered
 		}
@@ -119,7 +119,7 @@ func (p *planner) cut(b *batch) {
 	for class := range p.lists {
 		l := &p.lists[class]
 		if l.n > 0 {
-			b.runs = append(b.runs, run{command.OfRank(class), len(b.rounds), l.n})
+			b.runs = append(b.runs, run{command.ByRank[class], len(b.rounds), l.n})
 		}
 		for op := l.first; op != nil; {
 			next := op.next

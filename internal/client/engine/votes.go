@@ -167,7 +167,7 @@ func (v *votes) answered(node, i int, granted bool, kind Kind) {
 		v.lacking = v.lacking || v.rounds[i].repairer != nil
 	}
 	switch {
-	case kind.NeedsVote() && v.quarantined.Has(node):
+	case kind != Release && v.quarantined.Has(node):
 		// It has restarted, and may have lost keys.
 		v.refused(node, i, conn.ErrQuarantined)
 	case granted:

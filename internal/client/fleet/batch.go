@@ -5,6 +5,9 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
+// Form is the number of the encoding of a node's commands. Only the owner of the fleet knows its meaning.
+type Form uint16
+
 // Batch is the bytes of one write: commands encoded once, written as they are to every node of their form, and kept
 // until the last of these nodes has answered or failed.
 type Batch struct {

@@ -3,12 +3,10 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"slices"
 	"strings"
-	"time"
 )
 
 // cause is why a node has failed. Its text does not repeat the node's name. errors.Is and errors.As find everything
@@ -64,13 +62,4 @@ func nameless(err error) string {
 		short = "lookup: " + dns.Err
 	}
 	return strings.Replace(text, op.Error(), short, 1)
-}
-
-// outOfTime is the error of a step of a dial out of time, with its time limit.
-func outOfTime(bound time.Duration, step string) error {
-	text := fmt.Sprintf("no answer within %v", bound)
-	if step != "" {
-		text = fmt.Sprintf("no answer within %v (DialTimeout) to %s", bound, step)
-	}
-	return &cause{text, os.ErrDeadlineExceeded, nil}
 }

@@ -39,7 +39,7 @@ func TestCauses(t *testing.T) {
 		{fmt.Errorf("credentials: %w", context.Canceled), "credentials: context canceled", nil},
 		{errors.Join(os.ErrDeadlineExceeded, io.EOF), "i/o timeout\nEOF", io.EOF},
 		{fmt.Errorf("proxy: %w", errOwners), "proxy: of the owner", nil},
-		{outOfTime(time.Second, "the greeting"), "no answer within 1s (DialTimeout) to the greeting", nil},
+		{&cause{"no answer within 1s", os.ErrDeadlineExceeded, nil}, "no answer within 1s", nil},
 	} {
 		err := f.causeOf(c.err)
 		assert.Equal(t, c.text, err.Error())

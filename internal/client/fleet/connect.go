@@ -66,7 +66,7 @@ func (d *dialer) connect() (net.Conn, identity, error) {
 	for len(failed) < len(addresses) {
 		select {
 		case <-next.C:
-			if begun < len(addresses) || under < mostTries && d.isWanted() {
+			if wanted, _ := d.fleet.wanted(); begun < len(addresses) || under < mostTries && wanted {
 				begin()
 			} else {
 				next.Reset(addressDelay)
@@ -87,11 +87,6 @@ func (d *dialer) connect() (net.Conn, identity, error) {
 		}
 	}
 	return nil, identity{}, errorOf(failed)
-}
-
-func (d *dialer) isWanted() bool {
-	is, _ := d.fleet.wanted()
-	return is
 }
 
 // errorOf is the error of a dial without an answer. Where the addresses of a name have failed for several reasons it

@@ -77,7 +77,7 @@ func (f *Fleet) warn(n *node, id, before identity, several bool) {
 	if id.runID == "" && !n.persistent && !f.cfg.TrustRestarts {
 		log.Warn("redlock: node does not show its run_id (INFO server): it has no quarantine after a restart", "node", n.addr, "error", id.refused)
 	}
-	if id.mayEvict() && (id.runID != before.runID || id.policy != before.policy) {
+	if id.policy != "" && id.policy != noEviction && (id.runID != before.runID || id.policy != before.policy) {
 		log.Warn("redlock: node may evict locks when its memory is short; set its maxmemory-policy to "+noEviction,
 			"node", n.addr, "policy", id.policy)
 	}

@@ -31,7 +31,7 @@ type epoll struct {
 	late   int        // all without the sockets of early nodes
 	early  quorum.Set // nodes
 	events [32]syscall.EpollEvent
-	waker  *os.File // the wake descriptor: an eventfd(2) in all, to end a blocked poll
+	waker  *os.File // the wake descriptor: an eventfd(2) in all and late, to end a blocked poll
 
 	readable   *os.File // the readable notification
 	readableFD int
@@ -46,57 +46,52 @@ const (
 	watched        = syscall.EPOLLIN | syscall.EPOLLRDHUP // of each socket
 )
 
-func newRawPoller(nodes int) (_ poller, blocks bool, err error) {
+func newRawPoller(nodes int) (_ poller, blocks bool, _ error) {
 	p := &epoll{all: -1, late: -1, early: Early(nodes)}
-	defer func() {
-		if err != nil {
-			p.close()
-			err = fmt.Errorf("conn: epoll: %w", err)
-		}
-	}()
+	if err := p.open(); err != nil {
+		p.close()
+		return nil, false, fmt.Errorf("conn: epoll: %w", err)
+	}
+	return p, true, nil
+}
+
+func (p *epoll) open() (err error) {
 	if p.readableFD, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
-		return nil, false, err
+		return err
 	}
 	err = syscall.SetNonblock(p.readableFD, true) // or os.NewFile takes it for a blocking file
 	p.readable = os.NewFile(uintptr(p.readableFD), "epoll")
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	if p.raw, err = p.readable.SyscallConn(); err != nil {
-		return nil, false, err
-	}
-	for _, fd := range []*int{&p.all, &p.late} {
-		if *fd, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
-			return nil, false, err
-		}
-		if err = p.ctl(p.readableFD, syscall.EPOLL_CTL_ADD, *fd, 0, 0); err != nil {
-			return nil, false, err
-		}
-	}
-	if err = p.addWaker(); err != nil {
-		return nil, false, err
+		return err
 	}
 	p.isReadable = func(fd uintptr) bool {
 		n, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, fd,
 			uintptr(unsafe.Pointer(&p.event[0])), 1, 0, 0, 0)
 		return errno == 0 && n > 0
 	}
-	return p, true, nil
-}
-
-// addWaker makes the descriptor for Wake. It is an *os.File, to be written to even while it is being closed: a bare
-// number could belong to another file by then. It is a blocking one, so the runtime's poller leaves it alone. It is
-// read only when known to be readable, and writing blocks only after 2^64 wakes.
-func (p *epoll) addWaker() error {
-	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_CLOEXEC, 0)
+	// The descriptor for Wake is an *os.File, to be written to even while it is being closed: a bare number could
+	// belong to another file by then. It is a blocking one, so the runtime's poller leaves it alone. It is read only
+	// when known to be readable, and writing blocks only after 2^64 wakes.
+	waker, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_CLOEXEC, 0)
 	if errno != 0 {
 		return errno
 	}
-	p.waker = os.NewFile(fd, "eventfd")
-	if err := p.ctl(p.late, syscall.EPOLL_CTL_ADD, int(fd), syscall.EPOLLIN, wakeEvent); err != nil {
-		return err
+	p.waker = os.NewFile(waker, "eventfd")
+	for _, fd := range []*int{&p.all, &p.late} {
+		if *fd, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
+			return err
+		}
+		if err = p.ctl(p.readableFD, syscall.EPOLL_CTL_ADD, *fd, 0, 0); err != nil {
+			return err
+		}
+		if err = p.ctl(*fd, syscall.EPOLL_CTL_ADD, int(waker), syscall.EPOLLIN, wakeEvent); err != nil {
+			return err
+		}
 	}
-	return p.ctl(p.all, syscall.EPOLL_CTL_ADD, int(fd), syscall.EPOLLIN, wakeEvent)
+	return nil
 }
 
 var once = binary.NativeEndian.AppendUint64(nil, 1)

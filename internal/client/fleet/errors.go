@@ -13,7 +13,9 @@ import (
 // errFirstDial is why a node is down that has not been dialed before.
 var errFirstDial = fmt.Errorf("%w: its first dial is under way", conn.ErrDown)
 
-// Classes of errors that keep a node down. An error is of the first that it is.
+// Classes of errors that keep a node down. An error is of the first that it is. With a misfit a node must not be used
+// for locks, now or later, healthy or not: it is another node's second address, a replica, part of a cluster, or a
+// sentinel. A client should not start with one.
 var (
 	misfits = []error{conn.ErrNotMaster, conn.ErrCluster, conn.ErrSentinel, conn.ErrSameServer}
 	lasting = append([]error{
@@ -31,10 +33,6 @@ func classOf(err error, classes []error) error {
 	}
 	return nil
 }
-
-// misconfigured reports whether a node must not be used for locks, now or later, healthy or not: it is another node's
-// second address, a replica, part of a cluster, or a sentinel. A client should not start with one.
-func misconfigured(err error) bool { return classOf(err, misfits) != nil }
 
 // permanent reports whether only a change of configuration, here or on the server, will end err. Such a node is
 // dialed at most once a second.

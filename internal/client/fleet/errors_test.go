@@ -20,11 +20,11 @@ func TestPermanentAndMisconfigured(t *testing.T) {
 	} {
 		for _, err := range []error{err, &notSent{&conn.Error{Addr: "a:1", Op: "dial", Err: err}}} {
 			assert.Equal(t, want[0], permanent(err), err)
-			assert.Equal(t, want[1], misconfigured(err), err)
+			assert.Equal(t, want[1], classOf(err, misfits) != nil, err)
 		}
 	}
 	assert.False(t, permanent(nil))
-	assert.False(t, misconfigured(nil))
+	assert.False(t, classOf(nil, misfits) != nil)
 }
 
 // Each batch is failed at once by each node that is down.

@@ -14,12 +14,6 @@ type first struct {
 	changed chan struct{} // closed by the end of the next dial
 }
 
-func (f *first) begin(n int) {
-	f.began = time.Now()
-	f.last = f.began
-	f.dialing, f.changed = quorum.First(n), make(chan struct{})
-}
-
 // ended notes the end of a node's dial.
 func (f *first) ended(node int) {
 	if !f.dialing.Has(node) {

@@ -55,7 +55,8 @@ func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 		f.nodes = append(f.nodes, newNode(f, i, addr))
 	}
 	f.enlist()
-	f.first.begin(len(f.nodes))
+	now := time.Now()
+	f.first = first{began: now, last: now, dialing: quorum.First(len(f.nodes)), changed: make(chan struct{})}
 	f.want.news = make(chan struct{})
 	for i := range f.nodes {
 		f.dials.Go(func() { f.dial(i, 0) })
@@ -76,6 +77,28 @@ func (f *Fleet) Fault(node int) error {
 
 // Away returns the nodes without a connection, except resting ones. A batch sent now fails on them at once.
 func (f *Fleet) Away() quorum.Set { return f.away }
+
+// Forms returns the forms of the nodes up, each once. The slice belongs to the fleet, and changes with them.
+func (f *Fleet) Forms() []Form { return f.forms }
+
+// SetForm changes the form of a node, for as long as its connection lasts. Batches already sent stay as they are.
+func (f *Fleet) SetForm(node int, form Form) {
+	f.nodes[node].form = form
+	f.enlist()
+}
+
+// enlist determines which forms are in use, which nodes are away, and whether Sweep can block.
+func (f *Fleet) enlist() {
+	f.forms, f.away, f.canBlock = f.forms[:0], 0, f.blocks
+	for i, n := range f.nodes {
+		f.canBlock = f.canBlock && !n.isResting()
+		if n.sock == nil {
+			f.away.Add(i)
+		} else if !slices.Contains(f.forms, n.form) {
+			f.forms = append(f.forms, n.form)
+		}
+	}
+}
 
 // Send writes to every node the batch of the list b in the node's form. On a node that is down, or owes too much, the
 // batch fails at once.
@@ -142,7 +165,9 @@ func (f *Fleet) Sweep(d time.Duration) {
 func (f *Fleet) Check() {
 	now := f.cfg.Clock.Now()
 	for _, n := range f.nodes {
-		n.check(now, f.cfg.StallTimeout)
+		if n.sock != nil && n.fault == nil && n.owed.len > 0 && now.Sub(n.progress) > f.cfg.StallTimeout {
+			n.fault = conn.ErrStalled
+		}
 	}
 	f.reap()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/wire/refusal"
@@ -162,7 +163,14 @@ func (t *try) welcomed(v *resp.Value) error {
 	case v.Kind != resp.Map && v.Kind != resp.Array || v.Null:
 		return refusal.ErrUnfit
 	}
-	return t.id.readHello(v)
+	for it := v.Elements(); it.Next(); { // names and values, some of these nested
+		name := string(it.Value().Bytes)
+		it.Next()
+		if err := t.id.note(name, string(it.Value().Bytes)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bestEffort accepts an error, unless it ends the connection: where the login failed
@@ -188,7 +196,13 @@ func (t *try) checkInfo(v *resp.Value) error {
 	case v.Kind != resp.Bulk && v.Kind != resp.Verbatim || v.Null:
 		return refusal.ErrUnfit
 	}
-	return t.id.readInfo(string(v.Bytes))
+	for line := range strings.Lines(string(v.Bytes)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if err := t.id.note(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func selected(v *resp.Value) error {

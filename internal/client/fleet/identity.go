@@ -8,7 +8,6 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/wire/refusal"
-	"github.com/redlock-go/redlock/resp"
 )
 
 // identity is the server's description of itself in one handshake. It is bounded and printable, but perhaps not true.
@@ -30,29 +29,6 @@ const noEviction = "noeviction"
 var policies = []string{
 	noEviction, "allkeys-lru", "allkeys-lfu", "allkeys-lrm", "allkeys-random",
 	"volatile-lru", "volatile-lfu", "volatile-lrm", "volatile-random", "volatile-ttl",
-}
-
-// readHello reads the answer to HELLO, a map of names to values, some of them nested.
-func (id *identity) readHello(v *resp.Value) error {
-	for it := v.Elements(); it.Next(); {
-		name := string(it.Value().Bytes)
-		it.Next()
-		if err := id.note(name, string(it.Value().Bytes)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readInfo reads any section of INFO.
-func (id *identity) readInfo(info string) error {
-	for line := range strings.Lines(info) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if err := id.note(name, value); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // note takes in a field of HELLO or INFO. An error is the reason why the server must not be a node. A server without a
@@ -101,9 +77,6 @@ func (id *identity) isBefore(major int) bool {
 	n, err := strconv.Atoi(number)
 	return id.product == "redis" && err == nil && n < major
 }
-
-// mayEvict reports whether the server says that it drops keys when its memory is short.
-func (id *identity) mayEvict() bool { return id.policy != "" && id.policy != noEviction }
 
 // word is s if it reads like a name, a version or an id, and "" otherwise.
 func word(s string) string {

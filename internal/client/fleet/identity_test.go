@@ -35,13 +35,14 @@ func TestInfoIsRead(t *testing.T) {
 		"run_id:a b\r\nredis_version:1\x1b[1m\r\n":                      {product: "redis"},
 		"run_id:" + strings.Repeat("x", 65) + "\r\nno colon\r\n:\r\n::": {},
 	} {
-		var id identity
-		require.NoError(t, id.readInfo(info), info)
-		assert.Equal(t, want, id, info)
+		var dial try
+		require.NoError(t, dial.checkInfo(&resp.Value{Kind: resp.Bulk, Bytes: []byte(info)}), info)
+		assert.Equal(t, want, dial.id, info)
 	}
 	named := identity{product: "valkey", version: "9.1.2"} // by HELLO: in INFO Valkey calls itself Redis
-	require.NoError(t, named.readInfo("redis_version:7.2.4\r\nserver_name:valkey\r\n"))
-	assert.Equal(t, identity{product: "valkey", version: "9.1.2"}, named)
+	dial := try{id: named}
+	require.NoError(t, dial.checkInfo(&resp.Value{Kind: resp.Bulk, Bytes: []byte("redis_version:7.2.4\r\nserver_name:valkey\r\n")}))
+	assert.Equal(t, named, dial.id)
 }
 
 func TestHelloIsRead(t *testing.T) {
@@ -50,8 +51,11 @@ func TestHelloIsRead(t *testing.T) {
 		var v resp.Value
 		_, err = d.Decode([]byte(frame), &v)
 		require.NoError(t, err, frame)
-		err = id.readHello(&v)
-		return id, err
+		var dial try
+		err = dial.welcomed(&v)
+		require.Equal(t, frame[0] == '%', dial.id.resp3)
+		dial.id.resp3 = false
+		return dial.id, err
 	}
 	for _, mode := range []string{"standalone", "cluster", "sentinel", "", "else"} {
 		for _, role := range []string{"master", "primary", "replica", "slave", "", "else"} {

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -45,7 +46,7 @@ func (n *node) isIdleEnd() bool {
 
 // rest ends an idle connection. What was written fails, and the rest of the queue stays.
 func (n *node) rest() {
-	n.cause = n.unsent("read", n.fleet.causeOf(idleEnd{n.fault}))
+	n.cause = n.unsent("read", n.fleet.causeOf(fmt.Errorf("%w: %w", ErrIdle, n.fault)))
 	n.sock.close(n.owed.len > 0)
 	n.fleet.cfg.Servers.leave(n.id.runID, n.addr)
 	n.sock, n.fault, n.opening, n.young = resting{}, nil, nil, 0
@@ -56,13 +57,6 @@ func (n *node) rest() {
 	n.failOwed(true)
 	n.progress = n.fleet.cfg.Clock.Now()
 }
-
-// idleEnd is the end of an idle connection.
-type idleEnd struct{ err error }
-
-func (e idleEnd) Error() string        { return ErrIdle.Error() + ": " + e.err.Error() }
-func (e idleEnd) Is(target error) bool { return target == ErrIdle }
-func (e idleEnd) Unwrap() error        { return e.err }
 
 // replaces reports whether a resting node's new connection leads to the same server as before, as far as the commands
 // in its queue depend on it.

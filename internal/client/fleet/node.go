@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/clock"
@@ -44,7 +43,7 @@ type node struct {
 	resumed bool          // sock has replaced one that ended while idle
 	young   int           // connections in a row that have died young
 	failed  int           // these and failed dials in a row, before sock
-	history history       // over all connections
+	history History       // over all connections
 
 	owed     inflight
 	opening  *Batch        // the first batch on sock, sent by OnUp; nil if there was none, or it was answered
@@ -79,7 +78,7 @@ func (n *node) up(s sock, id identity) {
 	n.server = strings.TrimSpace(id.product + " " + id.version)
 	n.since = n.fleet.cfg.Clock.Now()
 	n.heard = n.since
-	n.history.connects++
+	n.history.Connects++
 	n.opening = nil
 	n.pushes, n.pushed = firstPushes, n.since
 	n.stream = stream{in: n.in, decoder: resp.Decoder{Limits: resp.Limits{Line: 1 << 10, Bulk: maxBulk, Elements: 1 << 10, Depth: 4}}}
@@ -281,12 +280,5 @@ func (n *node) replied(b *Batch, count int, now clock.Instant, usual bool) {
 			n.fault = conn.ErrUnsolicited // answered before it was asked
 		}
 		b.done()
-	}
-}
-
-// check faults a connection that owes a reply, after a silence longer than bound.
-func (n *node) check(now clock.Instant, bound time.Duration) {
-	if n.sock != nil && n.fault == nil && n.owed.len > 0 && now.Sub(n.progress) > bound {
-		n.fault = conn.ErrStalled
 	}
 }

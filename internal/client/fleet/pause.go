@@ -28,22 +28,22 @@ type want struct {
 // Want notes that a caller waits, or has failed, for want of a quorum. Nodes that are down are dialed more often for a
 // while.
 func (f *Fleet) Want() {
-	if !f.isWanted() {
+	now := f.cfg.Clock.Now()
+	if !f.want.is(now) {
 		close(f.want.news)
 		f.want.news = make(chan struct{})
 	}
-	f.want.last = f.cfg.Clock.Now()
+	f.want.last = now
 }
 
-func (f *Fleet) isWanted() bool {
-	return f.want.last != 0 && f.cfg.Clock.Now() < f.want.last.Add(wantedFor)
-}
+func (w *want) is(now clock.Instant) bool { return w.last != 0 && now < w.last.Add(wantedFor) }
 
-// wanted is isWanted, without the lock, and a channel closed by the news that it is.
+// wanted reports whether a caller is in want of a quorum, and returns a channel closed by the news that one is. It is
+// called without the lock.
 func (f *Fleet) wanted() (is bool, news <-chan struct{}) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	return f.isWanted(), f.want.news
+	return f.want.is(f.cfg.Clock.Now()), f.want.news
 }
 
 // backoff is the pause before an attempt, counted from 1: full jitter over an exponential. So the many clients of a

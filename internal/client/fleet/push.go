@@ -17,28 +17,19 @@ const (
 
 var errFlood = errors.New("conn: node pushes more than it was asked to track")
 
-// mayPush counts a push, and reports whether it is within the bounds.
-func (n *node) mayPush() bool {
+// push counts the decoded value, a push, and hands it to the owner if it is within the bounds.
+func (n *node) push() {
 	if n.pushes == 0 {
 		now := n.fleet.cfg.Clock.Now()
-		n.pushes = min(int(now.Sub(n.pushed)/pushEvery), firstPushes)
-		n.pushed = now
+		n.pushes, n.pushed = min(int(now.Sub(n.pushed)/pushEvery), firstPushes), now
 	}
 	n.pushes--
-	return n.pushes >= 0
-}
-
-// push hands the decoded value, a push, to the owner.
-func (n *node) push() {
-	switch {
+	switch on := n.fleet.cfg.OnPush; {
 	case !n.id.resp3:
 		n.fault = &resp.ProtocolError{Reason: "push in RESP2"}
-		return
-	case !n.mayPush():
+	case n.pushes < 0:
 		n.fault = errFlood
-		return
-	}
-	if on := n.fleet.cfg.OnPush; on != nil {
+	case on != nil:
 		on(n.index, &n.value)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // The wait counts from now, not from the loss of the connection: this may have been the network, long before the
 // restart.
 func (f *Fleet) checkRestart(n *node, id identity) {
-	met, wait := n.history.connects > 0, f.longest
+	met, wait := n.history.Connects > 0, f.longest
 	switch {
 	case f.cfg.Quarantine > 0 && !met:
 		// Servers subtract whole seconds, so the uptime may be too long by almost
@@ -50,12 +50,4 @@ func (f *Fleet) Quarantined() quorum.Set {
 		}
 	}
 	return f.quarantined
-}
-
-// quarantinedFor is how long a node still has no vote.
-func (f *Fleet) quarantinedFor(n *node) time.Duration {
-	if n.until == 0 {
-		return 0 // without reading the clock
-	}
-	return max(0, n.until.Sub(f.cfg.Clock.Now()))
 }

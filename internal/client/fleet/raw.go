@@ -37,13 +37,10 @@ func detach(nc net.Conn) (int, error) {
 	err = rc.Control(func(own uintptr) {
 		fd, _, errno = syscall.Syscall(syscall.SYS_FCNTL, own, syscall.F_DUPFD_CLOEXEC, 0)
 	})
-	if err != nil {
-		return -1, err
+	if err == nil && errno != 0 {
+		err = errno
 	}
-	if errno != 0 {
-		return -1, errno
-	}
-	return int(fd), nil
+	return int(fd), err
 }
 
 // call sends or receives, and does not wait.

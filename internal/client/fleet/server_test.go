@@ -47,7 +47,7 @@ func TestRealRoles(t *testing.T) {
 				r := onReal(t, server, with("", "", database))
 				r.do(func() {
 					require.ErrorIs(t, r.Fault(0), test.want)
-					assert.True(t, misconfigured(r.Fault(0)))
+					assert.True(t, classOf(r.Fault(0), misfits) != nil)
 				})
 			}
 		})

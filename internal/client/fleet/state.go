@@ -29,14 +29,7 @@ type Node struct {
 	Connection uint64
 	// Pushes reports whether pushes can come: the connection is in RESP3.
 	Pushes bool
-	// Connects is how many connections it has had, the present one included.
-	Connects uint64
-	// RoundTrips is how many batches it has answered to the last reply.
-	RoundTrips uint64
-	// RoundTrip is how long they took, smoothed: each counts for an eighth, as in RFC 6298. RoundTripMax is the
-	// longest. Both include the node's own work, and the time until the reply was read: replies found together are
-	// read one after the other. A reply after the quorum's may be read up to 5 ms late.
-	RoundTrip, RoundTripMax time.Duration
+	History
 	// InFlight is how many replies it owes.
 	InFlight int
 }
@@ -46,37 +39,42 @@ func (f *Fleet) Node(i int) Node {
 	n := f.nodes[i]
 	s := Node{
 		Addr: n.addr, Up: n.sock != nil, Rests: n.isResting(),
-		Quarantined: f.quarantinedFor(n), Unmet: n.unmet, Uptime: n.id.uptime, Server: n.server, RunID: n.id.runID, Form: n.form,
-		Connects:   n.history.connects,
-		RoundTrips: n.history.trips, RoundTrip: n.history.smoothed, RoundTripMax: n.history.longest,
-		InFlight: n.owed.replies,
+		Unmet: n.unmet, Uptime: n.id.uptime, Server: n.server, RunID: n.id.runID, Form: n.form,
+		History: n.history, InFlight: n.owed.replies,
+	}
+	if n.until != 0 { // else without reading the clock
+		s.Quarantined = max(0, n.until.Sub(f.cfg.Clock.Now()))
 	}
 	switch {
 	case s.Rests:
 	case s.Up:
-		s.Connection, s.Pushes, s.Resumed = n.history.connects, n.id.resp3, n.resumed
+		s.Connection, s.Pushes, s.Resumed = s.Connects, n.id.resp3, n.resumed
 	default:
 		s.Err = n.cause.cause
-		s.Lasting, s.Unfit = permanent(s.Err), misconfigured(s.Err)
+		s.Lasting, s.Unfit = permanent(s.Err), classOf(s.Err, misfits) != nil
 	}
 	return s
 }
 
-// history is the statistics of a node over all its connections.
-type history struct {
-	connects uint64
-	trips    uint64
-	smoothed time.Duration
-	longest  time.Duration
+// History is the statistics of a node over all its connections.
+type History struct {
+	// Connects is how many connections it has had, the present one included.
+	Connects uint64
+	// RoundTrips is how many batches it has answered to the last reply.
+	RoundTrips uint64
+	// RoundTrip is how long they took, smoothed: each counts for an eighth, as in RFC 6298. RoundTripMax is the
+	// longest. Both include the node's own work, and the time until the reply was read: replies found together are
+	// read one after the other. A reply after the quorum's may be read up to 5 ms late.
+	RoundTrip, RoundTripMax time.Duration
 }
 
 // trip counts a batch answered after d.
-func (h *history) trip(d time.Duration) {
-	h.trips++
-	if h.trips == 1 {
-		h.smoothed = d
+func (h *History) trip(d time.Duration) {
+	h.RoundTrips++
+	if h.RoundTrips == 1 {
+		h.RoundTrip = d
 	} else {
-		h.smoothed += (d - h.smoothed) / 8
+		h.RoundTrip += (d - h.RoundTrip) / 8
 	}
-	h.longest = max(h.longest, d)
+	h.RoundTripMax = max(h.RoundTripMax, d)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"time"
 
@@ -131,7 +132,11 @@ func within(ctx context.Context, left *time.Duration, bound time.Duration, step 
 	err := take(timed)
 	took := time.Since(began)
 	if err != nil && took >= *left && ctx.Err() == nil && isTimeout(err) {
-		err = outOfTime(bound, step)
+		text := fmt.Sprintf("no answer within %v", bound)
+		if step != "" {
+			text += " (DialTimeout) to " + step
+		}
+		err = &cause{text, os.ErrDeadlineExceeded, nil}
 	}
 	*left = max(0, *left-took)
 	return err
@@ -159,9 +164,6 @@ func (t *try) open(ctx context.Context) error {
 	nc, err := t.reach(ctx)
 	if err != nil {
 		return err
-	}
-	if tcp, ok := nc.(*net.TCPConn); ok {
-		_ = tcp.SetNoDelay(true) // the default of net; the latency depends on it
 	}
 	t.nc = nc
 	if secure != nil {

@@ -255,8 +255,8 @@ func TestForms(t *testing.T) {
 	// another by now.
 	assert.Equal(t, Scripts, DelIfEq.Without(DelIfEq))
 	assert.Equal(t, DelIfEq, DelIfEq.Without(DelEx))
-	for rank := range Classes {
-		assert.Equal(t, rank, OfRank(rank).Rank())
+	for rank, k := range ByRank {
+		assert.EqualValues(t, rank, Rank[k])
 	}
-	assert.Equal(t, Release, OfRank(0))
+	assert.Equal(t, Release, ByRank[0])
 }

@@ -25,26 +25,12 @@ func (k Kind) String() string {
 	return [...]string{"none", "acquire", "extend", "release", "look"}[k]
 }
 
-// IsValid reports whether k is one of the constants.
-func (k Kind) IsValid() bool { return k > 0 && k < Kinds }
-
 // HasTTL reports whether commands of the kind have a TTL.
 func (k Kind) HasTTL() bool { return k == Acquire || k == Extend }
 
-// NeedsVote reports whether the answers of nodes without a vote count for nothing.
-func (k Kind) NeedsVote() bool { return k != Release }
-
-// byRank is the order of commands with no order of their own. Releases come first, since they free
+// ByRank is the order of commands with no order of their own. Releases come first, since they free
 // keys for the acquires after them.
-var byRank = [...]Kind{Release, Extend, Acquire, Look}
+var ByRank = [...]Kind{Release, Extend, Acquire, Look}
 
-// Classes is the number of ranks.
-const Classes = len(byRank)
-
-// Rank is the place of a kind in that order.
-func (k Kind) Rank() int {
-	return [Kinds]int{Release: 0, Extend: 1, Acquire: 2, Look: 3}[k]
-}
-
-// OfRank is the kind of a rank.
-func OfRank(rank int) Kind { return byRank[rank] }
+// Rank is the place of each kind in that order.
+var Rank = [Kinds]uint8{Release: 0, Extend: 1, Acquire: 2, Look: 3}
