@@ -2,14 +2,12 @@ package resp
 
 import "strconv"
 
-// AppendArray appends the header of an array of n elements, "*n\r\n"; the caller
-// appends the elements. A negative n gives the null array, "*-1\r\n".
+// AppendArray appends the header of an array of n elements. A negative n gives the null array, "*-1\r\n".
 func AppendArray(dst []byte, n int) []byte {
 	return AppendHeader(dst, Array, max(n, -1))
 }
 
-// AppendBulk appends b as a bulk, "$len\r\n...\r\n". Bytes of any value are
-// fine. A nil b is an empty bulk.
+// AppendBulk appends b as a bulk, "$len\r\n...\r\n". A nil b is an empty bulk.
 func AppendBulk(dst, b []byte) []byte {
 	dst = AppendHeader(dst, Bulk, len(b))
 	dst = append(dst, b...)

@@ -17,13 +17,11 @@ type Decoder struct {
 	todo   [1 + MaxDepth]int32
 }
 
-// Decode reads one frame from the start of buf into v and returns its length,
-// including the attributes before it. v borrows from buf, see [Value]; it holds
-// nothing of use if err isn't nil.
+// Decode reads one frame from the start of buf into v and returns its length, including the attributes before it. v
+// borrows from buf, see [Value]; it holds nothing of use if err isn't nil.
 //
-// If buf doesn't hold the whole frame, err is [ErrIncomplete], and the next call
-// has to pass the same bytes with more of them appended. They may have been
-// moved to another slice meanwhile. To give the frame up instead, call Reset.
+// If buf doesn't hold the whole frame, err is [ErrIncomplete], and the next call has to pass the same bytes with more
+// of them appended. They may have been moved to another slice meanwhile. To give the frame up instead, call Reset.
 //
 // If the frame is malformed or beyond the Limits, err is a [*ProtocolError], as of all calls until Reset. The fault is
 // found at the first wrong byte or shortly after, however the frame arrived in pieces.

@@ -1,11 +1,9 @@
 // Package resp is the Redis wire format and nothing else: bytes in, bytes out.
-// It opens no socket, starts no goroutine and reads no clock.
 //
 // # Encoding
 //
-// The Append functions add one frame, or the header of one, to a byte slice and
-// return it, as append does. They never fail and allocate only to grow the
-// slice. A command is an array of bulks:
+// The Append functions add one frame, or the header of one, to a byte slice and return it, as append does. They never
+// fail and allocate only to grow the slice. A command is an array of bulks:
 //
 //	buf = resp.AppendArray(buf[:0], 2)
 //	buf = resp.AppendBulkString(buf, "GET")
@@ -17,12 +15,10 @@
 // borrowed view: it and everything reached through it stay valid only until the bytes of the buffer change. Decoding
 // allocates nothing, however much the peer announces; only a [*ProtocolError] is allocated.
 //
-// Three outcomes other than plain success are kept apart, because a connection
-// treats them differently:
+// Three outcomes other than plain success are kept apart:
 //
-//   - incomplete: [ErrIncomplete]; more bytes are needed, nothing is wrong;
-//   - malformed: [*ProtocolError]; the start of the next frame is unknown, and the
-//     connection has to be closed;
+//   - incomplete: [ErrIncomplete]; more bytes are needed;
+//   - malformed: [*ProtocolError]; the connection has to be closed;
 //   - an error reply: Decode succeeds and [Value.IsError] is true; the connection
 //     stays usable.
 //
@@ -44,9 +40,8 @@
 // announced length is compared with its limit before it is used in any arithmetic.
 // Nesting is tracked on a fixed stack, so no input can exhaust the goroutine's.
 //
-// The rules are those of the RESP specification,
-// https://redis.io/docs/latest/develop/reference/protocol-spec/, where this
-// package is not stricter.
+// The rules are those of the RESP specification, https://redis.io/docs/latest/develop/reference/protocol-spec/, where
+// this package is not stricter.
 //
 // # What is promised
 //

@@ -1,7 +1,7 @@
 package resp
 
-// Elements iterates over the direct elements of an aggregate, in order; for a
-// map these are key, value, key, value and so on. Get one from [Value.Elements]:
+// Elements iterates over the direct elements of an aggregate, in order; of a map these are key, value, key, value and so
+// on. [Value.Elements] returns one:
 //
 //	it := v.Elements()
 //	for it.Next() {
@@ -20,13 +20,9 @@ type Elements struct {
 	value Value  // the current element
 }
 
-// Value returns the current element. The pointer is to the iterator's own
-// Value, which Next overwrites; copy the Value to keep it as long as the bytes
-// last, and don't change it. Before the first Next and after the last it is the
-// zero Value.
-func (it *Elements) Value() *Value {
-	return &it.value
-}
+// Value returns the current element, the iterator's own, which Next overwrites: don't change it. Before the first Next
+// and after the last it is the zero Value.
+func (it *Elements) Value() *Value { return &it.value }
 
 // Next moves to the next element, and reports whether there is one.
 func (it *Elements) Next() bool {

@@ -5,8 +5,7 @@ import (
 	"strconv"
 )
 
-// ErrIncomplete means that the buffer ends before the frame does. It is not a
-// fault: read more bytes and decode again.
+// ErrIncomplete means that the buffer ends before the frame does. It is not a fault: read more bytes and decode again.
 var ErrIncomplete = errors.New("resp: incomplete frame")
 
 // ProtocolError means: the bytes are not RESP, or exceed the [Limits]. The start of the next frame is unknown from
@@ -18,14 +17,12 @@ type ProtocolError struct {
 	Reason string
 }
 
-// Error returns the offset and the reason. It never quotes the peer's bytes,
-// so it is safe to log.
+// Error returns the offset and the reason. It never quotes the peer's bytes.
 func (e *ProtocolError) Error() string {
 	return "resp: malformed frame at byte " + strconv.Itoa(e.Offset) + ": " + e.Reason
 }
 
-// reason is the outcome of reading a frame's head: complete, incomplete, or why the
-// frame is malformed.
+// reason is the outcome of reading a frame's head: complete, incomplete, or why the frame is malformed.
 type reason string
 
 const (

@@ -2,8 +2,7 @@ package resp
 
 import "strconv"
 
-// Kind is the first byte of a frame; it determines how the rest is read.
-// The zero Kind belongs to no frame.
+// Kind is the first byte of a frame; it determines how the rest is read. The zero Kind belongs to no frame.
 type Kind byte
 
 // The kinds of RESP2.
@@ -29,53 +28,24 @@ const (
 	Attribute Kind = '|' // pairs about the following value; never a value itself
 )
 
+var kinds = map[Kind]string{
+	SimpleString: "simple string", Error: "error", Integer: "integer", Bulk: "bulk", Array: "array",
+	Null: "null", Boolean: "boolean", Double: "double", BigNumber: "big number", BulkError: "bulk error",
+	Verbatim: "verbatim", Map: "map", Set: "set", Push: "push", Attribute: "attribute",
+}
+
 // String returns the kind's name in the words of the RESP specification. It allocates only for a byte of no kind.
 func (k Kind) String() string {
-	switch k {
-	case SimpleString:
-		return "simple string"
-	case Error:
-		return "error"
-	case Integer:
-		return "integer"
-	case Bulk:
-		return "bulk"
-	case Array:
-		return "array"
-	case Null:
-		return "null"
-	case Boolean:
-		return "boolean"
-	case Double:
-		return "double"
-	case BigNumber:
-		return "big number"
-	case BulkError:
-		return "bulk error"
-	case Verbatim:
-		return "verbatim"
-	case Map:
-		return "map"
-	case Set:
-		return "set"
-	case Push:
-		return "push"
-	case Attribute:
-		return "attribute"
+	if name, ok := kinds[k]; ok {
+		return name
 	}
 	return "unknown kind 0x" + strconv.FormatUint(uint64(k), 16)
 }
 
 // aggregate reports whether frames of this kind are made of other frames.
 func (k Kind) aggregate() bool {
-	switch k {
-	case Array, Map, Set, Push, Attribute:
-		return true
-	}
-	return false
+	return k == Array || k == Map || k == Set || k == Push || k == Attribute
 }
 
 // paired reports whether an aggregate announces pairs instead of elements.
-func (k Kind) paired() bool {
-	return k == Map || k == Attribute
-}
+func (k Kind) paired() bool { return k == Map || k == Attribute }

@@ -44,46 +44,36 @@ func shortNumber(buf []byte) (n int64, end int) {
 	return n, i
 }
 
-// longNumber reads any number and its CR LF off buf[1:]; end is the index of the CR. If it is not complete, end is
-// the n of [head].
+// longNumber reads any number and its CR LF off buf[1:], a canonical decimal int64; end is the index of the CR. If it is
+// not complete, end is the n of [head].
 func longNumber(buf []byte, seen int) (n int64, end int, why reason) {
 	end, why = line(buf, seen, maxNumber)
 	if why != complete {
 		return 0, end, why
 	}
-	n, why = number(buf[1:end])
-	if why != complete {
-		return 0, 1, why
+	text := buf[1:end]
+	switch {
+	case string(text) == "?":
+		return 0, 1, streamedType
+	case !isDecimal(text):
+		return 0, 1, badNumber
 	}
-	return n, end, complete
-}
-
-// number reads a line as a canonical decimal int64.
-func number(line []byte) (n int64, why reason) {
-	if string(line) == "?" {
-		return 0, streamedType
-	}
-	if !isDecimal(line) {
-		return 0, badNumber
-	}
-	digits := bytes.TrimPrefix(line, []byte("-"))
-	if len(digits) > maxDigits {
-		return 0, numberOverflow
-	}
+	digits := bytes.TrimPrefix(text, []byte("-"))
 	var u uint64 // holds 19 digits, which an int64 may not
 	for _, c := range digits {
 		u = u*10 + uint64(c-'0')
 	}
-	switch {
-	case len(digits) == len(line):
-		if u > math.MaxInt64 {
-			return 0, numberOverflow
-		}
-		return int64(u), complete
-	case u > -math.MinInt64:
-		return 0, numberOverflow
+	most := uint64(math.MaxInt64)
+	if len(digits) < len(text) {
+		most = -math.MinInt64
 	}
-	return -int64(u), complete // exact for the least int64, too: it wraps twice
+	switch {
+	case len(digits) > maxDigits, u > most:
+		return 0, 1, numberOverflow
+	case len(digits) < len(text):
+		return -int64(u), end, complete // exact for the least int64, too: it wraps twice
+	}
+	return int64(u), end, complete
 }
 
 // isDecimal reports whether text is an integer in the one form emitted by servers: no sign +, no leading zero, no -0.
@@ -95,8 +85,7 @@ func isDecimal(text []byte) bool {
 	return digits[0] != '0' || len(text) == 1
 }
 
-// isDouble reports whether text is a double:
-// [-]digits[.[digits]][e[+|-]digits], inf, -inf or nan.
+// isDouble reports whether text is a double: [-]digits[.[digits]][e[+|-]digits], inf, -inf or nan.
 func isDouble(text []byte) bool {
 	switch string(text) {
 	case "inf", "-inf", "nan":
@@ -128,13 +117,9 @@ func isDouble(text []byte) bool {
 // countDigits returns how many digits text begins with.
 func countDigits(text []byte) int {
 	for i, c := range text {
-		if !isDigit(c) {
+		if c-'0' > 9 {
 			return i
 		}
 	}
 	return len(text)
-}
-
-func isDigit(c byte) bool {
-	return c-'0' <= 9
 }

@@ -37,16 +37,14 @@ type Batch struct {
 	waiting int  // nodes yet to answer or fail, plus one during Send
 }
 
-// Owner receives the replies to a [Batch]. All calls come from within Send,
-// SendTo, Sweep, Check or Close, with the fleet's lock held. They may call
-// SendTo and SetForm, and nothing else of the fleet.
+// Owner receives the replies to a [Batch]. All calls come from within Send, SendTo, Sweep, Check or Close, with the
+// fleet's lock held. They may call SendTo and SetForm, and nothing else of the fleet.
 type Owner interface {
 	// Reply brings reply i, counted from 0, of one node. The value is valid during the call only. An error means: the
 	// reply does not fit the command. Then the connection is closed, and all replies it still owes fail.
 	Reply(node, i int, v *resp.Value) error
-	// Fail reports that the replies from i on will never come. If err wraps
-	// ErrNotSent, no byte of their commands was written; otherwise the commands
-	// may have been applied.
+	// Fail reports that the replies from i on will never come. If err wraps ErrNotSent, no byte of their commands was
+	// written; otherwise the commands may have been applied.
 	Fail(node, i int, err error)
 	// Done reports that every node has answered or failed. The batch may be used again once the call above has
 	// returned.

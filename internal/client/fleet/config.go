@@ -87,12 +87,10 @@ type Config struct {
 	// answer reads the reply; an error ends the connection. form is the node's form, as the answers have shown.
 	Probes func(ask func(answer func(*resp.Value) error, words ...string)) (form func() uint16)
 
-	// Logger receives warnings about nodes that may evict keys or show no run_id. Nil
-	// disables them.
+	// Logger receives warnings about nodes that may evict keys or show no run_id. Nil disables them.
 	Logger *slog.Logger
 	Clock  clock.Clock
-	// Rand returns a number from [0, 1), for the jitter of reconnects. It is
-	// called by several goroutines at once.
+	// Rand returns a number from [0, 1), for the jitter of reconnects. It is called by several goroutines at once.
 	Rand func() float64
 
 	permanentPause time.Duration // 0 outside tests
@@ -128,8 +126,7 @@ func (c Config) usesRaw() bool {
 	return rawSupported && !c.Portable
 }
 
-// tlsFor is the configuration for a node, with the least version and the server's
-// name set.
+// tlsFor is the configuration for a node, with the least version and the server's name set.
 func (c Config) tlsFor(addr conn.Address) *tls.Config {
 	chosen := c.TLS
 	if c.TLSFor != nil {

@@ -83,8 +83,7 @@ func (f *Fleet) warn(n *node, id, before identity, several bool) {
 	}
 }
 
-// adopt brings a new connection in. It owns nc, also when it fails. The lock is
-// held.
+// adopt brings a new connection in. It owns nc, also when it fails. The lock is held.
 func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
 	err := f.mayAdopt(n, id)
 	if err != nil {

@@ -132,8 +132,7 @@ func (p *epoll) poll(d time.Duration) (nodes quorum.Set) {
 		timeout := syscall.NsecToTimespec(int64(d))
 		n, _, errno = syscall.Syscall6(sysEpollPwait2, uintptr(p.all),
 			uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&timeout)), 0, 0)
-		// Before Linux 5.11, and where a sandbox knows no newer calls: whole
-		// milliseconds.
+		// Before Linux 5.11, and where a sandbox knows no newer calls: whole milliseconds.
 		if errno == syscall.ENOSYS || errno == syscall.EPERM {
 			ms := (d + time.Millisecond - 1) / time.Millisecond
 			n, _, errno = syscall.Syscall6(syscall.SYS_EPOLL_PWAIT, uintptr(p.all),

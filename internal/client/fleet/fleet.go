@@ -203,8 +203,7 @@ func (f *Fleet) CanBlock() bool { return f.canBlock }
 // Their answers alone decide nothing.
 func Early(n int) quorum.Set { return quorum.First((n - 1) / 2) }
 
-// Close takes every node down and fails what they owe. It returns at once;
-// Drain waits for the goroutines.
+// Close takes every node down and fails what they owe. It returns at once; Drain waits for the goroutines.
 func (f *Fleet) Close() {
 	if f.closed {
 		return
@@ -221,9 +220,8 @@ func (f *Fleet) Close() {
 	f.close()
 }
 
-// Drain waits until every goroutine of a closed fleet has ended. It is called
-// without the lock, which the last dialers need. It never returns if a Dialer
-// does not, or if Close of one of its connections does not end Read and Write.
+// Drain waits until every goroutine of a closed fleet has ended. It is called without the lock, which the last dialers
+// need. It never returns if a Dialer does not, or if Close of one of its connections does not end Read and Write.
 func (f *Fleet) Drain() {
 	f.dials.Wait()
 	f.pumps.Wait()

@@ -19,7 +19,7 @@ import (
 )
 
 func probeAll(ask func(func(*resp.Value) error, ...string)) func() uint16 {
-	return command.NewProbes(false, nil, ask).Form
+	return command.Probe(false, nil, ask)
 }
 
 // probeShortly is of a fleet in tests. It ends with the one script that every scripted server expects.

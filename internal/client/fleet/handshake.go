@@ -173,8 +173,7 @@ func (t *try) welcomed(v *resp.Value) error {
 	return nil
 }
 
-// bestEffort accepts an error, unless it ends the connection: where the login failed
-// the answer is NOAUTH.
+// bestEffort accepts an error, unless it ends the connection: where the login failed the answer is NOAUTH.
 func bestEffort(v *resp.Value) error { return refusal.Read(v).Fatality() }
 
 // checkInfo reads a section of INFO. Where INFO is forbidden or unknown to the server, its identity stays unknown: no

@@ -13,9 +13,8 @@ import (
 // backpressure: to the kernel when reading, to the backlog when writing.
 const pumpBuffer = 64 << 10
 
-// pump is the portable sock: a net.Conn, one goroutine blocked in its Read, and
-// one that writes. It serves every system without a raw path, TLS, and custom
-// dialers. It may hold data back, but its caller never waits.
+// pump is the portable sock: a net.Conn, one goroutine blocked in its Read, and one that writes. It serves every
+// system without a raw path, TLS, and custom dialers. It may hold data back, but its caller never waits.
 type pump struct {
 	nc     net.Conn
 	node   int

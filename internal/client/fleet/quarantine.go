@@ -20,8 +20,7 @@ func (f *Fleet) checkRestart(n *node, id identity) {
 	met, wait := n.history.Connects > 0, f.longest
 	switch {
 	case f.cfg.Quarantine > 0 && !met:
-		// Servers subtract whole seconds, so the uptime may be too long by almost
-		// a second.
+		// Servers subtract whole seconds, so the uptime may be too long by almost a second.
 		wait = f.cfg.Quarantine - max(0, id.uptime-time.Second)
 	case !met, n.id.runID == id.runID:
 		wait = 0

@@ -76,7 +76,7 @@ func (g *Group) Connect(lines *waiting.Lines) (err error) {
 	g.conn = fleet.Config{}
 	cfg.Clock, cfg.Logger, cfg.Servers, cfg.Lookup = g.Config.Clock, g.Config.Logger, g.Config.Servers, g.Config.Lookup
 	cfg.Probes = func(ask func(func(*resp.Value) error, ...string)) func() uint16 {
-		return command.NewProbes(g.Config.Scripted, g.Fence.Encode(), ask).Form
+		return command.Probe(g.Config.Scripted, g.Fence.Encode(), ask)
 	}
 	cfg.Hidden, cfg.Fenced = sentinels, g.Config.Fenced // or tokens back from an old file would count
 	cfg.OnUp, cfg.OnDown, cfg.OnStays, cfg.OnPush = e.NodeUp, e.NodeDown, g.stays, e.Pushed

@@ -146,8 +146,7 @@ type Refusal struct {
 
 var errNoScript = errors.New("server keeps forgetting the script")
 
-// Refused interprets an error reply to a command of n operands. byText: it has called a script by
-// its text.
+// Refused interprets an error reply to a command of n operands. byText: it has called a script by its text.
 func Refused(k Kind, f Form, n int, v *resp.Value, byText bool) Refusal {
 	r, call := Refusal{Refusal: refusal.Read(v)}, f.IsScript(k)
 	switch r.Code {

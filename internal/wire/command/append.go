@@ -8,8 +8,7 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Operand is one key of a command, with its token and TTL. The value at the key is Token, then
-// Tail.
+// Operand is one key of a command, with its token and TTL. The value at the key is Token, then Tail.
 type Operand struct {
 	Key, Token []byte
 	TTL        int64 // in milliseconds, of kinds with a TTL; how long a released key stays, 0: it is deleted
@@ -22,19 +21,16 @@ type Operand struct {
 type Fence struct {
 	Set string                  // the key with the tokens of the fleet
 	Me  [quorum.MaxNodes][]byte // by node: the fleet, and the node's present life
-	// Known is, by node, the marker last shown, if it serves the client and does not follow from
-	// Me; else nil.
+	// Known is, by node, the marker last shown, if it serves the client and does not follow from Me; else nil.
 	Known [quorum.MaxNodes][]byte
 }
 
-// callBytes bounds the keys of a script call in bytes, as MaxKeys bounds their number. A server
-// answers after reading the whole call, and one without an answer within StallTimeout counts as
-// dead.
+// callBytes bounds the keys of a script call in bytes, as MaxKeys bounds their number. A server answers after reading
+// the whole call, and one without an answer within StallTimeout counts as dead.
 const callBytes = 64 << 10
 
-// Merge returns how many of the first operands the next command takes: one, or for a script call at
-// most limit. The blocks of an acquire's call are equally long, and the keys of a release's stay for as
-// long.
+// Merge returns how many of the first operands the next command takes: one, or for a script call at most limit. The
+// blocks of an acquire's call are equally long, and the keys of a release's stay for as long.
 func Merge(k Kind, f Form, operands []Operand, limit int) int {
 	n, bytes := 1, len(operands[0].Key)
 	if !f.IsScript(k) {

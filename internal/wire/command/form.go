@@ -1,9 +1,8 @@
 package command
 
-// Form is the commands by which a node compares a token before it acts. Extends are scripts in all
-// forms: SET … IFEQ would shorten a key. Probes try the native commands on each connection. Version
-// numbers mislead: forks, proxies and access lists differ from them. Every server since Redis 2.6
-// understands the zero Form.
+// Form is the commands by which a node compares a token before it acts. Extends are scripts in all forms: SET … IFEQ
+// would shorten a key. Probes try the native commands on each connection. Version numbers mislead: forks, proxies and
+// access lists differ from them. Every server since Redis 2.6 understands the zero Form.
 type Form uint16
 
 const (
@@ -32,8 +31,7 @@ func (f Form) IsScript(k Kind) bool {
 	return k == Release && f&releases == 0 || k == Extend || f.IsFenced(k) || f&Shared != 0
 }
 
-// For is f with the commands for an operand: no native command is for a shared lock, or releases a key
-// that stays.
+// For is f with the commands for an operand: no native command is for a shared lock, or releases a key that stays.
 func (f Form) For(k Kind, op *Operand) Form {
 	switch {
 	case op.Shared:

@@ -16,8 +16,7 @@ const (
 	Kinds = Look + 1 // for arrays by Kind
 )
 
-// String returns "acquire", "extend", "release" or "look", "none" for the zero Kind, and "unknown"
-// for others.
+// String returns "acquire", "extend", "release" or "look", "none" for the zero Kind, and "unknown" for others.
 func (k Kind) String() string {
 	if k >= Kinds {
 		return "unknown"

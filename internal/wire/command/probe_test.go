@@ -39,7 +39,7 @@ func probeWith(t *testing.T, scripted bool, answers map[string]string) (form For
 		words  []string
 	}
 	var asked []probe
-	p := NewProbes(scripted, nil, func(answer func(*resp.Value) error, words ...string) { asked = append(asked, probe{answer, words}) })
+	found := Probe(scripted, nil, func(answer func(*resp.Value) error, words ...string) { asked = append(asked, probe{answer, words}) })
 	for _, one := range asked {
 		reply, found := answers[one.words[0]]
 		switch {
@@ -53,7 +53,7 @@ func probeWith(t *testing.T, scripted bool, answers map[string]string) (form For
 			return 0, err
 		}
 	}
-	return Form(p.Form()), nil
+	return Form(found()), nil
 }
 
 // TestFormIsFoundByAsking, not by the server's name for itself.
@@ -125,7 +125,7 @@ var errAny = refusal.ErrUnfit // stands for any
 
 // TestProbesChangeNothing: all are about the key of no lock.
 func TestProbesChangeNothing(t *testing.T) {
-	NewProbes(false, nil, func(_ func(*resp.Value) error, words ...string) {
+	Probe(false, nil, func(_ func(*resp.Value) error, words ...string) {
 		assert.Contains(t, strings.Join(words, " "), probeKey+" ")
 	})
 }

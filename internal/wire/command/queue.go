@@ -20,21 +20,18 @@ import (
 // The place of a process whose callers share the lock begins with a letter of its own (sharing). Such
 // places next to each other are in turn together.
 //
-// The script of the queue enters a process into it, at the end (Enter, or Again where it may be
-// there already), or takes it out (Leave). It drops leading processes without a ticket. A renewal
-// of a place calls ZADD too: a node that refuses it refuses all processes alike, and they meet on
-// the next node. A first with others behind it gets a short ticket, by PEXPIRE. This notifies the
-// process, since it tracks its ticket.
+// The script of the queue enters a process into it, at the end (Enter, or Again where it may be there already), or
+// takes it out (Leave). It drops leading processes without a ticket. A renewal of a place calls ZADD too: a node that
+// refuses it refuses all processes alike, and they meet on the next node. A first with others behind it gets a short
+// ticket, by PEXPIRE. This notifies the process, since it tracks its ticket.
 //
-// A gap is a place before all others (Gap), with a ticket that no process renews. A key beside the
-// queue remembers it, so that the processes of a queue leave one gap, and not one each. The last
-// process that leaves takes the gap along.
+// A gap is a place before all others (Gap), with a ticket that no process renews. A key beside the queue remembers it,
+// so that the processes of a queue leave one gap, and not one each. The last process that leaves takes the gap along.
 //
 //	EVALSHA QueueSHA1 2 queue ticket id way alone first behind gap every
 //
-// answers whether the process is in turn (1) or a gap is (2), the number of other processes, of one
-// that shares the lock those that do not, the lifetime of its ticket, and of the first's ticket if the
-// process is not in turn.
+// answers whether the process is in turn (1) or a gap is (2), the number of other processes, of one that shares the
+// lock those that do not, the lifetime of its ticket, and of the first's ticket if the process is not in turn.
 
 // QueueScript is the script of the queue, and QueueSHA1 its digest.
 //
@@ -81,9 +78,8 @@ func AppendTracking(dst []byte, key, id string) (_ []byte, replies int) {
 	return append(dst, "*5"+on[2:]+"$6\r\nNOLOOP\r\n"...), 5
 }
 
-// AppendQueue writes the call of the script of the queue for a lock, and then the tracking of the
-// process's ticket: a change by the connection itself ends tracking. The replies are those of the
-// script, of CLIENT CACHING and of PTTL.
+// AppendQueue writes the call of the script of the queue for a lock, and then the tracking of the process's ticket: a
+// change by the connection itself ends tracking. The replies are those of the script, of CLIENT CACHING and of PTTL.
 func AppendQueue(dst []byte, key, id string, shared bool, way Way) (_ []byte, replies int) {
 	if shared {
 		id = sharing + id
@@ -127,9 +123,8 @@ func AppendGate(dst []byte, key, id string, up bool) (_ []byte, replies int) {
 	return appendInt(dst, GateLasts.Milliseconds()), 1
 }
 
-// AppendRead asks for the time to live of a key, and then for the beginning of its value: the lock
-// of this value had that time to live, or has been extended since. Other clients may share the
-// namespace with values of any size.
+// AppendRead asks for the time to live of a key, and then for the beginning of its value: the lock of this value had
+// that time to live, or has been extended since. Other clients may share the namespace with values of any size.
 func AppendRead(dst []byte, key string) (_ []byte, replies int) {
 	dst = resp.AppendBulkString(append(dst, "*2\r\n$4\r\nPTTL\r\n"...), key)
 	return appendRange(dst, key, readBytes), 2

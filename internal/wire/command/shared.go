@@ -18,18 +18,16 @@ import (
 //	SharedExtend   key…         for each key: n, then n times token, ttl
 //	SharedRelease  key…         for each key: n, then n tokens
 //
-// Each answers with the number of tokens if it has done all; else with an array, for each token 1 or
-// 0, or 2 where a gate alone has refused it. The calls of several holders of one key share one
-// command for it, and so its cost.
+// Each answers with the number of tokens if it has done all; else with an array, for each token 1 or 0, or 2 where a
+// gate alone has refused it. The calls of several holders of one key share one command for it, and so its cost.
 //
 // An acquire adds members, and changes none. It is refused by a string, a key of another type, and a
 // key without an expiry, which is no lock. To a node that has lost members a repair brings them back,
 // past gates: their holders have a quorum. An extend changes the members that are there and have not
 // ended, and gives none an earlier end. A release gives the key the end of the last member left.
 //
-// On fenced nodes acquires and extends have the marker's script before them, with the fleet's set
-// before the keys, me and the number of tokens before the other arguments, and the known marker at the
-// end.
+// On fenced nodes acquires and extends have the marker's script before them, with the fleet's set before the keys, me
+// and the number of tokens before the other arguments, and the known marker at the end.
 var (
 	//go:embed shared_acquire.lua
 	sharedAcquireLua string

@@ -24,8 +24,7 @@ var (
 	ErrImpostor = fmt.Errorf("%w: it wants none, so it may be another server than the one meant", ErrAuth)
 	ErrNoLogin  = fmt.Errorf("%w: it wants some, and none are configured (NOAUTH)", ErrAuth)
 
-	// ErrProtected and ErrCrowded come before any command was read; then the server closes the
-	// connection.
+	// ErrProtected and ErrCrowded come before any command was read; then the server closes the connection.
 	ErrProtected = errors.New("server is in protected mode: it takes no clients from other hosts without a password")
 	ErrCrowded   = errors.New("server takes no more clients")
 
@@ -36,9 +35,8 @@ var (
 // Lacks is the refusal of an indispensable command.
 func Lacks(command string) error { return fmt.Errorf("%w: the command %s", ErrForbidden, command) }
 
-// fatal are the error replies after which the connection is of no more use. Any other code is the
-// failure of one command: BUSY, LOADING, MISCONF, NOREPLICAS, NOSCRIPT, OOM, WRONGTYPE, and codes of
-// later servers.
+// fatal are the error replies after which the connection is of no more use. Any other code is the failure of one
+// command: BUSY, LOADING, MISCONF, NOREPLICAS, NOSCRIPT, OOM, WRONGTYPE, and codes of later servers.
 var fatal = []struct {
 	code   string
 	begins string // the text after the code; empty means anything
@@ -123,7 +121,7 @@ func Read(v *resp.Value) (r Refusal) {
 // unless it refuses the client. Unknown codes do not.
 func (r *Refusal) Stays() bool { return r.Code == "ERR" && !errors.Is(r.Err, ErrCrowded) }
 
-// Fatality is the error of a refusal that ends the connection, and nil for one of one command.
+// Fatality is the error of a refusal that ends the connection, and nil for others.
 func (r Refusal) Fatality() error {
 	if r.Fatal {
 		return r.Err
@@ -140,8 +138,7 @@ type caused struct {
 func (e *caused) Error() string   { return e.cause.Error() + ": " + e.reply.Message }
 func (e *caused) Unwrap() []error { return []error{e.cause, e.reply} }
 
-// Texts of servers before the name of a forbidden command, and inside a script, where the code is
-// not NOPERM.
+// Texts of servers before the name of a forbidden command, and inside a script, where the code is not NOPERM.
 const (
 	noCommand    = "no permissions to run the '"
 	scriptDenied = "ACL failure in script: "              // from Redis 7.2 on, and Valkey

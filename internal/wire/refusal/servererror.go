@@ -25,11 +25,9 @@ func (e *ServerError) Error() string {
 	return "resp: error reply: " + e.Message
 }
 
-// newServerError copies the payload of an error or bulk error reply. It allocates the error and its
-// two texts.
+// newServerError copies the payload of an error or bulk error reply. It allocates the error and its two texts.
 //
-// Servers repeat the arguments of unknown commands. Arguments can be secret, so the message ends
-// before them.
+// Servers repeat the arguments of unknown commands. Arguments can be secret, so the message ends before them.
 func newServerError(payload []byte) *ServerError {
 	if i := bytes.Index(payload, echoedArgs); i >= 0 {
 		payload = payload[:i]
@@ -71,9 +69,8 @@ func code(payload []byte) []byte {
 	return firstWord(payload)
 }
 
-// scriptCode returns the code after the first place in a script with one right after it, as in
-// "user_script: 7: -OOM", or nil. It has to be the first: later ones may be quoted from a command's
-// arguments.
+// scriptCode returns the code after the first place in a script with one right after it, as in "user_script: 7: -OOM",
+// or nil. It has to be the first: later ones may be quoted from a command's arguments.
 func scriptCode(text []byte) []byte {
 	for {
 		i := bytes.Index(text, scriptPlace)
@@ -94,8 +91,7 @@ func scriptCode(text []byte) []byte {
 	}
 }
 
-// isCode reports whether a word from the middle of a text is spelled like a code; the shortest have
-// three letters.
+// isCode reports whether a word from the middle of a text is spelled like a code; the shortest have three letters.
 func isCode(word []byte) bool {
 	for _, c := range word {
 		if (c < 'A' || c > 'Z') && c != '_' {

@@ -17,10 +17,9 @@ type tailKey struct{}
 // tails is set once a context has a tail: a process without a front end searches none.
 var tails atomic.Bool
 
-// WithValue returns a context of acquires: the value at the key is a token and then value, in place
-// of the client's name. So a front end gives each lock the value of its own client. The token stays
-// fresh for each attempt: clients reuse values, and the late release of an earlier attempt must not
-// free a later lock.
+// WithValue returns a context of acquires: the value at the key is a token and then value, in place of the client's
+// name. So a front end gives each lock the value of its own client. The token stays fresh for each attempt: clients
+// reuse values, and the late release of an earlier attempt must not free a later lock.
 func WithValue(ctx context.Context, value string) context.Context {
 	return withTail(ctx, valueMark+value)
 }
@@ -47,8 +46,7 @@ func TailFrom(ctx context.Context) string {
 	return tail
 }
 
-// ValueIn returns the value put at a key by WithValue or WithKeptValue, or all of stored if it is
-// another client's.
+// ValueIn returns the value put at a key by WithValue or WithKeptValue, or all of stored if it is another client's.
 func ValueIn(stored string) string {
 	if len(stored) <= Size {
 		return stored

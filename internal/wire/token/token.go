@@ -4,8 +4,8 @@
 // with the same token. Each attempt takes a fresh one, also a retry: with the same token, a late
 // release of the first attempt would delete the lock won by the second.
 //
-// Source: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/ ("Correct
-// Implementation with a Single Instance"): a value unique across all clients and all requests.
+// Source: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/ ("Correct Implementation with a Single
+// Instance").
 package token
 
 import (
@@ -19,8 +19,7 @@ import (
 // of them are printable, and none needs escaping.
 const Size = 22
 
-// NameMark stands between a token and the name of its holder, in the value at a key. No token
-// contains it.
+// NameMark stands between a token and the name of its holder, in the value at a key. No token contains it.
 const NameMark = "@"
 
 // entropy is the number of random bytes in a token.
@@ -33,14 +32,11 @@ type Token [Size]byte
 // Fill makes t a fresh token from r, or from the operating system's random source (crypto/rand)
 // when r is nil or is crypto/rand.Reader. Then it does not allocate, wherever t lives.
 //
-// Each token is read from crypto/rand. A pool of random bytes would be cheaper, but the copy of a
-// process (a cloned or restored virtual machine) would hold the same pool, and the two would
-// release each other's locks. The system reseeds its source in a cloned machine; a pool stays as it
-// is.
+// Each token is read from crypto/rand. Of a pool of random bytes a cloned or restored virtual machine would hold a copy,
+// and the two would release each other's locks. The system reseeds its source in a cloned machine.
 //
-// Any other r is for tests with reproducible tokens; exactly 16 bytes are read. If it ends or fails
-// before, Fill returns its error and leaves t as it was. With crypto/rand there is no error: a
-// system without randomness ends the process.
+// Any other r is for tests with reproducible tokens; exactly 16 bytes are read. If it ends or fails before, Fill returns
+// its error and leaves t as it was. With crypto/rand there is no error: a system without randomness ends the process.
 func (t *Token) Fill(r io.Reader) error {
 	if r == nil || r == rand.Reader {
 		var raw [entropy]byte
