@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/conn"
@@ -52,11 +53,9 @@ type Config struct {
 	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 	Name   string // as servers take it
 
-	// MaxInFlight is how many replies one connection may owe before it is
-	// closed. A connection that owes none is sent a batch of any size.
-	MaxInFlight int
-	// MaxInFlightBytes is the same for the bytes of the unanswered requests, kept in memory.
-	MaxInFlightBytes int
+	// MaxInFlight is how many replies one connection may owe before it is closed. A connection that owes none is sent a
+	// batch of any size. MaxInFlightBytes is the same for the bytes of the unanswered requests, kept in memory.
+	MaxInFlight, MaxInFlightBytes int
 	// Quarantine, where not 0, makes the quarantine strict. A node connected for the first time has no vote until its
 	// server reports an uptime of this long. A restarted node has none until this long after its return. It must be
 	// the longest TTL of any client.
@@ -76,7 +75,7 @@ type Config struct {
 	// OnStays is called, like OnDown, for a node that stays down, at each kind of failure new since it went down.
 	OnStays func(node int)
 	// OnPush receives each push of a node, except pushes too large to be decoded. It is called like OnUp, from within
-	// Sweep; v is valid during the call only. Nil drops all pushes.
+	// Sweep, Send or SendTo; v is valid during the call only. Nil drops all pushes.
 	OnPush func(node int, v *resp.Value)
 	// errors.Is finds none of the Hidden errors in the errors of nodes. To the owner's callers they have another meaning.
 	// A Dialer, for instance, may return one, and it would be wrong there. Errors of contexts are always hidden.
@@ -115,15 +114,8 @@ func (c Config) withDefaults() Config {
 
 // usesRaw reports whether every node can be reached on the raw path.
 func (c Config) usesRaw() bool {
-	if c.Dialer != nil {
-		return false // its connection may not be a socket
-	}
-	for _, a := range c.Addresses {
-		if a.TLS {
-			return false
-		}
-	}
-	return rawSupported && !c.Portable
+	return rawSupported && !c.Portable && c.Dialer == nil && // its connection may not be a socket
+		!slices.ContainsFunc(c.Addresses, func(a conn.Address) bool { return a.TLS })
 }
 
 // tlsFor is the configuration for a node, with the least version and the server's name set.
