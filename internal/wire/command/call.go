@@ -9,18 +9,21 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
+// fencedShift is the place of Fenced in a Form; Shared is behind it.
+const fencedShift = 2
+
 // scripts are the scripts of the kinds sent as script calls, by what their forms have of Fenced and Shared.
 var scripts = [...][Kinds]struct{ sha, text string }{
 	0: {Extend: {ExtendSHA1, ExtendScript}, Release: {ReleaseSHA1, ReleaseScript}},
-	Fenced / Fenced: {
+	Fenced >> fencedShift: {
 		Acquire: {fencing.AcquireSHA1, fencing.AcquireScript}, Extend: {fencing.ExtendSHA1, fencing.ExtendScript},
 		Release: {ReleaseSHA1, ReleaseScript},
 	},
-	Shared / Fenced: {
+	Shared >> fencedShift: {
 		Acquire: {SharedAcquireSHA1, SharedAcquireScript}, Extend: {SharedExtendSHA1, SharedExtendScript},
 		Release: {SharedReleaseSHA1, SharedReleaseScript},
 	},
-	(Shared | Fenced) / Fenced: {
+	(Shared | Fenced) >> fencedShift: {
 		Acquire: {FencedSharedAcquireSHA1, FencedSharedAcquireScript}, Extend: {FencedSharedExtendSHA1, FencedSharedExtendScript},
 		Release: {SharedReleaseSHA1, SharedReleaseScript},
 	},
@@ -78,7 +81,7 @@ func appendCall(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []
 		more++
 	}
 	dst = resp.AppendArray(dst, 3+keys+more)
-	dst = append(append(append(dst, callBySHA...), scripts[f/Fenced&3][k].sha...), '\r', '\n')
+	dst = append(append(append(dst, callBySHA...), scripts[f>>fencedShift&3][k].sha...), '\r', '\n')
 	dst = appendInt(dst, int64(keys))
 	if fenced {
 		dst = resp.AppendBulkString(dst, fence.Set)

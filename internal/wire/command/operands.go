@@ -53,7 +53,7 @@ func (r *Reader) readCall(k Kind) {
 	var f Form
 	for form, kinds := range scripts {
 		if by := string(r.args[1]); by == kinds[k].sha || by == kinds[k].text {
-			f = Form(form) * Fenced
+			f = Form(form) << fencedShift
 			break
 		}
 	}
