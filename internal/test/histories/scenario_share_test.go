@@ -216,6 +216,30 @@ var shares = []scenario{
 		s.inTurn(hook/4, shared)
 		s.inTurn(hook, exclusive)
 	}},
+	// Each of them that leaves changes the key: the writer looks at it, and asks for the lock once it is free.
+	{"a writer beside readers of its process", 3, func(s *stage) {
+		var refused atomic.Int32
+		c := s.Client(func(c *redlock.Config) {
+			c.Hooks.Attempt = func(a redlock.Attempt) {
+				if a.Err != nil {
+					refused.Add(1)
+				}
+			}
+		})
+		var readers []redlock.Lock
+		for range 8 {
+			l, err := c.AcquireShared(s.ctx, "k", longTTL)
+			require.NoError(s.T, err)
+			readers = append(readers, l)
+		}
+		writer := s.wait(c, "k", longTTL)
+		for _, l := range readers {
+			time.Sleep(20 * time.Millisecond)
+			s.release(l)
+		}
+		s.inTurn(promptly, writer)
+		require.LessOrEqual(s.T, refused.Load(), int32(2))
+	}},
 	{"readers and writers of the same processes", 3, func(s *stage) {
 		w := s.sharers(2 * time.Second)
 		for range 4 {
