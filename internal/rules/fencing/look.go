@@ -95,13 +95,15 @@ const (
 	Forgotten         // by too many
 )
 
-// Fits is whether the nodes are of the client's fleet.
+// Fits is whether the nodes are of the client's fleet. No change leads apart: it seals a quorum of the first before it
+// opens one of the second, and none comes back unsealed. So the nodes of the second were given their vote as a fleet of
+// their own.
 func (l *Look) Fits() Verdict {
 	switch {
 	case l.Foreign != 0:
 		return OfAnother
-	case l.Memory.IsSplit(&l.fleet):
-		return Apart
+	case l.fleet.Next.Knows(l.Memory.Next) && l.fleet.Now.Knows(l.Memory.Now):
+		return Apart // each locks keys without the other
 	}
 	return Acts
 }

@@ -52,11 +52,6 @@ func (m Memory) Names(f *Fleet) string {
 	return ""
 }
 
-// IsSplit reports whether each configuration locks keys without the other, at nodes naming it alone. No change leads
-// there: it seals a quorum of the first before it opens one of the second, and none comes back unsealed. So the nodes
-// of the second were given their vote as a fleet of their own.
-func (m Memory) IsSplit(f *Fleet) bool { return f.Next.Knows(m.Next) && f.Now.Knows(m.Now) }
-
 // Stage is how far a change has come, by the markers seen. A later one counts.
 type Stage uint8
 
