@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
 
-// Change has clients of the present configuration refused, and clients of the next one served: see [fencing.Changes].
+// Change has clients of the present configuration refused, and clients of the next one served: see [fencing.Looks].
 // It waits until a quorum of each list of each group has its vote, and then for the longest TTL of both. Each step
 // may be repeated: a call that ends early is made again, and two at once do the work of one. A call after a confirmed
 // one opens the nodes it has missed.
@@ -26,27 +26,25 @@ func (a Acts) Change(ctx context.Context) error {
 	if _, err := a.views(ctx, "ChangeFencing", nil, apart((*fencing.Look).Changes)); err != nil {
 		return err
 	}
-	changes := make(fencing.Changes, len(a.Groups))
-	for i, c := range a.Groups {
-		changes[i].Fleet = c.fleet
-	}
-	for changes.Begin(); ; {
+	var before fencing.Looks
+	for floor := fencing.Token(0); ; {
 		pause := fencing.MinPause
-		if err := a.seal(changes); err != nil {
-			return err
-		}
+		now, err := a.seal()
+		floor = max(floor, now.Token())
 		switch {
-		case changes.Are(true):
-			if a.open(changes) {
+		case err != nil:
+			return err
+		case now.Are(true, before):
+			if a.open(now, floor) {
 				return nil
 			}
-		case changes.Are(false):
+		case now.Are(false, nil):
+			before = now
 			for _, c := range a.Groups {
 				pause = c.fleet.Quarantine // the locks of the clients refused from now on end
 				c.log(slog.LevelInfo, "redlock: nodes refuse clients with the old configuration alone, and will serve clients with the new one alone",
 					"old", c.fleet.Now.Name, "new", c.fleet.Next.Name, "wait", pause)
 			}
-			changes.Begin()
 		}
 		if err := a.pause(ctx, pause); err != nil {
 			return err
@@ -54,28 +52,27 @@ func (a Acts) Change(ctx context.Context) error {
 	}
 }
 
-// seal has nodes refuse clients of the present configuration alone.
-func (a Acts) seal(changes fencing.Changes) error {
-	errs := make([]error, len(a.Groups))
+// seal has nodes refuse clients of the present configuration alone, and returns what all show then.
+func (a Acts) seal() (fencing.Looks, error) {
+	looks, errs := make(fencing.Looks, len(a.Groups)), make([]error, len(a.Groups))
 	for i, asked := range a.ask(fencing.SealVerb, each(a.Groups[0].nonce())) {
-		for _, x := range asked {
-			if x.answer.Code == fencing.Foreign {
-				errs[i] = a.Groups[i].misfit()
-			}
-			changes[i].Sealed(x.node, x.answer)
+		v := a.Groups[i].view(asked, nil)
+		if v.Foreign != 0 {
+			errs[i] = a.Groups[i].misfit()
 		}
+		looks[i] = &v.Look
 	}
-	return a.Join(errs)
+	return looks, a.Join(errs)
 }
 
 // open has nodes of the next configuration serve clients of it alone. It reports whether a quorum of each group does.
-func (a Acts) open(changes fencing.Changes) bool {
+func (a Acts) open(looks fencing.Looks, floor fencing.Token) bool {
 	all := true
 	for i, asked := range a.ask(fencing.RejoinVerb, func(group, node int) ([]string, bool) {
-		r, sealed := changes.Opens(group, node)
-		return []string{r.Nonce, r.Floor.String(), r.Fleet}, sealed
+		nonce, sealed := looks[group].Opens(node)
+		return []string{nonce, floor.String(), a.Groups[group].fleet.Next.Name}, sealed
 	}) {
-		c, opened := a.Groups[i], changes[i].Opened()
+		c, opened := a.Groups[i], looks[i].Memory.Next
 		for _, x := range asked {
 			if x.answer.Code == fencing.OK {
 				opened.Add(x.node)

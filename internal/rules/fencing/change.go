@@ -2,88 +2,51 @@ package fencing
 
 import "github.com/redlock-go/redlock/quorum"
 
-// Changes is how an operator's call, by a client of both configurations, makes the next one suffice alone: a Change for
-// each of its groups. It is a plain value.
+// Looks is what the nodes of each of a client's groups show, at one time. By it an operator's call, of a client of both
+// configurations, makes the next one suffice alone.
 //
-// It seals nodes (SEAL) until a quorum of each configuration is sealed at one moment. When the locks of the clients
-// refused from then on have ended, it seals once more: a node with the nonce of the look before was sealed all the time
-// in between, and has not forgotten. If these are a quorum of the present configuration, nodes of the next one are
-// opened.
+// The call seals nodes (SEAL) until a quorum of each configuration is sealed at one moment. When the locks of the
+// clients refused from then on have ended, it seals once more: a node with the nonce of the look before was sealed all
+// the time in between, and has not forgotten. If these are a quorum of the present configuration, nodes of the next one
+// are opened.
 //
 // A key of one group may have been in another. So all are looked at together: none is opened before all are confirmed,
-// by a look begun when all were complete, and the floor is the largest of all.
-type Changes []Change
+// by a look begun when all were sealed, and the floor is the largest of all.
+type Looks []*Look
 
-// Change is that of one group, with its Next.
-type Change struct {
-	Fleet  Fleet
-	before map[int]string // the nonces of the look before
-	now    map[int]string // those of this one
-	floor  Token
-}
-
-// openNonce stands for the nonce of an open node.
-const openNonce = "open"
-
-// Begin begins to look: all nodes are to be sealed. The look before is over.
-func (all Changes) Begin() {
-	for i := range all {
-		all[i].before, all[i].now = all[i].now, map[int]string{}
-	}
-}
-
-// Sealed takes the answer of a node to Seal, in this look.
-func (c *Change) Sealed(node int, a Answer) {
-	if a.Code == OK && a.Token <= MaxToken {
-		m := ParseMarker(a.Text)
-		if m.Me.Fleet == c.Fleet.Next.Name {
-			m.Nonce = openNonce // opened by an earlier call: clients of the present one were refused before
-		}
-		c.now[node] = m.Nonce
-		c.floor = max(c.floor, a.Token)
-	}
-}
-
-// Are reports whether a quorum of each configuration was sealed in this look, in all groups. Where it is to be
-// confirmed, one of the present configuration has the nonces of the look before too: nodes may be opened. A group that
-// was confirmed by an earlier call is all of it: each quorum of the next configuration has a node opened by that. These
-// know all grants, and suffice to open others.
-func (all Changes) Are(confirmed bool) bool {
-	for i := range all {
-		c := &all[i]
-		var nodes, same quorum.Set
-		for node, nonce := range c.now {
-			nodes.Add(node)
-			if c.before[node] == nonce {
-				same.Add(node)
+// Are reports whether all groups are sealed. Where it is to be confirmed, they have been since the look before: nodes
+// may be opened. A group that was opened by an earlier call is both: each quorum of the next configuration has a node
+// that serves its clients alone. These know all grants, and suffice to open others.
+func (all Looks) Are(confirmed bool, before Looks) bool {
+	for i, l := range all {
+		f, nodes, same := &l.fleet, l.Memory.Both|l.Memory.Next, quorum.Set(0)
+		if before != nil {
+			same = l.Memory.Next & before[i].Memory.Next
+			for node, nonce := range l.Nonces {
+				if nonce != "" && nodes.Has(node) && before[i].Nonces[node] == nonce {
+					same.Add(node)
+				}
 			}
 		}
-		is := c.Fleet.IsQuorum(nodes) && (!confirmed || c.Fleet.Now.IsQuorum(same))
-		if !is && !c.Fleet.Next.Knows(c.Opened()) {
+		is := f.IsQuorum(nodes) && (!confirmed || f.Now.IsQuorum(same))
+		if !is && !f.Next.Knows(l.Memory.Next) {
 			return false
 		}
 	}
 	return true
 }
 
-// Opened is the nodes serving clients of the next configuration alone.
-func (c *Change) Opened() (nodes quorum.Set) {
-	for node, nonce := range c.now {
-		if nonce == openNonce {
-			nodes.Add(node)
-		}
+// Token is the largest token shown.
+func (all Looks) Token() (largest Token) {
+	for _, l := range all {
+		largest = max(largest, l.Token)
 	}
-	return nodes
+	return largest
 }
 
-// Opens returns the REJOIN for a node of the next configuration once the changes are confirmed. It is false of all
-// others, of unsealed nodes, and of open ones.
-func (all Changes) Opens(group, node int) (Request, bool) {
-	c, floor := &all[group], Token(0)
-	for i := range all {
-		floor = max(floor, all[i].floor)
-	}
-	nonce, found := c.now[node]
-	return Request{Node: node, Verb: RejoinVerb, Nonce: nonce, Floor: floor, Fleet: c.Fleet.Next.Name},
-		found && nonce != openNonce && c.Fleet.Next.Nodes.Has(node)
+// Opens returns the nonce of a node that is to serve clients of the next configuration alone once that is confirmed. It
+// is false of nodes that are not of it, are not sealed, or are open.
+func (l *Look) Opens(node int) (nonce string, is bool) {
+	nonce = l.Nonces[node]
+	return nonce, nonce != "" && l.Memory.Both.Has(node) && l.fleet.Next.Nodes.Has(node)
 }

@@ -271,48 +271,49 @@ func TestRejoinInAChange(t *testing.T) {
 // TestChange: a quorum of the present nodes must have the same nonces in two looks, and one of the
 // next must be sealed as well. Groups are looked at together, and have one floor.
 func TestChange(t *testing.T) {
-	c := Changes{{Fleet: replaced}}
-	look := func(nonces ...string) {
-		c.Begin()
+	looks := func(f Fleet, nonces ...string) Looks {
+		l := BeginLook(f)
 		for node, nonce := range nonces {
 			if nonce != "" {
-				c[len(c)-1].Sealed(node, Answer{Code: OK, Token: Token(10 + node), Text: "active:old+new:run:" + nonce})
+				l.Shown(node, "run", Answer{Code: OK, Token: Token(10 + node), Text: "active:old+new:run:" + nonce})
 			}
 		}
+		return Looks{&l}
 	}
-	look("a", "b", "c")
-	require.True(t, c.Are(false))
-	require.False(t, c.Are(true), "the first look")
-	look("a", "x", "y")
-	require.True(t, c.Are(false))
-	require.False(t, c.Are(true), "two have forgotten")
-	look("a", "", "y")
-	require.False(t, c.Are(false), "the next ones have no quorum")
-	require.False(t, c.Are(true))
-	c[0].Sealed(3, Answer{Code: Amnesia})
-	require.False(t, c.Are(false))
-	c[0].Sealed(3, Answer{Code: OK, Token: 99, Text: "active:old+new:run:z"})
-	require.True(t, c.Are(true))
-	_, opens := c.Opens(0, 2)
+	first := looks(replaced, "a", "b", "c")
+	require.True(t, first.Are(false, nil))
+	require.False(t, first.Are(true, nil), "the first look")
+	second := looks(replaced, "a", "x", "y")
+	require.True(t, second.Are(false, nil))
+	require.False(t, second.Are(true, first), "two have forgotten")
+	third := looks(replaced, "a", "", "y")
+	require.False(t, third.Are(false, nil), "the next ones have no quorum")
+	require.False(t, third.Are(true, second))
+	third[0].Shown(3, "run", Answer{Code: Amnesia})
+	require.False(t, third.Are(false, nil))
+	third[0].Shown(3, "run", Answer{Code: OK, Token: 99, Text: "active:old+new:run:z"})
+	require.True(t, third.Are(true, second))
+	_, opens := third[0].Opens(2)
 	require.False(t, opens, "it is not of the next")
-	_, opens = c.Opens(0, 1)
+	_, opens = third[0].Opens(1)
 	require.False(t, opens, "it was not sealed")
-	r, opens := c.Opens(0, 3)
+	nonce, opens := third[0].Opens(3)
 	require.True(t, opens)
-	require.Equal(t, Request{Node: 3, Verb: RejoinVerb, Nonce: "z", Floor: 99, Fleet: "new"}, r)
+	require.Equal(t, "z", nonce)
 
-	c = append(Changes{{Fleet: Fleet{Now: Configuration{"old", 1, 1}, Next: Configuration{"new", 1, 1}}}}, c...)
-	look("a", "", "y", "z")
-	require.False(t, c.Are(false), "the other group is not sealed")
-	c[0].Sealed(0, Answer{Code: OK, Token: 100, Text: "active:old+new:run:a"})
-	require.True(t, c.Are(false))
-	require.False(t, c.Are(true), "it was not looked at before")
-	c[0].Sealed(0, Answer{Code: OK, Token: 100, Text: "active:new:run"})
-	require.True(t, c.Are(true), "it was changed by an earlier call")
-	_, opens = c.Opens(0, 0)
+	one := Fleet{Now: Configuration{"old", 1, 1}, Next: Configuration{"new", 1, 1}}
+	before, now := append(looks(one), second...), append(looks(one), third...)
+	require.False(t, now.Are(false, nil), "the other group is not sealed")
+	now[0] = looks(one, "a")[0]
+	require.True(t, now.Are(false, nil))
+	require.False(t, now.Are(true, before), "it was not looked at before")
+	opened := BeginLook(one)
+	opened.Shown(0, "run", Answer{Code: OK, Token: 100, Text: "active:new:run"})
+	now[0] = &opened
+	require.True(t, now.Are(true, before), "it was changed by an earlier call")
+	_, opens = now[0].Opens(0)
 	require.False(t, opens, "it is open")
-	r, _ = c.Opens(1, 3)
-	require.EqualValues(t, 100, r.Floor, "the largest of all groups")
+	require.EqualValues(t, 100, now.Token(), "the largest of all groups")
 }
 
 // TestLookIsBoundToNonces: an act waits until a quorum has shown a nonce. A nonce of a client of

@@ -42,7 +42,7 @@
 //
 //   - A [Marker] names one configuration or two, and a node serves the clients of all it names. At first each names the
 //     present one: clients of steps 0 and 1 are served.
-//   - An operator's call ([Changes]) seals nodes: their markers name both, and clients of step 0 are refused. Once a
+//   - An operator's call ([Looks]) seals nodes: their markers name both, and clients of step 0 are refused. Once a
 //     quorum of the present configuration is sealed at one moment, no client of step 0 is granted a lock, and all their
 //     grants are known there.
 //   - After the longest TTL the last of those locks has ended. Then the call gives nodes of the next configuration the

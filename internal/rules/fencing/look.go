@@ -21,8 +21,8 @@ type Look struct {
 	Added   bool       // the group comes with a change
 	Patient bool       // it waits for a nonce of each node that has answered
 
-	// Nonces are those of nodes without a vote. An act is bound to them: a node with another one has forgotten again,
-	// behind another act, and has tokens unknown to this one.
+	// Nonces are those of nodes without a vote, and of sealed ones. An act is bound to them: a node with another one has
+	// forgotten again, behind another act, and has tokens unknown to this one.
 	Nonces map[int]string
 }
 
@@ -39,6 +39,7 @@ func (l *Look) Shown(node int, run string, a Answer) {
 	switch m := ParseMarker(a.Text); {
 	case m.Serves(Me{Fleet: l.fleet.Name(), Run: run}):
 		l.Memory.Add(&l.fleet, node, m)
+		l.Nonces[node] = m.Nonce
 	case m.Phase == Voting:
 		l.Marked.Add(node)
 	case m.Phase == Provisional && l.fleet.IsOther(m.Nonce):
