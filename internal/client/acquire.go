@@ -323,7 +323,7 @@ func (w *want) attemptAt(g *site, sent bool) (h Handle, err error) {
 		c.Note(err)
 		if err == nil {
 			s.Serial, s.Token = c.Serial, c.Token
-			h = Handle{group: g, hold: g.keeper.Begin(s, c.Lacking(), c.Block.First), key: s.Key, more: s.More}
+			h = Handle{group: g, hold: g.keeper.Begin(s, c.Lacking(), c.Block.First), key: s.Key, more: ofKeys(s)}
 			if g.hooks {
 				g.hooked.add(h)
 			}

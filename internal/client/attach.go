@@ -52,5 +52,5 @@ func (c *Client) Attach(ctx context.Context, key, value string, validUntil time.
 		return Handle{}, engine.ErrExpired
 	}
 	s.TTL = min(max(s.Until.Sub(now), engine.MinTTL), cmp.Or(g.Config.Engine.MaxTTL, engine.MaxTTL)).Truncate(time.Millisecond)
-	return Handle{group: g, hold: g.keeper.Begin(&s, 0, 0), key: key, more: s.More}, nil
+	return Handle{group: g, hold: g.keeper.Begin(&s, 0, 0), key: key, more: ofKeys(&s)}, nil
 }

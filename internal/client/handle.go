@@ -21,7 +21,16 @@ type Handle struct {
 	group *site // counts the lock, and keeps it alive
 	hold  holding.Hold
 	key   string        // the first of several
-	more  *holding.More // if there are several, or the value is not the client's
+	more  *holding.More // if there are several
+}
+
+// ofKeys is what a handle has of the lock of s. A value of its own may be a secret, and would be printed with a handle:
+// package fmt follows a pointer by one step.
+func ofKeys(s *holding.State) *holding.More {
+	if s.Several() == nil {
+		return nil
+	}
+	return s.More
 }
 
 // Fence is the fencing token, or 0 where the client is not fenced.
@@ -35,7 +44,7 @@ func (h Handle) Keys() []string {
 	switch {
 	case h.group == nil:
 		return nil
-	case h.more == nil, h.more.Keys == nil:
+	case h.more == nil:
 		return []string{h.key}
 	}
 	var keys []string // a moving key once

@@ -153,12 +153,16 @@ func TestPasswordIsNeverShown(t *testing.T) {
 // one. The rest of a Config is.
 func TestPasswordIsNeverPrinted(t *testing.T) {
 	var seen testkit.LogSink
+	servers := fakeredis.Servers(fakeredis.StartN(t, 3, fakeredis.Options{Password: password}))
 	cfg := redlock.Config{
-		Nodes:  withPassword(fakeredis.StartN(t, 3, fakeredis.Options{Password: password}), ""),
+		Nodes:  withPassword(servers, ""),
 		Logger: slog.New(slog.DiscardHandler),
 		Name:   "worker",
 	}
 	c := cluster.Connect(t, cfg.Nodes)
+	const foreign = "another's token" // shorter than ours, and so kept as it is
+	servers.Each(func(s *fakeredis.Server) { s.Set("foreign", foreign, ttl) })
+	attached := testkit.Must(c.Attach(t.Context(), "foreign", foreign, time.Now().Add(ttl)))(t)
 	l := cluster.MustAcquire(t, c, "k", ttl)
 	op := &redlock.Op{Kind: redlock.OpExtend, Key: []byte("k"), TTL: ttl}
 	copy(op.Token[:], l.Token())
@@ -170,6 +174,9 @@ func TestPasswordIsNeverPrinted(t *testing.T) {
 		fmt.Fprintf(&seen, "%v\n%+v\n%#v\n%s\n%q\n%x\n%d\n%v\n", v, v, v, v, v, v, v, v)
 	}
 	fmt.Fprintf(&seen, "%v\n%+v\n%#v\n%s\n%x\n%d\n", op, op, op, op, op, op)
+	for _, v := range []holder{{l}, {attached}} {
+		fmt.Fprintf(&seen, "%v\n%t\n%q\n%t\n", v, v, v, &v) // some do not fit
+	}
 	seen.Add(cfg, &cfg)
 	for _, v := range []any{l, &l, op} {
 		seen.Add(v)
@@ -178,7 +185,7 @@ func TestPasswordIsNeverPrinted(t *testing.T) {
 	}
 	seen.RequireNone(t, secrets...)
 	token := l.Token()
-	seen.RequireNone(t, token, strings.Trim(fmt.Sprintf("%#v", []byte(token)), "[]byte{}"))
+	seen.RequireNone(t, foreign, token, strings.Trim(fmt.Sprintf("%#v", []byte(token)), "[]byte{}"))
 	require.Regexp(t, `^lock "k", 4m\S+ left, token digest [0-9a-f]{8}$`, fmt.Sprint(l))
 	require.Equal(t, `lock "", 0s left, token digest `, fmt.Sprint(redlock.Lock{}))
 	require.Contains(t, fmt.Sprint(op), strings.Fields(fmt.Sprint(l))[6], "the same digest: the same lock")
