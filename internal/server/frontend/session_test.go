@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -213,26 +214,35 @@ func TestReload(t *testing.T) {
 		require.Equal(t, "[$", locked[user].ask("RL.LOCK k 60000 KEEP")[:2])
 	}
 	stranger := f.dial(t)
-	var mu sync.Mutex
-	var in []*client // logged in as the user that goes
-	var all sync.WaitGroup
-	for range 8 {
+	reload := func(users string) {
+		var later frontend.Config
+		withUsers(t, users)(&later)
+		f.Reload(later.Users, nil)
+	}
+	for range 60 { // a login at the same moment as a reload is a matter of chance
+		reload("stays pw s:\nchanges pw c:\ngoes pw g:\nmoves pw m:\nbrief pw b:\n")
+		var in [100]*client // that log in one by one as the user that goes again
+		for i := range in {
+			in[i] = f.dial(t)
+		}
+		var logins atomic.Int32
+		var all sync.WaitGroup
 		all.Go(func() {
-			for c := f.dial(t); c.ask("AUTH goes pw") == "+OK"; c = f.dial(t) {
-				mu.Lock()
-				in = append(in, c)
-				mu.Unlock()
+			for _, c := range in {
+				if c.ask("AUTH brief pw") != "+OK" {
+					return
+				}
+				logins.Add(1)
 			}
 		})
+		testkit.Await(t, "logins", func() bool { return logins.Load() > 20 })
+		reload("stays pw s:\nchanges pw c:\ngoes pw g:\nmoves pw m:\n")
+		all.Wait()
+		for _, c := range in[:logins.Load()] {
+			require.Equal(t, "end: EOF", c.receive(), "of a user that is gone")
+		}
 	}
-	testkit.Await(t, "logins", func() bool { mu.Lock(); defer mu.Unlock(); return len(in) > 100 })
-	var later frontend.Config
-	withUsers(t, "stays pw s:\nchanges new c:\nmoves pw other:\n")(&later)
-	f.Reload(later.Users, nil)
-	all.Wait()
-	for _, c := range in {
-		require.Equal(t, "end: EOF", c.receive(), "of a user that is gone")
-	}
+	reload("stays pw s:\nchanges new c:\nmoves pw other:\n")
 	for _, user := range []string{"goes", "moves"} {
 		require.Equal(t, "end: EOF", locked[user].receive())
 	}
