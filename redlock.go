@@ -213,8 +213,8 @@ func (c *Client) InitFencing(ctx context.Context) error { return c.client.InitFe
 // returns as InitFencing does, and leaves a change of nodes where it was.
 //
 // atLeast is the largest token that the resources have seen, of any key. Read it anew for each call, MaxTTL after the
-// nodes were lost. Later tokens exceed atLeast and all tokens on nodes. If too few nodes remember, they also exceed
-// this client's clock. Earlier holders may have larger tokens, which are not refused: stop them first.
+// nodes were lost. Later tokens exceed atLeast and all that nodes have shown by then. If too few nodes remember, they
+// also exceed this client's clock. Earlier holders may have larger tokens, which are not refused: stop them first.
 func (c *Client) RecoverFencing(ctx context.Context, atLeast uint64, lost ...string) error {
 	return c.client.RecoverFencing(ctx, atLeast, lost)
 }

@@ -103,7 +103,7 @@ type Op struct {
 	Repairer Repairer
 	Life     uint64
 
-	// Serial is the operation's number, given when it is queued, unless it is a renewal. The acquires of a key are
+	// Serial is the operation's number, given when it is queued. The acquires of a key are
 	// sent in the order of their numbers. So of two that were both granted the key, the younger one has it: the
 	// older one had lost it before, or it would have refused the younger.
 	Serial uint64
