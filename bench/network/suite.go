@@ -65,7 +65,8 @@ func suite(ctx context.Context, out string, runs int, tools lab.Tools) error {
 		} else if claim == nil {
 			continue
 		}
-		if runs--; runs < 0 {
+		runs--
+		if runs < 0 {
 			return nil
 		}
 		fmt.Fprintf(os.Stderr, "%d of %d: %s\n", i+1, len(all), name(s))

@@ -72,7 +72,8 @@ func (c *check) processes() {
 		if e.Before == 0 {
 			continue
 		}
-		if ended++; e.After > e.Before && c.Library == history.Ours {
+		ended++
+		if e.After > e.Before && c.Library == history.Ours {
 			c.found(Unclean, c.Library, c.Stop, "client %d: %d goroutines before New, %d after Shutdown", e.Client, e.Before, e.After)
 		}
 		c.max("log lines of a client", time.Duration(e.Log)*time.Millisecond)

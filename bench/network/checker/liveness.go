@@ -29,13 +29,15 @@ func (c *check) liveness() {
 			at = c.Stop
 		}
 		late := at.Sub(c.Heal)
-		if c.max("first grant after the heal, ms", late); !c.excused(client, c.Heal, at, late, soon) {
+		c.max("first grant after the heal, ms", late)
+		if !c.excused(client, c.Heal, at, late, soon) {
 			c.found(Unavailable, c.Library, at, "client %d had its first grant %v after the network was healed", client, late)
 		}
 	}
 	for key := range c.uses() {
 		d, until := c.freeAndWanted(key, c.Heal, c.Stop)
-		if c.max("free and wanted after the heal, ms", d); d > soon && !c.excused(0, until.Add(-d), until, d, soon) {
+		c.max("free and wanted after the heal, ms", d)
+		if d > soon && !c.excused(0, until.Add(-d), until, d, soon) {
 			c.found(Unavailable, c.Library, until, "%s was free and wanted for %v after the network was healed", key, d)
 		}
 	}

@@ -84,7 +84,8 @@ var fences = []scenario{
 			c := s.Client(fencedRight(), func(c *redlock.Config) {
 				p = o.process("c", c)
 				c.Hooks.Attempt = func(a redlock.Attempt) {
-					if hears <- a.Err; a.Kind == redlock.OpAcquire && a.Err != nil {
+					hears <- a.Err
+					if a.Kind == redlock.OpAcquire && a.Err != nil {
 						time.Sleep(600 * time.Millisecond)
 					}
 				}

@@ -30,7 +30,8 @@ var holds = []scenario{
 			return nil
 		}))
 		for began := time.Now(); time.Since(began) < late+stay+promptly; time.Sleep(looks) {
-			if o.look(time.Now(), true); time.Since(began) > late {
+			o.look(time.Now(), true)
+			if time.Since(began) > late {
 				require.NoError(s.T, s.Servers[2].Heal())
 			}
 		}
