@@ -40,8 +40,7 @@ type lone struct {
 // for this caller, time and again. The lock is free meanwhile, and no reader is woken by replies: the goroutine that
 // has the lock next arms the fleet when it unlocks, unless it is this one.
 //
-// No newcomer can be missed: it pushes and then reads alone, and here alone is set
-// before the queue is looked at.
+// No newcomer can be missed: it pushes and then reads d.lone, and here that is set before the queue is looked at.
 func (d *driver) readAlone(by lone) (isDriver bool) {
 	if d.queue.depth.Load() != by.own {
 		return true

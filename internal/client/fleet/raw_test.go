@@ -176,7 +176,7 @@ func TestNothingLeaks(t *testing.T) {
 	})
 }
 
-// TestEarlyArrivalsEndNoLateWait: after ArmLate the answer of an early node ends no wait, that of another does, with
+// TestEarlyArrivalsEndNoLateWait: after Arm(late) the answer of an early node ends no wait, that of another does, with
 // both read then; and Wake does.
 func TestEarlyArrivalsEndNoLateWait(t *testing.T) {
 	r := newUpFleet(t, false, 3)
