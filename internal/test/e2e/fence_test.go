@@ -219,7 +219,7 @@ func TestCollectTrustsNoClient(t *testing.T) {
 		n, _ := s[0].Fence(fenceSet)
 		require.Len(t, n.Tokens, 1)
 		require.Less(t, uint64(n.Floor), token)
-		s[0].SetClock(virtual.TimeOfDay().Sub(time.Now()) + 48*time.Hour)
+		s[0].SetClock(time.Until(virtual.TimeOfDay()) + 48*time.Hour)
 		awaitPassed(t, 2*time.Second)
 		n, _ = s[0].Fence(fenceSet)
 		require.Empty(t, n.Tokens)
