@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -102,11 +103,22 @@ func searched(pid int) (all []int) {
 	return all
 }
 
-// descendants returns the processes below one, parents first.
-func descendants(pid int) []int {
-	all := children(pid)
-	for i := 0; i < len(all); i++ {
-		all = append(all, children(all[i])...)
+// descendants returns the processes below one, parents first. A process whose parent ends between the looks at the two
+// is adopted by the one at the root: so its children are looked at until all are known.
+func descendants(pid int) (all []int) {
+	add := func(parent int) {
+		for _, child := range children(parent) {
+			if !slices.Contains(all, child) {
+				all = append(all, child)
+			}
+		}
+	}
+	for known := -1; known < len(all); {
+		known = len(all)
+		add(pid)
+		for i := known; i < len(all); i++ {
+			add(all[i])
+		}
 	}
 	return all
 }
