@@ -8,16 +8,14 @@ import (
 	"strings"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/build"
 	"github.com/redlock-go/redlock/internal/wire/refusal"
 	"github.com/redlock-go/redlock/resp"
 	"github.com/valyala/bytebufferpool"
 )
 
-// The library's name and version in CLIENT LIST.
-const (
-	libraryName    = "redlock-go"
-	libraryVersion = "0.1.0"
-)
+// libraryName is the library in CLIENT LIST.
+const libraryName = "redlock-go"
 
 // greeting is one command of the handshake, with the check of its reply.
 type greeting struct {
@@ -125,7 +123,7 @@ func (t *try) greetings() (all []greeting) {
 		ask(bestEffort, "CLIENT", "SETNAME", name)
 	}
 	ask(bestEffort, "CLIENT", "SETINFO", "LIB-NAME", libraryName)
-	ask(bestEffort, "CLIENT", "SETINFO", "LIB-VER", libraryVersion)
+	ask(bestEffort, "CLIENT", "SETINFO", "LIB-VER", build.Read().Word())
 	for _, section := range []string{"server", "replication", "memory"} { // one by one: before Redis 7 INFO takes a single section
 		ask(t.checkInfo, "INFO", section)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/base/build"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 	"github.com/redlock-go/redlock/internal/wire/command"
@@ -39,7 +40,7 @@ func TestHandshakeIsWhatWeSay(t *testing.T) {
 	}
 	hello := []string{"HELLO", "3"}
 	tail := [][]string{
-		{"CLIENT", "SETINFO", "LIB-NAME", "redlock-go"}, {"CLIENT", "SETINFO", "LIB-VER", libraryVersion},
+		{"CLIENT", "SETINFO", "LIB-NAME", "redlock-go"}, {"CLIENT", "SETINFO", "LIB-VER", build.Read().Word()},
 		{"INFO", "server"}, {"INFO", "replication"}, {"INFO", "memory"},
 	}
 	named := func(name string) func(*Config) { return func(cfg *Config) { cfg.Name = name } }

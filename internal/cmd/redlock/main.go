@@ -10,7 +10,8 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"runtime/debug"
+
+	"github.com/redlock-go/redlock/internal/base/build"
 )
 
 // Exit statuses, after sysexits.h where it has one.
@@ -22,6 +23,19 @@ const (
 	exitLost     = 70 // the lock was lost while the program ran
 	exitTaken    = 75 // another holder has the lock
 )
+
+// statuses is what the exit statuses mean, for the manual.
+var statuses = []struct {
+	number  int
+	meaning string
+}{
+	{exitOK, "Done."},
+	{exitFailed, "It failed; standard error has the reason."},
+	{exitUsage, "Wrong arguments or settings."},
+	{exitNoQuorum, "Too few nodes answer, or of serve: an address is in use."},
+	{exitLost, "The lock was lost while the program ran."},
+	{exitTaken, "Another holder has the lock."},
+}
 
 // subcommand is one of the commands of redlock.
 type subcommand struct {
@@ -42,6 +56,7 @@ func init() {
 		{"fence", "status|init", "show the nodes' part in fencing, or begin it", fence},
 		{"demo", "", "show locks at work in ten seconds", demo},
 		{"completion", "bash|zsh|fish", "print completions for a shell", completion},
+		{"man", "", "print the page of the manual", man},
 		{"version", "", "print the version", version},
 		{"help", "[command]", "show this, or what a command does", help},
 	}
@@ -54,30 +69,12 @@ const (
 )
 
 func version(_ context.Context, env *environment, args []string) error {
-	s := newSettings(env, "version", "Version prints the version of redlock, of Go, and the system that it was built for.\n\n  redlock version")
+	s := newSettings(env, "version", "Version prints the version of redlock, the commit and its day, the version of Go, and the system that it was built for.\n\n  redlock version")
 	if rest, err := s.parse(args); err != nil || len(rest) > 0 {
 		return cmp.Or(err, usage("version takes no argument"))
 	}
-	number, revision := buildInfo()
-	if revision != "" {
-		revision = " " + revision
-	}
-	fmt.Fprintf(env.out, "redlock %s%s %s %s/%s\n", number, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(env.out, "redlock %v %s %s/%s\n", build.Read(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil
-}
-
-// buildInfo is the version of the command, and the commit that it was built from, if known.
-func buildInfo() (number, revision string) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown", ""
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			revision = setting.Value[:min(12, len(setting.Value))]
-		}
-	}
-	return info.Main.Version, revision
 }
 
 // environment is the process's view of the system; tests give it another.
@@ -85,7 +82,8 @@ type environment struct {
 	in       io.Reader
 	out, err io.Writer
 	environ  func() []string
-	file     string // of -config, where another process has read it: a pipe is read once
+	help     func(s *settings, about string) // shows the help of a command in place of out; or nil
+	file     string                          // of -config, where another process has read it: a pipe is read once
 }
 
 // exit is an error with an exit status.
@@ -150,17 +148,16 @@ func help(ctx context.Context, env *environment, args []string) error {
 		}
 		return usage("there is no command %q; redlock help lists them", args[0])
 	}
-	fmt.Fprint(env.out, `redlock holds locks on a majority of independent Redis or Valkey masters.
-
-`)
+	fmt.Fprint(env.out, "redlock holds locks on a majority of independent Redis or Valkey masters.\n\n")
 	for _, sub := range subcommands {
 		fmt.Fprintf(env.out, "  redlock %-32s %s\n", sub.name+" "+sub.arguments, sub.summary)
 	}
-	fmt.Fprint(env.out, `
-redlock <command> -h shows the settings of a command. Each can also be given as a variable
+	fmt.Fprint(env.out, "\n"+aboutAll)
+	return nil
+}
+
+const aboutAll = `redlock <command> -h shows the settings of a command. Each can also be given as a variable
 (-max-ttl as REDLOCK_MAX_TTL) or in a file of "name value" lines (-config, REDLOCK_CONFIG), which may have
 the settings of all commands. An unknown name is an error, with its line.
 Give passwords there and not in arguments, which all users of a machine can list.
-`)
-	return nil
-}
+`

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/build"
 	"github.com/redlock-go/redlock/internal/server/frontend"
 )
 
@@ -83,7 +84,7 @@ func (o *operators) notReady() string {
 
 // writeOwn writes what is known of the process.
 func (o *operators) writeOwn(w io.Writer) {
-	number, revision := buildInfo()
+	b := build.Read()
 	isReady, hasFailed := 0, 0
 	if o.notReady() == "" {
 		isReady = 1
@@ -93,7 +94,7 @@ func (o *operators) writeOwn(w io.Writer) {
 	}
 	family := func(name, help string) { fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name) }
 	family("redlock_build_info", "1, with the version of the server, and its -name.")
-	fmt.Fprintf(w, "redlock_build_info{go=%q,name=%q,revision=%q,version=%q} 1\n", runtime.Version(), o.name, revision, number)
+	fmt.Fprintf(w, "redlock_build_info{go=%q,name=%q,revision=%q,version=%q} 1\n", runtime.Version(), o.name, b.Commit, b.Version)
 	family("redlock_frontend_ready", "1 if /ready says 200: every group has a quorum, and the server was not told to end.")
 	fmt.Fprintf(w, "redlock_frontend_ready %d\n", isReady)
 	family("redlock_frontend_reload_failed", "1 if the last reload has found a mistake, and has changed nothing.")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/build"
 	"github.com/redlock-go/redlock/internal/server/frontend"
 )
 
@@ -156,7 +157,6 @@ func short(d time.Duration) string {
 
 func (o *operators) show(w http.ResponseWriter, r *http.Request) {
 	stats := o.client.Stats()
-	version, _ := buildInfo()
 	view := struct {
 		At       time.Time
 		Process  string
@@ -168,7 +168,7 @@ func (o *operators) show(w http.ResponseWriter, r *http.Request) {
 		Plots    []plot
 		Troubles []trouble
 		Keys     bool
-	}{At: time.Now(), Process: fmt.Sprintf("%s redlock %s, up for %s", o.name, version, short(time.Since(o.began))), NotReady: o.notReady(), Refresh: int(sampleEvery.Seconds()), Nodes: stats.Nodes, Keys: r.URL.Query().Has("keys")}
+	}{At: time.Now(), Process: fmt.Sprintf("%s redlock %s, up for %s", o.name, build.Read().Version, short(time.Since(o.began))), NotReady: o.notReady(), Refresh: int(sampleEvery.Seconds()), Nodes: stats.Nodes, Keys: r.URL.Query().Has("keys")}
 	for _, n := range stats.Nodes {
 		if n.Up && n.NoVote == nil {
 			view.Up++

@@ -51,6 +51,10 @@ func newSettings(env *environment, use, about string) *settings {
 		}
 	}
 	s.help = func() {
+		if env.help != nil {
+			env.help(s, about)
+			return
+		}
 		fmt.Fprintf(env.out, "usage: redlock %s\n\n%s\n\n", use, strings.TrimSpace(about))
 		for _, row := range s.rows() {
 			fmt.Fprint(env.out, row.explain(s))
