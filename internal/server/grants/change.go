@@ -38,15 +38,6 @@ func (o Owner) is(value, token string) bool {
 	return o.any || o.token != "" && o.token == token || o.token == "" && o.value == value
 }
 
-// owns reports whether a grant is the owner's.
-func (o Owner) owns(g *Grant) bool {
-	token := ""
-	if o.token != "" { // reading it allocates
-		token = g.Lock.Token()
-	}
-	return o.is(g.value, token)
-}
-
 // Release releases the lock on key if it is its owner's.
 func (s *Store) Release(ctx context.Context, key string, owner Owner) (Outcome, error) {
 	return s.Extend(ctx, key, owner, TTL{})
@@ -58,42 +49,48 @@ var errUnchanged = errors.New("the lock has another TTL")
 // Extend gives the lock on key a TTL if it is its owner's. A TTL of 0 or less releases it.
 func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (Outcome, error) {
 	isReleased, woken := false, s.woken(key)
-	outcome, err := s.change(ctx, key, owner, func(g *Grant) (err error) {
-		n, forever, began := ttl.Value, g.isKept() || g.isKeptElsewhere, time.Now()
-		left, ends := g.left(), began.Add(g.left())
+	outcome, err := s.change(ctx, key, owner, func(g *Grant) (state, error) {
+		began := time.Now()
+		s.mu.Lock()
+		left, ends := g.left(), g.ends
+		s.mu.Unlock()
+		n, forever := ttl.Value, g.isKept() || g.isKeptElsewhere
 		if ttl.Rest && !forever {
 			n += left
 		}
 		switch {
 		case ttl.If != nil && !ttl.If(ttl.Value, left, forever):
-			return errUnchanged
+			return held, errUnchanged
 		case n <= 0:
-			if err = release(ctx, g.Lock); err == nil || errors.Is(err, redlock.ErrNotHeld) {
-				s.remove(key, g)
-			}
+			err := release(ctx, g.Lock)
 			isReleased = err == nil
-			return err
+			if err != nil && !isGone(err) {
+				return doubtful, err
+			}
+			return ended, err
 		case g.isKeptElsewhere:
-			return ErrKept
+			return held, ErrKept
 		}
 		stored, err := s.check(n)
 		if err != nil {
-			return err
+			return held, err
 		}
-		if err := again(func() error { return g.Lock.Extend(ctx, stored) }); err != nil {
-			return err // a lock without an expiry has none still
+		if err = again(func() error { return g.Lock.Extend(ctx, stored) }); err == nil {
+			err = g.last(ctx, n, stored, began)
 		}
-		if err := g.last(ctx, n, began); err != nil {
-			return err
+		switch {
+		case isGone(err):
+			return ended, err
+		case err != nil:
+			return held, err // a lock without an expiry has none still
 		}
 		if ttl.Rest && !forever {
-			g.set(ends.Add(ttl.Value)) // repeated additions add exactly
+			g.set(ends.Add(ttl.Value), stored) // repeated additions add exactly
 		}
 		if g.isKept() {
 			g.stop() // it has an expiry from now on
 		}
-		s.put(key, g)
-		return nil
+		return held, nil
 	})
 	if isReleased && err == nil {
 		s.freed(key, woken)
@@ -125,43 +122,80 @@ func release(ctx context.Context, lock redlock.Lock) error {
 	return unknown
 }
 
-// changes bounds the new starts of a change whose lock has got another holder meanwhile.
-const changes = 3
-
 // change makes a change to the lock on key if it is its owner's: to the one in the table, or, if
-// the nodes do not have it, to the one they show.
-func (s *Store) change(ctx context.Context, key string, owner Owner, do func(g *Grant) error) (Outcome, error) {
-	if g := s.get(key); g != nil && owner.owns(g) && !g.hasEnded() {
-		if err := do(g); !isGone(err) {
-			return Done, err
+// another front end has ended this, to the one that the nodes show. A lock that ends at the very time
+// of the change is "not there", and its successor is left alone.
+func (s *Store) change(ctx context.Context, key string, owner Owner, do func(g *Grant) (state, error)) (Outcome, error) {
+	g := s.current(key, owner)
+	for isKnown := g != nil; ; {
+		if !isKnown {
+			var outcome Outcome
+			var err error
+			if g, outcome, err = s.find(ctx, key, owner); g == nil {
+				return outcome, err
+			}
 		}
-		s.remove(key, g)
-	}
-	for range changes {
-		asked := time.Now()
-		seen, err := s.Look(ctx, key)
-		switch {
-		case err != nil:
+		begins, err := g.begin(ctx)
+		if err != nil || !begins {
 			return Absent, err
-		case !seen.Held:
+		}
+		to, err := do(g)
+		isInTime := g.finish(to)
+		switch {
+		case isGone(err) && isKnown && isInTime:
+			isKnown = false
+		case isGone(err):
 			return Absent, nil
-		case seen.isShared && owner.any:
-			return Other, ErrShared
-		case seen.isShared, !owner.is(seen.Value, seen.token):
-			return Other, nil
-		case seen.isEternal:
-			return Other, ErrEternal
-		}
-		ends := asked.Add(seen.TTL)
-		lock, err := s.cfg.Client.Attach(ctx, key, seen.token, ends)
-		if err == nil {
-			err = do(&Grant{Lock: lock, store: s, value: seen.Value, ends: ends, isKeptElsewhere: seen.Kept})
-		}
-		if !isGone(err) {
+		case err == nil && to == held && !isInTime: // extended too late
+			g.Lock.ReleaseAsync()
+			return Absent, nil
+		default:
+			if err == nil && to == held {
+				s.adopt(g)
+			}
 			return Done, err
 		}
 	}
-	return Absent, nil
+}
+
+// current returns the grant in the table that a change is about, or nil. A grant in doubt is asked
+// for at the nodes.
+func (s *Store) current(key string, owner Owner) *Grant {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g := s.table[key]; g != nil && owner.is(g.value, g.token) && g.state <= changing && !g.isOver() {
+		return g
+	}
+	return nil
+}
+
+// find returns the grant of the lock that the nodes show, or why it cannot be changed by its owner.
+func (s *Store) find(ctx context.Context, key string, owner Owner) (*Grant, Outcome, error) {
+	asked := time.Now()
+	seen, err := s.Look(ctx, key)
+	switch {
+	case err != nil:
+		return nil, Absent, err
+	case !seen.Held:
+		return nil, Absent, nil
+	case seen.isShared && owner.any:
+		return nil, Other, ErrShared
+	case seen.isShared, !owner.is(seen.Value, seen.token):
+		return nil, Other, nil
+	case seen.isEternal:
+		return nil, Other, ErrEternal
+	}
+	ends := asked.Add(seen.TTL)
+	lock, err := s.cfg.Client.Attach(ctx, key, seen.token, ends)
+	if isGone(err) {
+		return nil, Absent, nil
+	} else if err != nil {
+		return nil, Absent, err
+	}
+	return s.adopt(&Grant{
+		Lock: lock, store: s, value: seen.Value, token: seen.token, isKeptElsewhere: seen.Kept,
+		isAdopted: true, ends: ends, stays: seen.stays.Add(time.Since(asked)),
+	}), Done, nil
 }
 
 // isGone reports whether an error means that the lock is not there any more.

@@ -17,7 +17,8 @@
 // The table of grants is a cache: it saves a release the round trip to read the token. It decides
 // nothing, since another front end may have released, extended or granted the lock meanwhile. A
 // change is tried with the table's token first; if the nodes do not hold it, they are asked for
-// theirs. So front ends share nothing, and any may be restarted.
+// theirs. So front ends share nothing, and any may be restarted. One thing only this process knows:
+// which changes it has under way. A grant has a state for that (see state).
 //
 // Store.mu guards the table and the waiters. No call to the client is made under it.
 package grants

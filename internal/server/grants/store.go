@@ -2,6 +2,7 @@ package grants
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,23 +36,6 @@ type Store struct {
 	sweep  int // size of the table at which ended grants are dropped
 	queues map[string]*queue
 }
-
-// Grant is a lock granted or extended by this process.
-type Grant struct {
-	Lock  redlock.Lock
-	store *Store
-	value string
-	alive context.Context // ends when it is no longer kept alive; nil: it never was
-	stop  func()          // ends keeping it alive
-
-	isKeptElsewhere bool // by its granting front end
-
-	ends time.Time   // for its client, unless kept alive; guarded by store.mu
-	end  *time.Timer // releases a lock kept much longer by the nodes; or nil
-}
-
-// isKept reports whether the lock is kept alive.
-func (g *Grant) isKept() bool { return g.alive != nil && g.alive.Err() == nil }
 
 // New returns a Store.
 func New(cfg Config) *Store {
@@ -119,23 +103,23 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 			}
 		}()
 	}
-	if g := s.get(key); g != nil && g.hasEnded() {
-		g.Drop() // the nodes keep it for the rest of its padding
+	if o.Wait && s.hasRemains(key) {
+		_, _ = s.clear(ctx, key) // or its place is behind a lock that has ended
 	}
-	began := time.Now()
-	var lock redlock.Lock
-	if err = again(func() (err error) {
-		began = time.Now()
-		lock, err = call(with(ctx, value), key, stored)
-		return err
-	}); err != nil {
+	lock, began, err := s.attempt(with(ctx, value), call, key, stored)
+	if errors.Is(err, redlock.ErrTaken) && s.hasRemains(key) {
+		if isFree, _ := s.clear(ctx, key); isFree {
+			lock, began, err = s.attempt(with(ctx, value), call, key, stored)
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	if o.Wait {
 		began = time.Now() // the rest was spent in line
 	}
-	g = &Grant{Lock: lock, store: s, value: value}
-	if err = g.last(ctx, ttl, began); err != nil {
+	g = &Grant{Lock: lock, store: s, value: value, token: lock.Token()}
+	if err = g.last(ctx, ttl, stored, began); err != nil {
 		lock.ReleaseAsync()
 		return nil, err
 	}
@@ -143,8 +127,52 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 		g.alive, g.stop = lock.KeepAlive(s.kept)
 		context.AfterFunc(g.alive, func() { s.give(o.Keep) })
 	}
-	s.put(key, g)
+	s.put(g)
 	return g, nil
+}
+
+// attempt asks for a lock, and returns when the granted attempt began.
+func (s *Store) attempt(ctx context.Context, call func(context.Context, string, time.Duration) (redlock.Lock, error), key string, stored time.Duration) (lock redlock.Lock, began time.Time, err error) {
+	err = again(func() (err error) {
+		began = time.Now()
+		lock, err = call(ctx, key, stored)
+		return err
+	})
+	return lock, began, err
+}
+
+// hasRemains reports whether the nodes may have a lock whose time is over for its client.
+func (s *Store) hasRemains(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.table[key]
+	return g != nil && !g.isPast() && g.isOver()
+}
+
+// clear releases what nodes have of a grant whose time is over, and reports whether the key is
+// free. Another front end may have extended the grant: the nodes are asked first.
+func (s *Store) clear(ctx context.Context, key string) (isFree bool, err error) {
+	g := s.get(key)
+	seen, err := s.Look(ctx, key)
+	if g == nil || err != nil || seen.Held {
+		return false, err
+	}
+	s.mu.Lock()
+	isOver := g.isOver()
+	if isOver {
+		g.conclude()
+	}
+	s.mu.Unlock()
+	if !isOver {
+		return false, nil
+	}
+	if err = g.Lock.Release(ctx); err != nil && !isGone(err) {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget(g)
+	return true, nil
 }
 
 // AcquireForever is Acquire for a request without an expiry: the lock lives until it is released,
@@ -156,26 +184,13 @@ func (s *Store) AcquireForever(ctx context.Context, key, value string, kept *Quo
 	return s.AcquireWith(ctx, key, value, s.cfg.NoTTL, Options{Keep: kept})
 }
 
-// Renew makes ttl the time left of a grant for its client.
-func (g *Grant) Renew(ctx context.Context, ttl time.Duration) error {
-	if g.isKept() {
-		return nil
-	}
-	return g.last(ctx, ttl, time.Now())
-}
-
-// Drop releases a grant not needed or not received by its client.
-func (g *Grant) Drop() {
-	g.Lock.ReleaseAsync() // before the next client misses it in the table, and asks for the lock
-	g.store.remove(g.Lock.Key(), g)
-}
-
 // State is the lock of a quorum at a key.
 type State struct {
 	Held  bool
 	Value string        // of its client
 	token string        // of the lock, value included
 	TTL   time.Duration // the client's rest
+	stays time.Time     // at the nodes
 	Kept  bool          // without an expiry for its client
 
 	isEternal bool // a value without an expiry: no lock
@@ -188,7 +203,9 @@ const ofShared = "(shared lock)"
 // Look asks the nodes for their lock at a key. A minority's key is no lock.
 func (s *Store) Look(ctx context.Context, key string) (State, error) {
 	var seen redlock.KeyState
+	var asked time.Time
 	err := again(func() (err error) {
+		asked = time.Now()
 		if seen, err = s.cfg.Client.Inspect(ctx, key); err == nil && seen.Token() == "" && seen.Status == redlock.KeyUnknown {
 			err = noQuorum(seen)
 		}
@@ -204,10 +221,17 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 	state := State{Held: true, Value: token.ValueIn(stored), token: stored, isEternal: seen.Status == redlock.KeyEternal}
 	state.Kept = state.isEternal || token.IsKept(stored)
 	state.TTL = max(Shown(seen.TTL), time.Millisecond) // the client of another process may have none left
-	if g := s.get(key); g != nil && g.Lock.Token() == stored {
-		if g.hasEnded() {
-			return State{}, nil
-		}
+	state.stays = asked.Add(seen.TTL)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch g := s.table[key]; {
+	case g == nil || g.token != stored:
+	case g.isExtendedElsewhere(state.stays):
+		s.forget(g)
+	case g.isOver():
+		g.conclude() // from now on, since a client learns of it
+		return State{}, nil
+	case !g.isAdopted:
 		state.Kept, state.TTL = g.isKept(), g.left()
 	}
 	return state, nil
@@ -226,7 +250,9 @@ func noQuorum(seen redlock.KeyState) error {
 
 // Fence returns the fencing token of a lock granted to value by this process, or 0.
 func (s *Store) Fence(key, value string) uint64 {
-	if g := s.get(key); g != nil && g.value == value && g.Lock.Remaining() > 0 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g := s.table[key]; g != nil && g.value == value && !g.isOver() {
 		return g.Lock.Fence()
 	}
 	return 0

@@ -14,30 +14,55 @@ func (s *Store) get(key string) *Grant {
 	return s.table[key]
 }
 
-// put notes a grant, and drops the ended ones once the table has doubled.
-func (s *Store) put(key string, g *Grant) {
+// put notes a new grant. A client that has seen the lock at the nodes may have changed it already:
+// then the grant of this change stays.
+func (s *Store) put(g *Grant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.table) >= s.sweep {
-		for key, g := range s.table {
-			if g.Lock.Remaining() == 0 {
-				delete(s.table, key)
-			}
+	key := g.Lock.Key()
+	if old := s.table[key]; old != nil {
+		if old.token == g.token && (old.state == changing || old.state == held && !old.isAdopted) {
+			return
 		}
-		s.sweep = max(minSweep, 2*len(s.table))
+		old.stopTimer()
 	}
+	s.sweepEnded()
 	if len(s.table) < maxTable || s.table[key] != nil {
 		s.table[key] = g
 	}
 }
 
-func (s *Store) remove(key string, g *Grant) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if g.end != nil {
-		g.end.Stop() // or it wakes a waiter for the next holder's lock
+// sweepEnded drops the ended grants once the table has doubled. s.mu is held.
+func (s *Store) sweepEnded() {
+	if len(s.table) < s.sweep {
+		return
 	}
-	if s.table[key] == g {
+	for key, g := range s.table {
+		if g.isPast() {
+			delete(s.table, key)
+		}
+	}
+	s.sweep = max(minSweep, 2*len(s.table))
+}
+
+// forget drops a grant from the table. s.mu is held.
+func (s *Store) forget(g *Grant) {
+	if key := g.Lock.Key(); s.table[key] == g {
 		delete(s.table, key)
 	}
+}
+
+// adopt notes a grant to be changed, and returns the one in the table if that is of the same lock. A
+// grant of another lock stays, unless it is past.
+func (s *Store) adopt(g *Grant) *Grant {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := g.Lock.Key()
+	switch now := s.table[key]; {
+	case now == nil || now.isPast() || now.token == g.token && now.state > changing:
+		s.table[key] = g
+	case now.token == g.token:
+		return now
+	}
+	return g
 }

@@ -1,7 +1,6 @@
 package grants
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -82,48 +81,3 @@ func again(call func() error) error {
 	}
 	return err
 }
-
-// last makes ttl the time of a grant's client from now on. A grant with less left at the nodes was
-// slower than the padding: it is extended once, by the time taken since began. A lock with less
-// even so is the client's for as long as it lasts.
-func (g *Grant) last(ctx context.Context, ttl time.Duration, began time.Time) error {
-	if g.Lock.Remaining() < ttl {
-		longer := min(Stored(ttl)+2*time.Since(began), g.store.maxTTL())
-		if err := g.Lock.Extend(ctx, longer); isGone(err) || err != nil && g.Lock.Remaining() == 0 {
-			return err
-		}
-	}
-	g.set(time.Now().Add(ttl))
-	return nil
-}
-
-// set notes when the time of the client ends. No extension shortens a key at the nodes: where they
-// keep the lock for much longer, it is released then.
-func (g *Grant) set(ends time.Time) {
-	s := g.store
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	g.ends = ends
-	if g.end != nil {
-		g.end.Stop()
-		g.end = nil
-	}
-	if left := time.Until(ends); g.Lock.Remaining() > left+minPadding+left/shortPart {
-		g.end = time.AfterFunc(left, func() {
-			key := g.Lock.Key()
-			woken := s.woken(key)
-			g.Drop()
-			s.freed(key, woken)
-		})
-	}
-}
-
-// left is the rest of a grant for the client.
-func (g *Grant) left() time.Duration {
-	g.store.mu.Lock()
-	defer g.store.mu.Unlock()
-	return max(0, min(time.Until(g.ends), g.Lock.Remaining()))
-}
-
-// hasEnded reports whether a grant has ended for its client.
-func (g *Grant) hasEnded() bool { return !g.isKept() && g.left() == 0 }

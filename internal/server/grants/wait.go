@@ -37,7 +37,7 @@ func (s *Store) pause(key string, seen State, last time.Duration) time.Duration 
 	next := min(max(2*last, firstPause), pollPause)
 	if !seen.Held {
 		next = firstPause
-	} else if g := s.table[key]; g != nil && g.value == seen.Value && g.Lock.Remaining() > 0 {
+	} else if g := s.table[key]; g != nil && g.value == seen.Value && !g.isOver() {
 		next = ownPause
 	}
 	if seen.TTL > 0 {

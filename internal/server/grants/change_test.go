@@ -1,0 +1,129 @@
+package grants_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/server/grants"
+	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
+)
+
+// TestReleasesInTime: clients that release a lock in its time are answered "released", and no two hold it.
+func TestReleasesInTime(t *testing.T) {
+	virtual.Run(t, 5, func(w *virtual.World) {
+		s := in(w)
+		defer s.Close()
+		var holders, grantsMade atomic.Int32
+		var all sync.WaitGroup
+		for i := range 16 {
+			value, rng := fmt.Sprint("client", i), rand.New(rand.NewPCG(1, uint64(i)))
+			all.Go(func() {
+				for range 200 {
+					time.Sleep(time.Duration(rng.IntN(4000)) * time.Microsecond)
+					if rng.IntN(8) == 0 {
+						_, err := s.Extend(w.T.Context(), "k", grants.By(value), grants.TTL{Value: 10 * time.Second}) // of its last lock: late
+						require.NoError(t, err)
+					}
+					if _, err := s.Acquire(w.T.Context(), "k", value, 10*time.Second); err != nil {
+						require.True(t, errors.Is(err, redlock.ErrTaken), err)
+						continue
+					}
+					grantsMade.Add(1)
+					require.EqualValues(t, 1, holders.Add(1))
+					time.Sleep(time.Duration(rng.IntN(2000)) * time.Microsecond)
+					holders.Add(-1)
+					owner := grants.Anyone
+					if rng.IntN(2) == 0 {
+						owner = grants.By(value)
+					}
+					outcome, err := s.Release(w.T.Context(), "k", owner)
+					require.NoError(t, err)
+					require.Equal(t, grants.Done, outcome)
+				}
+			})
+		}
+		all.Wait()
+		require.Greater(t, grantsMade.Load(), int32(300))
+	})
+}
+
+// TestReleasesAreJoined: of several releases of one lock at once one has released it, and none releases the next holder's.
+func TestReleasesAreJoined(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s := in(w)
+		defer s.Close()
+		w.Servers.Delay(5 * time.Millisecond)
+		for round := range 20 {
+			s.acquire("v", 10*time.Second)
+			var released atomic.Int32
+			var all sync.WaitGroup
+			for i := range 5 {
+				all.Go(func() {
+					time.Sleep(time.Duration(i) * time.Millisecond)
+					outcome, err := s.Release(w.T.Context(), "k", grants.Anyone)
+					require.NoError(t, err)
+					if outcome == grants.Done {
+						released.Add(1)
+					}
+				})
+			}
+			time.Sleep(2500 * time.Microsecond)
+			next, err := s.Acquire(w.T.Context(), "k", "w", time.Minute) // behind the release
+			require.NoError(t, err, round)
+			all.Wait()
+			require.EqualValues(t, 1, released.Load())
+			require.Positive(t, next.Lock.Remaining())
+			require.Equal(t, "w", s.look().Value)
+			s.release(grants.Done, grants.By("w"))
+		}
+	})
+}
+
+// TestExtendedElsewhere: a lock extended through another front end has not ended with the time known here.
+func TestExtendedElsewhere(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s, other := in(w), in(w)
+		defer s.Close()
+		defer other.Close()
+		s.acquire("v", 2*time.Second)
+		time.Sleep(time.Second)
+		other.extend(grants.Done, grants.By("v"), grants.TTL{Value: 4 * time.Second})
+		for range 3 {
+			require.InDelta(t, 4*time.Second, s.look().TTL, float64(300*time.Millisecond))
+		}
+		time.Sleep(2 * time.Second)
+		_, err := s.Acquire(w.T.Context(), "k", "w", time.Second)
+		require.ErrorIs(t, err, redlock.ErrTaken)
+		s.extend(grants.Done, grants.By("v"), grants.TTL{Value: time.Second}) // shortened here, and extended there
+		other.extend(grants.Done, grants.By("v"), grants.TTL{Value: 10 * time.Second})
+		time.Sleep(3 * time.Second)
+		other.release(grants.Done, grants.By("v"))
+	})
+}
+
+// TestExtendedTooLate: an extension answered after a client was told that the lock has ended is none.
+func TestExtendedTooLate(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s := in(w)
+		defer s.Close()
+		s.acquire("v", time.Second)
+		time.Sleep(time.Second - 5*time.Millisecond)
+		w.Servers.Delay(20 * time.Millisecond)
+		var outcome grants.Outcome
+		var all sync.WaitGroup
+		all.Go(func() { outcome, _ = s.Extend(w.T.Context(), "k", grants.By("v"), grants.TTL{Value: time.Minute}) })
+		seen := s.look() // asked before, answered after the end
+		all.Wait()
+		require.Equal(t, seen.Held, outcome == grants.Done)
+		s.Acquire(w.T.Context(), "k", "w", time.Second)
+		require.Equal(t, seen.Held, s.look().Value == "v")
+	})
+}
