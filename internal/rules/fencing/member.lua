@@ -21,6 +21,7 @@ end
 local function raise(x)
   if tonumber(x) > 9007199254740991 then return 9 end
   if tonumber(x) > tonumber(redis.call('ZSCORE', set, 'floor') or 0) then
+    redis.call('ZREMRANGEBYSCORE', set, '(0', '(0') -- removes none; after a write a full node refuses no ZADD
     redis.call('ZADD', set, x, 'floor') -- one that is not allowed must fail before tokens go
     redis.call('ZREMRANGEBYSCORE', set, 0, x)
     redis.call('ZADD', set, x, 'floor')

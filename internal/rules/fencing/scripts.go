@@ -55,5 +55,5 @@ const LastDigits = 16
 const (
 	AcquireSHA1 = "5bf47d493e9f262a2c7c8b6672ff0d3cf4e0ce44"
 	ExtendSHA1  = "ae21c650c92d444a1b5556e17ff6fcd4df926bff"
-	MemberSHA1  = "1b1e73fc7af1b3b44bfc1a3261aa855167155182"
+	MemberSHA1  = "aa4ba934b2967a84c967747da20a8432e23bd371"
 )

@@ -43,10 +43,17 @@ func (f *fenceCall) acquire() {
 	n := len(f.keys) - 1
 	spare, lasts, granted := token(f.argv[2]), f.argv[4], true
 	f.answers = f.answers[:0]
+	if f.srv.full {
+		f.node = cloneFence(f.node)
+	}
 	for i, key := range f.keys[1:] {
 		last := token(lasts[i*fencing.LastDigits:][:fencing.LastDigits])
 		block := fencing.Block{First: last - min(spare, last), Last: last}
 		a := f.node.Acquire(f.me, f.lockName(key), block, f.table().get(key, f.now) != nil)
+		if f.srv.full && (a.Code == fencing.OK || a.Code == fencing.Held && block.First > a.Token) { // SET is called
+			f.scriptError(f.which, errFull)
+			return
+		}
 		if a.Code == fencing.OK {
 			common := f.argv[3]
 			if len(common) == 0 {

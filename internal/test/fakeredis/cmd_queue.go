@@ -39,8 +39,12 @@ func (c *conn) runQueue(keys, argv [][]byte) {
 		c.scriptError(queue, errWrongType)
 		return
 	}
-	c.remember(keys)
 	id, way := argv[0], argv[1]
+	if c.srv.full && string(way) != "leave" && string(way) != "again" {
+		c.scriptError(queue, errFull)
+		return
+	}
+	c.remember(keys)
 	spans := [5]int64{}
 	for i := range spans {
 		spans[i], _ = parseInt(argv[2+i])

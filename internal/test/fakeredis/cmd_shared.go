@@ -27,6 +27,7 @@ type sharedCall struct {
 	which      int
 	keys, argv [][]byte
 	said       []int64
+	failed     bool // it has answered an error
 }
 
 // runShared runs such a script, behind the marker's where the server is fenced.
@@ -56,6 +57,9 @@ func (c *conn) runShared(which int, keys, argv [][]byte) {
 		s.each(false, s.release)
 	case sharedLook:
 		s.look()
+		return
+	}
+	if s.failed {
 		return
 	}
 	if !slices.ContainsFunc(s.said, func(said int64) bool { return said != 1 }) {
@@ -133,6 +137,14 @@ func (s *sharedCall) acquire() {
 			said = 0
 		case st.gated:
 			said = 2
+		case s.srv.full:
+			s.failed = true
+			if e == nil {
+				s.scriptError(s.which, errFull)
+			} else {
+				s.fail(errFull)
+			}
+			return
 		default:
 			if ends == nil {
 				ends = map[string]int64{}

@@ -3,6 +3,7 @@ package fakeredis
 import "math"
 
 const (
+	errFull       = "OOM command not allowed when used memory > 'maxmemory'."
 	errSyntax     = "ERR syntax error"
 	errNotInteger = "ERR value is not an integer or out of range"
 	errWrongType  = "WRONGTYPE Operation against a key holding the wrong kind of value"

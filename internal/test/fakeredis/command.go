@@ -118,6 +118,8 @@ func (c *conn) answer(cmd *command, args [][]byte) ending {
 		c.fail(s.noPermission(cmd, args))
 	case s.prefix != "" && s.deniesKey(cmd, args):
 		c.fail(s.dialect.noKeyAccess)
+	case s.full && cmd.name == "set":
+		c.fail(errFull)
 	default:
 		cmd.run(c, args)
 		if cmd.reads {

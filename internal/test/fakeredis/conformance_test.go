@@ -159,6 +159,15 @@ func (g target) deny(t testing.TB, names []string) {
 	}
 }
 
+// fill has the server refuse what adds to its data.
+func (g target) fill(t testing.TB, how string) {
+	if g.fake != nil {
+		g.fake.Fill(how == "yes")
+		return
+	}
+	g.admin(t).Must("CONFIG SET maxmemory " + map[string]string{"yes": "1", "no": "0"}[how])
+}
+
 func (g target) plant(t testing.TB, key string) {
 	if g.fake != nil {
 		g.fake.Plant(key, "list")
@@ -208,6 +217,7 @@ var number = regexp.MustCompile(`(\\n|\b)\d+\b`) // also at the beginning of a l
 //	plant k          makes k a list
 //	deny SET         forbids a command to the user of the connection
 //	allow            forbids nothing any more
+//	full yes         fills the server: its memory is used up; no: that ends
 //	until gone k     waits for a key to expire
 //	if ifeq          skips the next lines if the server lacks a feature, up to
 //	end
@@ -259,6 +269,8 @@ func play(t *testing.T, g target, text string, hear func(line, reply string)) {
 			g.deny(t, strings.Fields(rest))
 		case verb == "allow":
 			g.allow(t, c)
+		case verb == "full":
+			g.fill(t, rest)
 		case verb == "until":
 			key := strings.TrimPrefix(rest, "gone ")
 			for c.Do("EXISTS "+key) != ":0" { //nolint:revive // the round trip is the wait

@@ -43,6 +43,13 @@ func (s *Server) Demote() {
 	s.replica = true
 }
 
+// Fill makes the server full, or not: it refuses what adds to its data, by a script unless this has written before.
+func (s *Server) Fill(full bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.full = full
+}
+
 // Down is a dead process: dials are refused and every connection ends. Heal brings it back with the
 // same run id and keys, Restart with a new one.
 func (s *Server) Down() {

@@ -33,6 +33,7 @@ type Server struct {
 	calls    []int64       // per command, by its index
 	denied   map[string]bool
 	prefix   string // of the only keys allowed
+	full     bool   // see Fill
 	replica  bool
 	ahead    time.Duration // of Options.Now
 	hook     func(conn int64, args []string)

@@ -57,12 +57,12 @@ const (
 
 // The digests of the scripts; a test recomputes them.
 const (
-	SharedAcquireSHA1       = "94340c6d52d54dde163f1ffd5790301905c23786"
-	SharedExtendSHA1        = "33a5624a887a38d640a7174cd33654b5bb061df7"
+	SharedAcquireSHA1       = "f6d9e1471c1f342ed817623d8e07fb2a341f54d7"
+	SharedExtendSHA1        = "faa15da6b734c1fa0a1ac2a768d07adc188e56a7"
 	SharedReleaseSHA1       = "a68962f4e4e135e5e5bb0398247ed17663eaef76"
 	SharedLookSHA1          = "4d968e9de70f65dcba3378d9c279867b6d79e6f3"
-	FencedSharedAcquireSHA1 = "648b1b93e030e871a1b8cc5d494cdfb851ebd733"
-	FencedSharedExtendSHA1  = "c53799cd3693386f3db707106716bd1ffd854eea"
+	FencedSharedAcquireSHA1 = "860aa0d0b5bb28e31049556fb86571f2c1c4f641"
+	FencedSharedExtendSHA1  = "440c5cf0d345a400eb0d38fd5b9c6bb8b201208a"
 )
 
 // gateSuffix follows the key of the lock in the name of its gate.
