@@ -12,9 +12,6 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// maxBulk bounds a payload: the name of a key of 4 KiB, and of one beside it.
-const maxBulk = 4<<10 + 128
-
 // maxReceive bounds what one Sweep reads of a node, and so how long an endless sender keeps the fleet's lock. The
 // next Sweep reads on.
 const maxReceive = 4 * readBuffer
@@ -81,7 +78,7 @@ func (n *node) up(s sock, id identity) {
 	n.history.Connects++
 	n.opening = nil
 	n.pushes, n.pushed = firstPushes, n.since
-	n.stream = stream{in: n.in, decoder: resp.Decoder{Limits: resp.Limits{Line: 1 << 10, Bulk: maxBulk, Elements: 1 << 10, Depth: 4}}}
+	n.stream = stream{in: n.in, decoder: newDecoder()}
 }
 
 // mostMet bounds the servers that a node remembers.

@@ -9,8 +9,15 @@ import (
 )
 
 // readBuffer holds the bytes of one read, and so bounds one reply. The largest one asked for is INFO; of a node that is
-// up, an array of 128 integers, about half a KiB.
+// up, 128 refusals with a fencing token each, about 4 KiB.
 const readBuffer = 16 << 10
+
+// maxBulk bounds a payload: the name of a key of 4 KiB, and of one beside it.
+const maxBulk = 4<<10 + 128
+
+func newDecoder() resp.Decoder {
+	return resp.Decoder{Limits: resp.Limits{Line: 1 << 10, Bulk: maxBulk, Elements: 1 << 10, Depth: 4}}
+}
 
 // stream is the frames that arrive on a connection.
 type stream struct {

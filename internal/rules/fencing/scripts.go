@@ -3,8 +3,8 @@ package fencing
 import _ "embed"
 
 // The scripts are a node's half of the protocol; MODEL.md has what goes over the wire. An answer is 1, or an array of a
-// Code and its text. A call about keys answers with an array, one for each key in order. An acquire that is granted all
-// keys answers with their number.
+// Code and its text. A call about keys answers with an array, one for each key in order; with one answer alone if the
+// node has no vote. An acquire that is granted all keys answers with their number.
 
 // AcquireScript records the block of an attempt on each of several keys and sets these, or refuses. The blocks of a
 // call are equally long: spare is their tokens beside the first. least is the least token of all. lasts is one text,
@@ -19,9 +19,9 @@ var AcquireScript = ofKeys + markerLua + acquireLua
 //	KEYS: set, key…   ARGV: me, nonce…, ttl…; known
 var ExtendScript = ofKeys + markerLua + extendLua
 
-// SharedScript is before a script of shared locks on fenced nodes: it answers for all tokens, where the node has no
-// vote. me and the number of tokens are before its other arguments, and known behind them.
-var SharedScript = "local set, me, n = KEYS[1], ARGV[1], tonumber(ARGV[2])\n" + markerLua
+// SharedScript is before a script of shared locks on fenced nodes: it answers where the node has no vote. me is before
+// its other arguments, and known behind them.
+var SharedScript = "local set, me = KEYS[1], ARGV[1]\n" + markerLua
 
 // MemberScript is the verbs about a node's vote: see package fencenode. A voting node answers Active to requests meant
 // for nodes without a vote. The text of each answer shows the node: its largest token, a space, and its marker.
@@ -32,10 +32,11 @@ var SharedScript = "local set, me, n = KEYS[1], ARGV[1], tonumber(ARGV[2])\n" + 
 //go:embed member.lua
 var MemberScript string
 
-// ofKeys has the marker answer for each key.
+// ofKeys is before the scripts about keys.
 const ofKeys = "local set, me, n = KEYS[1], ARGV[1], #KEYS - 1\n"
 
-// Parts of the scripts about keys. markerLua answers for all keys, where the node has no vote. A client of one
+// Parts of the scripts about keys. markerLua answers once, for all keys, where the node has no vote: a buffer of the
+// client bounds an answer. A client of one
 // configuration knows the marker that serves it, found at once. A client of two ends its arguments with the marker last
 // shown by the node, if this serves it (known): to compare the names of an unknown marker takes a server a third to a
 // half of the time of a call about one key.
@@ -53,7 +54,7 @@ const LastDigits = 16
 
 // The digests under which servers know the scripts; a test recomputes them.
 const (
-	AcquireSHA1 = "5bf47d493e9f262a2c7c8b6672ff0d3cf4e0ce44"
-	ExtendSHA1  = "ae21c650c92d444a1b5556e17ff6fcd4df926bff"
+	AcquireSHA1 = "9fa305a60990c0c11a1c9d8b8719a3d833df7541"
+	ExtendSHA1  = "77dd0c7f4fef1ace68c3e1c370162ff536adef2b"
 	MemberSHA1  = "aa4ba934b2967a84c967747da20a8432e23bd371"
 )

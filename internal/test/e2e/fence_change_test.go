@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -91,6 +92,41 @@ func changes(t *testing.T, f func(c *changing)) {
 		c := startChanging(t, 4)
 		require.NoError(t, c.client(three, nil, 0).InitFencing(t.Context()))
 		f(c)
+	})
+}
+
+// TestCrowdsInAChange: a node without a vote answers a call of many keys once. So its connection, where an answer has
+// a bound, survives 512 callers, and it has its vote in time. A client of step 0 with a large set hears the reason.
+func TestCrowdsInAChange(t *testing.T) {
+	changes(t, func(c *changing) {
+		old, both := c.client(three, nil, 0), c.client(three, replaced, 0)
+		began, ended := time.Now(), make(chan struct{})
+		var callers sync.WaitGroup
+		for i := range 512 {
+			callers.Go(func() {
+				for !testkit.IsClosed(ended) {
+					l, err := both.Acquire(c.Context(), fmt.Sprint("key", i), fenceTTL)
+					require.NoError(c, err)
+					require.NoError(c, l.Release(c.Context()))
+				}
+			})
+		}
+		c.awaitVote(3, func() { time.Sleep(10 * time.Millisecond) })
+		require.Less(c, time.Since(began), fenceTTL+time.Second)
+		close(ended)
+		testkit.Join(c.T, &callers)
+		for _, n := range both.Stats().Nodes {
+			require.Equal(c, uint64(1), n.Connects, n.Addr)
+		}
+
+		require.NoError(c, both.ChangeFencing(c.Context()))
+		var keys []string
+		for i := range 64 {
+			keys = append(keys, fmt.Sprint("of a set ", i))
+		}
+		_, err := old.TryAcquireAll(c.Context(), fenceTTL, keys...)
+		require.ErrorIs(c, err, redlock.ErrConfig)
+		require.ErrorContains(c, err, "too late")
 	})
 }
 

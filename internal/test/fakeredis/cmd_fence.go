@@ -37,7 +37,7 @@ func (c *conn) runFence(which int, keys, argv [][]byte) {
 
 // acquire is acquire.lua.
 func (f *fenceCall) acquire() {
-	if !f.voting(len(f.keys) - 1) {
+	if !f.voting() {
 		return
 	}
 	n := len(f.keys) - 1
@@ -77,7 +77,7 @@ func (f *fenceCall) acquire() {
 
 // extend is extend.lua.
 func (f *fenceCall) extend() {
-	if !f.voting(len(f.keys) - 1) {
+	if !f.voting() {
 		return
 	}
 	n := len(f.keys) - 1
@@ -92,8 +92,8 @@ func (f *fenceCall) extend() {
 	}
 }
 
-// voting reads the marker, and answers n times where the node has no vote.
-func (f *fenceCall) voting(n int) bool {
+// voting reads the marker, and answers where the node has no vote.
+func (f *fenceCall) voting() bool {
 	if !f.open("zscore") {
 		return false
 	}
@@ -112,10 +112,7 @@ func (f *fenceCall) voting(n int) bool {
 	if state.Code == fencing.OK {
 		return true
 	}
-	f.array(n)
-	for range n {
-		f.writeAnswer(state)
-	}
+	f.writeAnswer(state)
 	return false
 }
 

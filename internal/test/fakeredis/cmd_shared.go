@@ -34,12 +34,11 @@ type sharedCall struct {
 func (c *conn) runShared(which int, keys, argv [][]byte) {
 	s := sharedCall{conn: c, which: which, keys: keys, argv: argv}
 	if which == fencedSharedAcquire || which == fencedSharedExtend {
-		n, _ := parseInt(argv[1])
 		f := fenceCall{conn: c, which: which, keys: keys, argv: argv}
-		if !f.voting(int(n)) {
+		if !f.voting() {
 			return
 		}
-		s.which, s.keys, s.argv = which-fencedSharedAcquire+sharedAcquire, keys[1:], argv[2:]
+		s.which, s.keys, s.argv = which-fencedSharedAcquire+sharedAcquire, keys[1:], argv[1:]
 	}
 	for _, name := range sharedCommands[s.which] {
 		if c.srv.denied[name] {

@@ -25,7 +25,7 @@ type Answers struct {
 
 	form     Form
 	fenced   bool
-	all      bool  // one answer is of all operands
+	all      bool  // one answer is of all operands, such as one about the node
 	most     int64 // the largest number in an answer
 	left     int   // answers to come
 	elements resp.Elements
@@ -43,6 +43,9 @@ func (a *Answers) Begin(k Kind, f Form, n int, v *resp.Value) {
 	switch {
 	case f.IsScript(k) && v.Kind == resp.Integer: // their number, where all is done
 		a.Granted, a.Fits = true, v.Int == int64(n) && (k != Extend || f&Shared != 0)
+	case a.fenced && isOfNode(v):
+		a.Granted = false
+		a.Fenced, a.Fits = readFenced(v)
 	case f.IsScript(k):
 		a.all, a.Fits = false, v.Kind == resp.Array && !v.Null && v.Int == int64(n)
 		a.elements = v.Elements()
@@ -83,7 +86,16 @@ func (a *Answers) Next() bool {
 	return a.Fits
 }
 
-// readFenced reads an element of the reply of a script of package fencing.
+// isOfNode reports whether the whole reply of a script of package fencing is a code and its text: the node has no vote.
+func isOfNode(v *resp.Value) bool {
+	if v.Kind != resp.Array || v.Int != 2 {
+		return false
+	}
+	it := v.Elements()
+	return it.Next() && it.Value().Kind == resp.Integer && it.Next() && it.Value().Kind == resp.Bulk
+}
+
+// readFenced reads an answer of a script of package fencing: an element of its reply, or all of it.
 func readFenced(v *resp.Value) (a fencing.Answer, fits bool) {
 	switch {
 	case v.Kind == resp.Integer && (v.Int == int64(fencing.OK) || v.Int == int64(fencing.Gone)):

@@ -66,10 +66,7 @@ func appendCall(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []
 		keys++
 		more++
 		known = fence.Known[f.node()]
-		switch {
-		case shared:
-			more++
-		case k == Acquire:
+		if k == Acquire && !shared {
 			ttls = differ(operands)
 			more += 4
 		}
@@ -97,10 +94,7 @@ func appendCall(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []
 	}
 	if fenced {
 		dst = resp.AppendBulk(dst, fence.Me[f.node()])
-		switch {
-		case shared:
-			dst = appendInt(dst, int64(len(operands)))
-		case k == Acquire:
+		if k == Acquire && !shared {
 			dst = appendBlocks(dst, operands, ttls)
 		}
 	}

@@ -126,6 +126,9 @@ func TestAnswers(t *testing.T) {
 		{Acquire, Shared, 2, "*2\r\n:1\r\n:2\r\n", "yg"}, {Extend, Shared, 2, "*2\r\n:0\r\n:2\r\n", "n-"}, {Extend, Shared, 2, ":2\r\n", "yy"},
 		{Acquire, fenced, 2, ":2\r\n", "yy"}, {Acquire, fenced, 2, "*2\r\n:1\r\n*2\r\n:3\r\n$1\r\n7\r\n", "13"}, {Extend, fenced, 1, yes, "-"},
 		{Acquire, fenced | Shared, 2, "*2\r\n:0\r\n:2\r\n", "ng"},
+		{Acquire, fenced, 3, "*2\r\n:7\r\n$1\r\nf\r\n", "777"}, {Extend, fenced, 1, "*2\r\n:5\r\n$0\r\n\r\n", "5"},
+		{Extend, fenced | Shared, 2, "*2\r\n:5\r\n$0\r\n\r\n", "55"}, {Acquire, Scripts, 2, "*2\r\n:5\r\n$0\r\n\r\n", "-"},
+		{Release, fenced, 2, "*2\r\n:5\r\n$0\r\n\r\n", "-"}, {Acquire, fenced, 1, "*2\r\n:99\r\n$0\r\n\r\n", "-"},
 	} {
 		var got strings.Builder
 		var a Answers

@@ -71,10 +71,7 @@ func (r *Reader) readCall(k Kind) {
 	}
 	step := 1
 	var spare, ttl, lasts []byte
-	switch {
-	case fenced && shared:
-		_ = take() // how many
-	case fenced && k == Acquire:
+	if fenced && !shared && k == Acquire {
 		_, spare, ttl, lasts = take(), take(), take(), take()
 	}
 	if shared && k == Acquire {

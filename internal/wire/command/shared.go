@@ -27,7 +27,7 @@ import (
 // ended, and gives none an earlier end. A release gives the key the end of the last member left.
 //
 // On fenced nodes acquires and extends have the marker's script before them, with the fleet's set before the keys, me
-// and the number of tokens before the other arguments, and the known marker at the end.
+// before the other arguments, and the known marker at the end.
 var (
 	//go:embed shared_acquire.lua
 	sharedAcquireLua string
@@ -52,7 +52,7 @@ var (
 // Where the keys and the arguments of a script begin.
 const (
 	sharedArgs       = "local first, at = 1, 1\n"
-	fencedSharedArgs = "local first, at = 2, 3\n"
+	fencedSharedArgs = "local first, at = 2, 2\n"
 )
 
 // The digests of the scripts; a test recomputes them.
@@ -61,8 +61,8 @@ const (
 	SharedExtendSHA1        = "faa15da6b734c1fa0a1ac2a768d07adc188e56a7"
 	SharedReleaseSHA1       = "a68962f4e4e135e5e5bb0398247ed17663eaef76"
 	SharedLookSHA1          = "4d968e9de70f65dcba3378d9c279867b6d79e6f3"
-	FencedSharedAcquireSHA1 = "860aa0d0b5bb28e31049556fb86571f2c1c4f641"
-	FencedSharedExtendSHA1  = "440c5cf0d345a400eb0d38fd5b9c6bb8b201208a"
+	FencedSharedAcquireSHA1 = "f7836eb7a690ef313b2e1ac1ce059578419e4313"
+	FencedSharedExtendSHA1  = "2112edb95aee97569e628da9ebf3eee1b9b66844"
 )
 
 // gateSuffix follows the key of the lock in the name of its gate.
