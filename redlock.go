@@ -720,10 +720,10 @@ type Node struct {
 	InNodes, InNextNodes bool   // its lists: of Nodes, or of Groups
 	Up                   bool   // it has a connection
 	Err                  error  // why it has none, a *conn.Error; nil while up; never a credential
-	// Server is the product and version shown by the server, or "". Dialect is the commands to release and extend a
-	// lock there, such as "EVALSHA" or "DELIFEQ, EVALSHA". Both stay when the connection ends.
-	Server, Dialect string
-	Connects        uint64 // connections so far, the present one included
+	// Server is its product and version, as shown, or "". Dialect is its commands to release and extend a lock, such as
+	// "DELIFEQ, EVALSHA". Volatile is its settings that refute ?persistent=yes, or "". They stay without a connection.
+	Server, Dialect, Volatile string
+	Connects                  uint64 // connections so far, the present one included
 	// RoundTrips counts its fully answered batches; RoundTrip is how long they took, smoothed as in RFC 6298,
 	// RoundTripMax the longest. Answers after a quorum are read up to 5 ms late.
 	RoundTrips              uint64

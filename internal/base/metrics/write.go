@@ -31,21 +31,21 @@ type Stats[N any] struct {
 
 // Node is the root package's type of that name, by its fields.
 type Node struct {
-	Index, Group            int
-	GroupReady              bool
-	Addr                    string
-	InNodes, InNextNodes    bool
-	Up                      bool
-	Err                     error
-	Server, Dialect         string
-	Connects                uint64
-	RoundTrips              uint64
-	RoundTrip, RoundTripMax time.Duration
-	InFlight                int
-	Granted, Denied, Failed uint64
-	Serves                  string
-	NoVote                  error
-	NoVoteFor               time.Duration
+	Index, Group              int
+	GroupReady                bool
+	Addr                      string
+	InNodes, InNextNodes      bool
+	Up                        bool
+	Err                       error
+	Server, Dialect, Volatile string
+	Connects                  uint64
+	RoundTrips                uint64
+	RoundTrip, RoundTripMax   time.Duration
+	InFlight                  int
+	Granted, Denied, Failed   uint64
+	Serves                    string
+	NoVote                    error
+	NoVoteFor                 time.Duration
 }
 
 // Write writes s in the text format of Prometheus, version 0.0.4, in one call of w.Write.

@@ -47,7 +47,6 @@ type Config struct {
 	MaxTTL     time.Duration
 	NextMaxTTL time.Duration // of the next configuration; 0: the same
 	IsNew      bool          // the group is added by a change
-	Persistent quorum.Set    // nodes that forget nothing in a restart
 	ID         string        // of the process; no other has it
 
 	// IsUp reports whether a node has a connection.
@@ -95,6 +94,7 @@ type life struct {
 	number     uint64
 	connection uint64
 	run        string
+	keeps      bool // it has its tokens of before
 	me         []byte
 }
 
@@ -143,14 +143,15 @@ func (c *Client) Start(e *engine.Engine) {
 // Encode is the encoding of the commands of fenced acquires. It is nil without fencing.
 func (c *Client) Encode() *command.Fence { return c.encode }
 
-// Up begins the life of a node on a new connection. The driver lock is held.
-func (c *Client) Up(node int, connection uint64, run string) {
+// Up begins the life of a node on a new connection; keeps is whether it forgets nothing in a restart. The driver lock is
+// held.
+func (c *Client) Up(node int, connection uint64, run string, keeps bool) {
 	me := []byte(c.fleet.Name() + ":" + run)
 	c.encode.Me[node], c.encode.Known[node] = me, nil
 	c.mu.Lock()
 	n := &c.nodes[node]
 	c.lives++
-	*n = seen{life: life{c.lives, connection, run, me}, due: n.due, heard: n.heard}
+	*n = seen{life: life{number: c.lives, connection: connection, run: run, keeps: keeps, me: me}, due: n.due, heard: n.heard}
 	c.memory = c.memory.Without(quorum.Only(node))
 	c.forgotten.Add(node) // it is asked, before an acquire has to find out
 	c.mu.Unlock()

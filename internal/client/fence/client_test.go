@@ -19,9 +19,9 @@ func TestVoteOfAFormerConnection(t *testing.T) {
 		Env: engine.Env{Clock: clock.New(), Nodes: []string{"a"}, Ring: func() {}}, Now: 1, MaxTTL: time.Second,
 		Voting: func() { voting++ },
 	})
-	c.Up(0, 1, "run")
+	c.Up(0, 1, "run", false)
 	former := c.nodes[0].life
-	c.Up(0, 2, "run")
+	c.Up(0, 2, "run", false)
 	answer := fencing.Answer{Code: fencing.Active, Text: "active:" + c.fleet.Name() + ":run"}
 	(&question{client: c, life: former, answer: answer}).noted()
 	_, why := c.Vote(0)

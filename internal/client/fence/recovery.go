@@ -87,7 +87,7 @@ func (c *Client) advance(r *recovery) (pause time.Duration) {
 		case "":
 			return pause
 		case fencing.NoticeVerb:
-			if c.cfg.Persistent.Has(r.Node) { // it forgets nothing in a restart: if it had its vote before, it has it again
+			if c.keeps(r.Node) { // it forgets nothing in a restart: if it had its vote before, it has it again
 				q.Verb = fencing.ResumeVerb
 			}
 			args = []string{q.Nonce}
@@ -96,6 +96,13 @@ func (c *Client) advance(r *recovery) (pause time.Duration) {
 		}
 		r.asked = c.ask(r.request.Node, c.cfg.Ring, r.request.Verb, args...)
 	}
+}
+
+// keeps reports whether a node forgets nothing in a restart.
+func (c *Client) keeps(node int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.nodes[node].keeps
 }
 
 // answered takes the answer to the present request.

@@ -37,6 +37,7 @@ func (f *Fleet) dial(index, attempt int) {
 		}
 		closed := f.closed
 		if err != nil && !closed {
+			n.sawReplica(err)
 			rested := n.isResting()
 			if rested {
 				n.down("dial", err)
@@ -75,8 +76,12 @@ func (f *Fleet) warn(n *node, id, before identity, several bool) {
 	if several {
 		log.Warn("redlock: the address leads to several servers, and each would grant a lock: give each server its own address", "node", n.addr)
 	}
-	if id.runID == "" && !n.persistent && !f.cfg.TrustRestarts {
+	if id.runID == "" && !n.says(&id).Keeps && !f.cfg.TrustRestarts {
 		log.Warn("redlock: node does not show its run_id (INFO server): it has no quarantine after a restart", "node", n.addr, "error", id.refused)
+	}
+	if n.persistent && id.volatile != "" && (id.runID != before.runID || id.volatile != before.volatile) {
+		log.Warn("redlock: node is declared to forget nothing in a restart (?persistent=yes), and its settings show that it does: it is treated as any other",
+			"node", n.addr, "settings", id.volatile)
 	}
 	if id.policy != "" && id.policy != noEviction && (id.runID != before.runID || id.policy != before.policy) {
 		log.Warn("redlock: node may evict locks when its memory is short; set its maxmemory-policy to "+noEviction,
@@ -99,7 +104,7 @@ func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
 	if n.isResting() && !n.replaces(id) {
 		n.down("read", n.cause.cause.Err)
 	}
-	f.checkRestart(n, id)
+	f.checkMemory(n, &id)
 	n.up(s, id)
 	n.failed = attempt
 	waited := n.owed.len > 0
@@ -148,7 +153,7 @@ func (f *Fleet) mayAdopt(n *node, id identity) error {
 		return fmt.Errorf("%w (%s %s)", conn.ErrTooOld, id.product, id.version)
 	}
 	if id.runID == "" {
-		if f.cfg.Fenced || f.cfg.Quarantine > 0 && !n.persistent && !f.cfg.TrustRestarts {
+		if f.cfg.Fenced || f.cfg.Quarantine > 0 && !n.says(&id).Keeps && !f.cfg.TrustRestarts {
 			if id.refused != nil {
 				return fmt.Errorf("%w: %w", conn.ErrNoRunID, id.refused)
 			}

@@ -161,6 +161,9 @@ func (f *Fleet) Sweep(d time.Duration) {
 	f.reap()
 }
 
+// NoteTTL notes that a sent key may live for d from now on. The longest one is the wait of a restarted node.
+func (f *Fleet) NoteTTL(d time.Duration) { f.longest = max(f.longest, d) }
+
 // Check closes the connections that owe a reply, after a silence longer than the stall bound.
 func (f *Fleet) Check() {
 	now := f.cfg.Clock.Now()

@@ -127,6 +127,10 @@ func (t *try) greetings() (all []greeting) {
 	for _, section := range []string{"server", "replication", "memory"} { // one by one: before Redis 7 INFO takes a single section
 		ask(t.checkInfo, "INFO", section)
 	}
+	if t.addr.Persistent {
+		ask(t.checkInfo, "INFO", "persistence")
+		ask(t.checkSync, "CONFIG", "GET", "appendfsync")
+	}
 	if t.addr.Database != 0 {
 		ask(selected, "SELECT", strconv.Itoa(t.addr.Database))
 	}
@@ -198,6 +202,21 @@ func (t *try) checkInfo(v *resp.Value) error {
 		if err := t.id.note(name, value); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkSync reads a setting. Where CONFIG is forbidden or unknown, as often, the node's operator is believed.
+func (t *try) checkSync(v *resp.Value) error {
+	if v.IsError() || v.Null {
+		return bestEffort(v)
+	}
+	it := v.Elements()
+	if !it.Next() || string(it.Value().Bytes) != "appendfsync" || !it.Next() {
+		return nil
+	}
+	if sync := word(string(it.Value().Bytes)); sync != "always" && t.id.volatile == "" {
+		t.id.volatile = "appendfsync " + sync
 	}
 	return nil
 }

@@ -14,13 +14,17 @@ import (
 // identity is the server's description of itself in one handshake. It is bounded and printable, but perhaps not true.
 type identity struct {
 	runID   string        // made anew by every process start; "" if not reported
+	history string        // the id of its replication history; likewise
+	before  string        // that of the one before it was promoted to master; likewise
 	product string        // "redis" or "valkey"
 	version string        // as the server names it
 	uptime  time.Duration // by its own clock; 0 if not reported
 	policy  string        // what it evicts when memory is short; "" if not reported
-	refused error         // its answer to INFO, if an error; none of its words if credentials were sent
-	form    Form
-	resp3   bool // the connection speaks RESP3
+	// volatile is the settings that show that it forgets in a restart, of a node declared persistent.
+	volatile string
+	refused  error // its answer to INFO, if an error; none of its words if credentials were sent
+	form     Form
+	resp3    bool // the connection speaks RESP3
 }
 
 // noEviction is the only policy to keep each key until its time.
@@ -42,6 +46,17 @@ func (id *identity) note(name, value string) error {
 		id.version = word(value)
 	case "run_id":
 		id.runID = word(value)
+	case "master_replid":
+		id.history = word(value)
+	case "master_replid2": // zeros, if there is none
+		id.before = ""
+		if strings.Trim(value, "0") != "" {
+			id.before = word(value)
+		}
+	case "aof_enabled":
+		if value == "0" {
+			id.volatile = "appendonly no"
+		}
 	case "redis_version": // in Valkey that of a compatible Redis; its own fields come later
 		if id.product == "" {
 			id.product, id.version = "redis", word(value)

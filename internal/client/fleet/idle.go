@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/rules/quarantine"
 )
 
 // A server, or a proxy, may close a connection that was idle (Redis: timeout). This is no outage: the connection is
@@ -61,5 +63,6 @@ func (n *node) rest() {
 // replaces reports whether a resting node's new connection leads to the same server as before, as far as the commands
 // in its queue depend on it.
 func (n *node) replaces(id identity) bool {
-	return id.runID != "" && id.runID == n.id.runID && id.form == n.id.form && id.resp3 == n.id.resp3
+	return id.runID != "" && id.runID == n.id.runID && id.form == n.id.form && id.resp3 == n.id.resp3 &&
+		n.memory.Doubt(n.says(&id), n.fleet.bounds()) == quarantine.None
 }

@@ -60,16 +60,21 @@ func TestIdleConnectionIsReplaced(t *testing.T) {
 	})
 }
 
-// TestIdleConnectionIsNotReplaced: where the first dial fails, or finds another server, nothing of the queue was sent.
+// TestIdleConnectionIsNotReplaced: where the first dial fails, or finds another server, or one that was a replica
+// meanwhile, nothing of the queue was sent.
 func TestIdleConnectionIsNotReplaced(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		for _, other := range []bool{false, true} {
+		for _, found := range []string{"", "another", "promoted"} {
+			other := found != ""
 			r := newUpFleet(t, portable, 1)
 			var downs []bool
 			r.do(func() { r.cfg.OnDown = func(node int) { downs = append(downs, r.Node(node).Rests) } })
 			p := r.peers[0]
-			if other {
+			switch found {
+			case "another":
 				p.RunID = scripted.NewRunID()
+			case "promoted":
+				p.Answers = map[string]string{"INFO replication": scripted.InfoOf("role:master\r\nmaster_replid:i\r\nmaster_replid2:h\r\n")}
 			}
 			r.closeIdle(0)
 			if !other {

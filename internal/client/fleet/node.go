@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/rules/quarantine"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -20,20 +21,21 @@ const maxReceive = 4 * readBuffer
 type node struct {
 	index      int
 	addr       string
-	persistent bool // it forgets nothing when it restarts
+	persistent bool // declared to forget nothing when it restarts
 	fleet      *Fleet
 
 	sock   sock     // nil while down; see idle.go for the one of a node that rests
 	id     identity // of the server behind sock, or of the last one
 	form   Form     // of its commands
 	server string   // its product and version
+	life   string   // names the time since its start, or its promotion to master
+	keeps  bool     // it has its data of before that
 	met    []string // run_ids of servers before that one, the latest last
 	shared bool     // the address leads to several servers, as was said
 	cause  *notSent // why it is down
 	fault  error    // set while up: close at the next reap, for this reason
 
-	until clock.Instant // it has no vote before
-	unmet bool          // why: it was met for the first time
+	memory quarantine.Memory
 
 	since   clock.Instant // of sock
 	heard   clock.Instant // when sock was made, or gave its last reply
@@ -73,12 +75,21 @@ func (n *node) up(s sock, id identity) {
 	}
 	n.sock, n.id, n.form, n.fault = s, id, id.form, nil
 	n.server = strings.TrimSpace(id.product + " " + id.version)
+	said := n.says(&id)
+	n.life, n.keeps = said.Life(), said.Keeps && id.before == ""
 	n.since = n.fleet.cfg.Clock.Now()
 	n.heard = n.since
 	n.history.Connects++
 	n.opening = nil
 	n.pushes, n.pushed = firstPushes, n.since
 	n.stream = stream{in: n.in, decoder: newDecoder()}
+}
+
+// sawReplica notes an error of a node that is a replica.
+func (n *node) sawReplica(err error) {
+	if errors.Is(err, conn.ErrNotMaster) {
+		n.memory.SawReplica()
+	}
 }
 
 // mostMet bounds the servers that a node remembers.
@@ -110,6 +121,7 @@ func (n *node) down(op string, err error) {
 		}
 		n.fleet.cfg.Servers.leave(n.id.runID, n.addr)
 	}
+	n.sawReplica(err)
 	n.sock.close(n.owed.len > 0)
 	n.sock, n.fault, n.opening = nil, nil, nil
 	n.cause = n.unsent(op, n.fleet.causeOf(err))

@@ -1,40 +1,32 @@
 package fleet
 
 import (
-	"time"
-
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/rules/quarantine"
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Quarantine is the "delayed restarts" of the algorithm's text: a restarted master, which may have forgotten its
-// keys, takes no part until every lock held at its crash has expired. The text leaves this to the operators; here
-// each client does it for itself. Each process start has a new run_id. It cannot change during a connection, so it is
-// read once for each connection. The wait is measured on the client's monotonic clock.
+// The fleet keeps what its nodes have said, and when. Package quarantine decides what follows for their votes.
 
-// checkRestart compares the server on a new connection with that on the last, and withdraws the node's vote if it may
-// have lost its keys.
+// says is what the server of a new connection says about its memory.
+func (n *node) says(id *identity) quarantine.Server {
+	return quarantine.Server{Run: id.runID, History: id.history, Before: id.before, Uptime: id.uptime, Keeps: n.persistent && id.volatile == ""}
+}
+
+func (f *Fleet) bounds() quarantine.Bounds {
+	return quarantine.Bounds{All: f.cfg.Quarantine, Used: f.longest}
+}
+
+// checkMemory compares the server on a new connection with that on the last, and withdraws the node's vote if it may
+// have forgotten locks.
 //
-// The wait counts from now, not from the loss of the connection: this may have been the network, long before the
-// restart.
-func (f *Fleet) checkRestart(n *node, id identity) {
-	met, wait := n.history.Connects > 0, f.longest
-	switch {
-	case f.cfg.Quarantine > 0 && !met:
-		// Servers subtract whole seconds, so the uptime may be too long by almost a second.
-		wait = f.cfg.Quarantine - max(0, id.uptime-time.Second)
-	case !met, n.id.runID == id.runID:
-		wait = 0
-	case f.cfg.Quarantine > 0:
-		wait = f.cfg.Quarantine
-	}
-	if wait > 0 && !n.persistent && !f.cfg.TrustRestarts {
-		n.until, n.unmet = f.cfg.Clock.Now().Add(wait), !met
+// The wait counts from now, not from the loss of the connection: this may have been the network, long before.
+func (f *Fleet) checkMemory(n *node, id *identity) {
+	n.memory.Meets(n.says(id), f.bounds(), f.cfg.Clock.Now())
+	if n.memory.Cause != quarantine.None && !f.cfg.TrustRestarts {
 		f.quarantined.Add(n.index)
 	}
 }
-
-// NoteTTL notes that a sent key may live for d from now on. The longest one is the wait of a restarted node.
-func (f *Fleet) NoteTTL(d time.Duration) { f.longest = max(f.longest, d) }
 
 // Quarantined returns the nodes without a vote now. They are sent all commands, so they have the keys of all locks
 // when their vote counts again.
@@ -44,9 +36,17 @@ func (f *Fleet) Quarantined() quorum.Set {
 	}
 	now := f.cfg.Clock.Now()
 	for i, n := range f.nodes {
-		if now >= n.until {
+		if now >= n.memory.Due(0) {
 			f.quarantined.Remove(i)
 		}
 	}
 	return f.quarantined
+}
+
+// due is from when on the node's vote counts, or 0 if it always has.
+func (n *node) due() clock.Instant {
+	if n.fleet.cfg.TrustRestarts {
+		return 0
+	}
+	return n.memory.Due(0)
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -11,7 +12,9 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
+	"github.com/redlock-go/redlock/internal/wire/refusal"
 	"github.com/redlock-go/redlock/quorum"
+	"github.com/redlock-go/redlock/resp"
 )
 
 // restart is a peer's process that ends and another that begins.
@@ -168,5 +171,95 @@ func TestSeveralServersAtOneAddress(t *testing.T) {
 		r.restartWith(0, func(p *scripted.Server) { p.RunID = c.runID })
 		r.dials.Wait() // a warning comes after the connection
 		require.Equal(t, c.said, strings.Count(log.String(), "several servers"), i)
+	}
+}
+
+// TestPromotion: a node that has become a replica of another server forgets, also if it was declared persistent, and
+// also where only its refusal, or an answer in the middle of a connection, has shown it.
+func TestPromotion(t *testing.T) {
+	info := func(fields string) map[string]string {
+		return map[string]string{"INFO replication": scripted.InfoOf(fields + "\r\n")}
+	}
+	const plain, promoted = "role:master\r\nmaster_replid:h\r\nmaster_replid2:000", "role:master\r\nmaster_replid:i\r\nmaster_replid2:x"
+	for _, persistent := range []bool{false, true} {
+		r := newUpFleet(t, true, 1, func(c *Config) { c.Addresses[0].Persistent = persistent })
+		r.do(func() { r.NoteTTL(10 * time.Second) })
+		for i, step := range []struct {
+			said string
+			want quorum.Set
+		}{{plain, 0}, {promoted, 1}, {promoted, 0}, {"role:master\r\nmaster_replid:j\r\nmaster_replid2:000", 0}} {
+			r.restartWith(0, func(p *scripted.Server) { p.Answers = info(step.said) }) // of the same run_id
+			require.Equal(t, step.want, r.quarantinedNow(), i)
+			r.clock.Advance(10 * time.Second)
+			require.Zero(t, r.quarantinedNow(), i)
+		}
+		for name, become := range map[string]func(p *scripted.Server){
+			"in a handshake": func(p *scripted.Server) { p.Answers = info("role:slave") },
+			"by its greeting": func(p *scripted.Server) {
+				p.Answers = map[string]string{"HELLO": scripted.WelcomeOf("standalone", "replica")}
+			},
+		} {
+			r.restartWith(0, func(*scripted.Server) {}) // or it is idle, and rests
+			p := r.peers[0]
+			p.Stop()
+			r.lose(0)
+			p.Running.Wait()
+			become(p)
+			p.Start(t)
+			require.Eventually(t, func() (is bool) {
+				r.do(func() { is = errors.Is(r.Fault(0), conn.ErrNotMaster) })
+				return is
+			}, 10*time.Second, time.Millisecond, name)
+			p.Stop()
+			p.Running.Wait()
+			p.Answers = info(plain)
+			p.Start(t)
+			r.up()
+			require.Equal(t, quorum.Set(1), r.quarantinedNow(), name)
+			r.clock.Advance(10 * time.Second)
+		}
+		r.do(func() { r.nodes[0].fault = refusal.ErrNotMaster; r.reap() }) // as READONLY does
+		r.up()
+		require.Equal(t, quorum.Set(1), r.quarantinedNow(), "READONLY")
+	}
+}
+
+// TestDeclaredPersistent: a node declared persistent is believed unless its own settings show that it forgets. Then it
+// is warned of at once, and treated as any other.
+func TestDeclaredPersistent(t *testing.T) {
+	setting := func(value string) string {
+		return string(resp.AppendBulkString(resp.AppendBulkString([]byte("%1\r\n"), "appendfsync"), value))
+	}
+	on, off := scripted.InfoOf("aof_enabled:1\r\n"), scripted.InfoOf("aof_enabled:0\r\n")
+	for name, c := range map[string]struct {
+		info, config string
+		want         string
+	}{
+		"as declared":         {on, setting("always"), ""},
+		"no file":             {off, setting("always"), "appendonly no"},
+		"no file, no setting": {off, "-NOPERM no\r\n", "appendonly no"},
+		"a second":            {on, setting("everysec"), "appendfsync everysec"},
+		"never":               {on, string(resp.AppendBulkString(resp.AppendBulkString([]byte("*2\r\n"), "appendfsync"), "no")), "appendfsync no"},
+		"forbidden":           {"-NOPERM no\r\n", "-NOPERM no\r\n", ""},
+		"CONFIG is unknown":   {on, "-ERR unknown command\r\n", ""},
+		"it says nothing":     {scripted.InfoOf(""), "*0\r\n", ""},
+	} {
+		var log testkit.LogSink
+		said := func(p *scripted.Server) {
+			p.Answers = map[string]string{"INFO persistence": c.info, "CONFIG GET": c.config}
+		}
+		r := newTestFleet(t, true, scripted.NewN(t, 1, said), func(cfg *Config) {
+			cfg.Addresses[0].Persistent = true
+			cfg.Logger = log.Logger(slog.LevelWarn)
+		})
+		r.up()
+		r.dials.Wait() // a warning comes after the connection
+		require.Equal(t, c.want != "", strings.Contains(log.String(), `settings="`+c.want+`"`), "%s: %s", name, log.String())
+		r.do(func() {
+			require.Equal(t, c.want, r.Node(0).Volatile, name)
+			r.NoteTTL(10 * time.Second)
+		})
+		r.restart(0)
+		require.Equal(t, c.want != "", r.quarantinedNow() == 1, name)
 	}
 }

@@ -1,6 +1,10 @@
 package fleet
 
-import "time"
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/rules/quarantine"
+)
 
 // Node is the state of one node of a [Fleet] at one moment.
 type Node struct {
@@ -15,14 +19,17 @@ type Node struct {
 	Lasting, Unfit bool
 	// Quarantined is how long it still has no vote; 0 if it has.
 	Quarantined time.Duration
-	// Unmet is why: it was met for the first time, up for too short a time; else it has restarted. Uptime is the
-	// server's when it was connected.
-	Unmet  bool
+	// Cause is why. Uptime is the server's when it was connected.
+	Cause  quarantine.Cause
 	Uptime time.Duration
-	// Server is the product and version reported by the server, or "". RunID identifies one start of the server.
-	// These two and the Form stay when the connection ends.
+	// Volatile is the settings that show, of a node declared persistent, that it is not.
+	Volatile string
+	// Server is the product and version reported by the server, or "". Life is the server's from its start, or its
+	// promotion to master, on; Keeps is whether it has its data of before. These and the Form stay when the connection
+	// ends.
 	Server string
-	RunID  string
+	Life   string
+	Keeps  bool
 	Form   Form
 	// Connection is the number of the present connection, from 1, and 0 without one. The settings of one connection
 	// do not hold on another.
@@ -39,11 +46,14 @@ func (f *Fleet) Node(i int) Node {
 	n := f.nodes[i]
 	s := Node{
 		Addr: n.addr, Up: n.sock != nil, Rests: n.isResting(),
-		Unmet: n.unmet, Uptime: n.id.uptime, Server: n.server, RunID: n.id.runID, Form: n.form,
+		Cause: n.memory.Cause, Uptime: n.id.uptime, Server: n.server, Life: n.life, Keeps: n.keeps, Form: n.form,
 		History: n.history, InFlight: n.owed.replies,
 	}
-	if n.until != 0 { // else without reading the clock
-		s.Quarantined = max(0, n.until.Sub(f.cfg.Clock.Now()))
+	if n.persistent {
+		s.Volatile = n.id.volatile
+	}
+	if due := n.due(); due != 0 { // else without reading the clock
+		s.Quarantined = max(0, due.Sub(f.cfg.Clock.Now()))
 	}
 	switch {
 	case s.Rests:

@@ -29,7 +29,7 @@ func TestNodeOverItsLife(t *testing.T) {
 		r := newTestFleet(t, portable, peers)
 		r.up()
 		addr := peers[1].Addr
-		require.Equal(t, Node{Addr: addr, Up: true, Server: "redis 7.0.15", RunID: peers[1].RunID, Connection: 1, Pushes: true, History: History{Connects: 1}}, r.look(1))
+		require.Equal(t, Node{Addr: addr, Up: true, Server: "redis 7.0.15", Life: peers[1].RunID, Connection: 1, Pushes: true, History: History{Connects: 1}}, r.look(1))
 
 		l := r.send("a", "b", "c")
 		require.Equal(t, 3, r.look(1).InFlight)
@@ -43,7 +43,7 @@ func TestNodeOverItsLife(t *testing.T) {
 		r.clock.Advance(8 * time.Millisecond)
 		r.wires[1].Send(echoes("c"))
 		r.until("for the third", func() bool { return l.nodes[1].ended })
-		want := Node{Addr: addr, Up: true, Server: "redis 7.0.15", RunID: peers[1].RunID, Connection: 1, Pushes: true,
+		want := Node{Addr: addr, Up: true, Server: "redis 7.0.15", Life: peers[1].RunID, Connection: 1, Pushes: true,
 			History: History{Connects: 1, RoundTrips: 1, RoundTrip: 16 * time.Millisecond, RoundTripMax: 16 * time.Millisecond}}
 		require.Equal(t, want, r.look(1))
 		require.Equal(t, 3, r.look(0).InFlight, "each node has its own")

@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/client/fence"
 	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/client/texts"
+	"github.com/redlock-go/redlock/internal/rules/quarantine"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -67,9 +68,9 @@ func (g *Group) Failures(op *engine.Op) []engine.Failure {
 	return full
 }
 
-// quarantine is why a node has no vote, and until when. It outlives the lock under which it was read.
-type quarantine struct {
-	unmet        bool
+// withdrawn is why a node has no vote, and until when. It outlives the lock under which it was read.
+type withdrawn struct {
+	cause        quarantine.Cause
 	uptime       time.Duration // of the server, at since
 	since, until clock.Instant
 }
@@ -88,7 +89,10 @@ func (g *Group) whyQuarantined(node int) error {
 		left = left.Round(time.Second)
 	}
 	up := (q.uptime + now.Sub(q.since)).Round(time.Second)
-	if q.unmet {
+	switch q.cause {
+	case quarantine.Promoted:
+		return texts.Because(conn.ErrQuarantined, "it was a replica, and may have the data of another server: no vote for %v", left)
+	case quarantine.Unmet:
 		return texts.Because(conn.ErrQuarantined, "up for %v, MaxTTL is %v: no vote for %v", up, g.Config.longest, left)
 	}
 	return texts.Because(conn.ErrQuarantined, "restarted, up for %v: no vote for %v", up, left)

@@ -39,13 +39,13 @@ type Group struct {
 	fleet *fleet.Fleet
 	lines *waiting.Lines // they learn of what a driver finds out about nodes and keys
 
-	changed     chan struct{}                // closed when a node comes up, or has its vote back; nil while no goroutine waits
-	quarantines []atomic.Pointer[quarantine] // the last of each node
-	news        []news                       // of each node, for the log
-	turn        atomic.Int64                 // a clock.Instant: when Turn has something to do
-	voting      bool                         // a quorum has its vote
-	unready     bool                         // the log says that no lock can be acquired
-	warns       atomic.Bool                  // it may have to say so, once the nodes are heard
+	changed     chan struct{}               // closed when a node comes up, or has its vote back; nil while no goroutine waits
+	quarantines []atomic.Pointer[withdrawn] // the last of each node
+	news        []news                      // of each node, for the log
+	turn        atomic.Int64                // a clock.Instant: when Turn has something to do
+	voting      bool                        // a quorum has its vote
+	unready     bool                        // the log says that no lock can be acquired
+	warns       atomic.Bool                 // it may have to say so, once the nodes are heard
 }
 
 // New checks cfg. Connect comes next.
@@ -56,7 +56,7 @@ func New(cfg Config) (*Group, error) {
 	}
 	g := &Group{Config: cfg, conn: cfg.Conn}
 	g.Config.Nodes, g.Config.NextNodes, g.Config.Conn = nil, nil, fleet.Config{} // they hold passwords, and a Client can be printed
-	g.quarantines, g.news = make([]atomic.Pointer[quarantine], len(cfg.Conn.Addresses)), make([]news, len(cfg.Conn.Addresses))
+	g.quarantines, g.news = make([]atomic.Pointer[withdrawn], len(cfg.Conn.Addresses)), make([]news, len(cfg.Conn.Addresses))
 	g.turn.Store(int64(clock.Never))
 	for _, a := range cfg.Conn.Addresses {
 		g.names = append(g.names, a.String())
@@ -96,12 +96,7 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 	if !cfg.Fenced {
 		return new(fence.Client)
 	}
-	var persistent, next quorum.Set
-	for node, a := range cfg.Conn.Addresses {
-		if a.Persistent {
-			persistent.Add(node)
-		}
-	}
+	var next quorum.Set
 	switch {
 	case cfg.members.Next != nil:
 		next = cfg.members.Next.Nodes()
@@ -109,7 +104,7 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 		next = cfg.members.Now.Nodes()
 	}
 	return fence.New(fence.Config{
-		Env: g.Env(), Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.maxTTL, NextMaxTTL: cfg.NextMaxTTL, Persistent: persistent,
+		Env: g.Env(), Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.maxTTL, NextMaxTTL: cfg.NextMaxTTL,
 		IsNew: cfg.In == Lists{NextNodes: true},
 		Now:   cfg.members.Now.Nodes(), Next: next, Places: cfg.Places,
 		ID: rand.Text(), IsUp: g.IsUp, Voting: g.Voting, Forgot: g.Forgot,

@@ -52,7 +52,7 @@ func (g *Group) Node(i int) metrics.Node {
 	left, why := g.vote(i, &c)
 	return metrics.Node{
 		Index: g.Number(i), Group: g.Config.Number, Addr: c.Addr, InNodes: in.Nodes, InNextNodes: in.NextNodes, Up: c.Up, Err: c.Err,
-		Server: c.Server, Dialect: command.Form(c.Form).String(), Connects: c.Connects,
+		Server: c.Server, Dialect: command.Form(c.Form).String(), Volatile: c.Volatile, Connects: c.Connects,
 		RoundTrips: c.RoundTrips, RoundTrip: c.RoundTrip, RoundTripMax: c.RoundTripMax, InFlight: c.InFlight,
 		Granted: votes[quorum.Granted], Denied: votes[quorum.Denied], Failed: votes[quorum.Failed],
 		Serves: g.Fence.Serves(i), NoVote: why, NoVoteFor: left,
@@ -96,7 +96,7 @@ func (o *observer) KeyChanged(nodes quorum.Set, key []byte, own bool) {
 func (g *Group) up(i int) (pushes bool) {
 	at := g.fleet.Node(i)
 	if g.Config.Fenced {
-		g.Fence.Up(i, at.Connection, at.RunID)
+		g.Fence.Up(i, at.Connection, at.Life, at.Keeps)
 		g.fleet.SetForm(i, fleet.Form(command.Form(at.Form).ForNode(i)))
 	}
 	s := g.Node(i)
@@ -106,7 +106,7 @@ func (g *Group) up(i int) (pushes bool) {
 	}
 	if at.Quarantined > 0 && !at.Resumed {
 		now := g.Config.Clock.Now()
-		g.quarantines[i].Store(&quarantine{at.Unmet, at.Uptime, now, now.Add(at.Quarantined)})
+		g.quarantines[i].Store(&withdrawn{at.Cause, at.Uptime, now, now.Add(at.Quarantined)})
 		g.turnAt(now.Add(at.Quarantined))
 		g.withheld(i, &s)
 	}

@@ -273,6 +273,7 @@ type node struct {
 	Dialect    string  `json:"releases_by,omitempty"`
 	Trip       float64 `json:"round_trip_seconds"`
 	Error      string  `json:"error,omitempty"`
+	Volatile   string  `json:"not_persistent,omitempty"` // its settings, against its URL
 	Serves     string  `json:"serves,omitempty"`
 }
 
@@ -345,7 +346,7 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 	for _, n := range states {
 		shown := node{
 			Node: n.Addr, In: t.in(n), Up: n.Up, Votes: n.NoVote == nil, Quarantine: n.NoVoteFor.Seconds(),
-			Server: n.Server, Dialect: n.Dialect, Trip: n.RoundTrip.Seconds(), Serves: n.Serves,
+			Server: n.Server, Dialect: n.Dialect, Trip: n.RoundTrip.Seconds(), Serves: n.Serves, Volatile: n.Volatile,
 		}
 		if n.NoVote != nil {
 			shown.Error = n.NoVote.Error()
@@ -355,7 +356,10 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 	err := t.print(all, func(w *tabwriter.Writer) {
 		fmt.Fprintf(w, "NODE\tIN\tSTATE\tSERVES\tSERVER\tRELEASES BY\tROUND TRIP\tERROR\n")
 		for _, n := range all {
-			state := "votes"
+			state, doubt := "votes", n.Error
+			if n.Volatile != "" {
+				doubt = strings.TrimPrefix(doubt+"; not persistent, as its URL says: "+n.Volatile, "; ")
+			}
 			switch {
 			case !n.Up:
 				state = "down"
@@ -364,7 +368,7 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 			case !n.Votes:
 				state = "no vote"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%v\t%s\n", n.Node, dash(n.In), state, dash(n.Serves), dash(n.Server), dash(n.Dialect), span(n.Trip), n.Error)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%v\t%s\n", n.Node, dash(n.In), state, dash(n.Serves), dash(n.Server), dash(n.Dialect), span(n.Trip), doubt)
 		}
 	})
 	if err == nil && t.fenced && !slices.ContainsFunc(states, func(n redlock.Node) bool { return !n.Up || n.Serves != "" }) {
