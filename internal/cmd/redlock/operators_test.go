@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,9 @@ type procedure struct {
 	names   map[string]*realredis.Server
 	vars    map[string]string // the exported ones
 	untyped []string          // commands
+	maxTTL  string            // of the commands, in place of the page's
+	wait    string            // of nodes
+	starts  map[string]int    // of servers, by the page's commands
 }
 
 // manual is conn/OPERATORS.md, and one chapter of it.
@@ -32,15 +36,20 @@ func manual(t *testing.T, chapter string) (all, one string) {
 }
 
 // typed finds the commands of a chapter: those in its blocks, and those with a flag in its text.
-var typed = regexp.MustCompile("(?m)(?:^ *((?:redlock|redis-cli|export) [^`\n#]+)|`((?:redlock|redis-cli) [^`\n#]*-[^`\n#]*))")
+var typed = regexp.MustCompile("(?m)(?:^ *((?:redlock|redis-cli|export|ssh) [^`\n#]+)|`((?:redlock|redis-cli) [^`\n#]*-[^`\n#]*))")
 
 func begin(t *testing.T, chapter string, names ...string) *procedure {
 	t.Parallel()
-	p := &procedure{T: t, names: map[string]*realredis.Server{}, vars: map[string]string{patient: "10s"}}
+	_, text := manual(t, chapter)
+	return beginText(t, text, names...)
+}
+
+// beginText is begin of a text.
+func beginText(t *testing.T, text string, names ...string) *procedure {
+	p := &procedure{T: t, names: map[string]*realredis.Server{}, vars: map[string]string{patient: "10s"}, maxTTL: "100ms", wait: "1m", starts: map[string]int{}}
 	for i, s := range realredis.StartN(t, len(names)) {
 		p.names[names[i]] = s
 	}
-	_, text := manual(t, chapter)
 	for _, m := range typed.FindAllStringSubmatch(text, -1) {
 		p.untyped = append(p.untyped, strings.Join(strings.Fields(m[1]+m[2]), " "))
 	}
@@ -91,11 +100,20 @@ func (p *procedure) run(typed string) (int, string) {
 		require.NotEqual(p, byte('-'), reply[0], reply)
 		return exitOK, reply
 	}
+	if words[0] == "ssh" {
+		require.Regexp(p, "^systemctl (re)?start redis-server$", strings.Join(words[2:], " "))
+		require.NoError(p, p.names[words[1]].Restart())
+		p.starts[words[1]]++
+		return exitOK, ""
+	}
 	switch words[1] {
 	case "fence":
-		words = append(words, "-max-ttl", "100ms")
+		words = append(words, "-max-ttl", p.maxTTL)
 	case "nodes":
-		words = append(words, "-max-ttl", "100ms", "-wait", "1m")
+		words = append(words, "-max-ttl", p.maxTTL, "-wait", p.wait)
+	case "run": // it ends by the signals that its process gets
+		ended := launch(p.T, nil, binary(append([]string{"run", "-max-ttl", "2s", "-ttl", "1s"}, words[2:]...)...))
+		return ended.status(), ended.out.String() + ended.err.String()
 	}
 	c := command{vars: p.vars}
 	var status int
@@ -189,6 +207,8 @@ func TestProcedures(t *testing.T) {
 		for _, m := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(all, -1) {
 			chapters = append(chapters, m[1])
 		}
+		_, head, _ = strings.Cut(head, "\nReference: ")
+		chapters = slices.DeleteFunc(chapters, func(name string) bool { return name == "Tasks" })
 		for _, m := range regexp.MustCompile(`\[([^\]]+)\]\(#`).FindAllStringSubmatch(head, -1) {
 			listed = append(listed, m[1])
 		}
