@@ -155,6 +155,34 @@ func ExampleClient_Submit() {
 	// lock:   $22
 }
 
+// A loop whose requests have a deadline stops reading them while too many wait. What waits for longer than Op.Within is in
+// vain, and its releases keep the nodes busy.
+func ExampleClient_Submit_backPressure() {
+	const rate, deadline = 200_000, 20 * time.Millisecond // of operations, as measured
+	client, stop := connect(func(c *redlock.Config) { c.MaxWaiting = int(rate * deadline / time.Second / 2) })
+	defer stop()
+	const requests = 5000
+	room, done := make(chan struct{}, 1), make(chan error, requests)
+	for i := range requests {
+		op := &redlock.Op{Kind: redlock.OpAcquire, Key: fmt.Append(nil, "orders:", i), TTL: 10 * time.Second, Within: deadline}
+		op.Done = func(op *redlock.Op) {
+			done <- op.Err() // nil, context.DeadlineExceeded, or another one
+			select {
+			case room <- struct{}{}:
+			default: // the loop reads already
+			}
+		}
+		for client.Submit(op) == redlock.ErrBusy {
+			<-room
+		}
+	}
+	for range requests {
+		<-done
+	}
+	fmt.Println("each is answered, in time or soon after")
+	// Output: each is answered, in time or soon after
+}
+
 // An operation that is not wanted any more is taken back, unless it is done already.
 func ExampleClient_Cancel() {
 	client, stop := connect()

@@ -600,15 +600,17 @@ const (
 func (k OpKind) String() string { return texts.Kind(client.KindOf(uint8(k))) }
 
 // Op is an operation for callers with an event loop: Submit does not block, and a callback completes it. It must not
-// be touched from Submit until Done, or until a Cancel has returned true; then it can be reused.
-//
-// An OpExtend knows nothing of the lock but its token. Nodes without the key do not get it again. When it is done its
-// caller must check whether validity had ended.
+// be touched from Submit until Done, or until a Cancel has returned true; then it can be reused. An OpExtend knows
+// nothing of the lock but its token. Nodes without the key do not get it again. When it is done its caller must check
+// whether validity had ended.
 type Op struct {
 	Kind  OpKind
 	Key   []byte        // 1 to MaxKey bytes
 	TTL   time.Duration // of acquires and extends
 	Token [22]byte      // set by Submit for an acquire, by the caller for the others
+	// Within bounds the time from Submit to Done, which comes up to 5 ms later, with context.DeadlineExceeded. An acquire is
+	// then released, a release sent, and an extend done or not. 0: NodeTimeout alone, which counts from sending.
+	Within time.Duration
 	// Done is called once, by a goroutine of the client. It may use the client, and Submit this Op again. The Dones of a
 	// group of nodes run one at a time. If one takes 20 ms, the others run beside it. A panic is recovered and logged.
 	Done func(*Op)
@@ -618,18 +620,17 @@ type Op struct {
 
 // Submit begins op. It neither blocks nor allocates. With an error Done is not called: ErrBusy, ErrClosed, or
 // ErrArgument for a wrong op or one under way. An OpRelease gets no ErrBusy. Done may be called before Submit returns.
+// ErrBusy is back-pressure: take no more work before a Done. With deadlines MaxWaiting is what the nodes do in half of
+// Op.Within, rate × Within / 2: what waits for longer is in vain. The example of back-pressure has figures.
 func (c *Client) Submit(op *Op) error {
 	if op == nil {
 		return client.WrongArgument("operation is nil")
-	}
-	if op.Kind > OpReleaseShared {
-		return client.WrongArgument("operation has kind %d, want 1 to %d", op.Kind, OpReleaseShared)
 	}
 	in := &op.op
 	if !in.Reserve() {
 		return client.ErrUnderWay // and it is not changed
 	}
-	in.Key, in.TTL, in.Done = op.Key, op.TTL, nil
+	in.Key, in.TTL, in.Within, in.Done = op.Key, op.TTL, op.Within, nil
 	in.Kind, in.Shared = client.KindOf(uint8(op.Kind))
 	if op.Done != nil {
 		in.Done = (*completion)(op)
@@ -637,9 +638,8 @@ func (c *Client) Submit(op *Op) error {
 	return c.client.Submit(in, &op.Token)
 }
 
-// Cancel takes op back. It returns false if Done was called or will be, or if op was not submitted to this client. Done
-// may then be a round trip away, if a second group has to be asked or another attempt is made. An acquire already sent
-// is released in the background.
+// Cancel takes op back; an acquire already sent is released in the background. It returns false if Done was called or
+// will be (a second group or attempt may take another round trip), or if op was not submitted to this client.
 func (c *Client) Cancel(op *Op) bool { return op != nil && c.client.Cancel(&op.op) }
 
 // Err returns the error, as TryAcquire, Extend or Release would return it. It is valid from Done on.

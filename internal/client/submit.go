@@ -17,11 +17,12 @@ import (
 // operation is under way until both have ended.
 type Op struct {
 	engine.Call
-	group   *site        // of the last Submit
-	second  *engine.Call // where the key is in two groups
-	holder  *token.Token // of an acquire: where its user finds the token
-	decider *engine.Call // of the result
-	err     error        // the result
+	Within  time.Duration // from Submit to Done; 0: without a bound of its own
+	group   *site         // of the last Submit
+	second  *engine.Call  // where the key is in two groups
+	holder  *token.Token  // of an acquire: where its user finds the token
+	decider *engine.Call  // of the result
+	err     error         // the result
 }
 
 // ofOp is the context of an operation without a waiting caller.
@@ -30,14 +31,15 @@ var ofOp context.Context
 // Submit begins a reserved operation on the lock of t. For an acquire it makes t a new token first. Of the options the
 // name counts.
 func (c *Client) Submit(op *Op, t *[token.Size]byte) error {
-	if c.settings.err != nil {
+	err := c.settings.err
+	if err == nil && (op.Within < 0 || op.Within > MaxTTL) {
+		err = WrongArgument("Within is %v, want 0 (no bound) to %v", op.Within, MaxTTL)
+	}
+	if err != nil {
 		op.Unreserve()
-		return c.settings.err
+		return err
 	}
 	g, also := c.of(op.KeyText())
-	if op.Kind == engine.Look {
-		op.Kind = 0 // and is refused as unknown
-	}
 	op.Tail = c.settings.tail
 	if op.Kind == engine.Acquire {
 		submitted := false
@@ -67,7 +69,12 @@ func (c *Client) Submit(op *Op, t *[token.Size]byte) error {
 		}
 		op.And, op.second.On = op.second, also.Engine
 	}
-	err := op.begin()
+	var limit engine.Limit
+	if op.Within > 0 {
+		limit.At = g.clock.Now().Add(op.Within)
+	}
+	op.Watch(limit)
+	err = op.begin()
 	if err == engine.ErrBusy || err == engine.ErrClosed {
 		op.Note(err)
 		g.reportAttempt(ofOp, &op.Op, op.Key, err)

@@ -43,7 +43,7 @@ type limits struct {
 func (lim *limits) check(op *Op) error {
 	switch {
 	case op.Kind == 0 || op.Kind >= command.Kinds:
-		return WrongArgument("operation has kind %d, want 1 to %d", op.Kind, Release)
+		return WrongArgument("operation has kind %d, want 1 to %d", op.Kind, 2*Release)
 	case op.Done == nil:
 		return WrongArgument("operation has no Done")
 	}

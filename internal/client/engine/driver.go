@@ -40,7 +40,8 @@ type driver struct {
 
 func (d *driver) init(cfg *Config) {
 	d.peers, d.onPanic = cfg.Peers, cfg.OnPanic
-	d.queue.limit = cfg.MaxWaiting
+	d.queue.limit, d.rounds.soonest = cfg.MaxWaiting, clock.Never
+	d.queue.soonest.Store(int64(clock.Never))
 	d.callbacks.init(cfg.OnVote)
 	d.nodes.init(cfg.Clock, cfg.Quorum)
 	d.queries.init(&d.nodes, &d.queue.depth, cfg.MaxInFlight)
@@ -146,6 +147,7 @@ func (d *driver) unlock(handOver bool) {
 // at once. Later operations, such as failed ones submitted again at once, are for the next turn: between two turns
 // dialers, the reader and Stats get the lock.
 func (d *driver) flush() {
+	d.rounds.endLimits()
 	d.rounds.complete() // before any of their batches is used again
 	d.queries.ask()
 	left := min(int(d.queue.size.Load()), scanWaiting)

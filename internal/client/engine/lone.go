@@ -66,18 +66,19 @@ func (d *driver) readAlone(by lone) (isDriver bool) {
 	if at := by.limit.At; at != 0 {
 		by.span = min(by.span, at.Sub(by.from))
 	}
-	left := by.span
+	left, now := by.span, by.from
 	for len(by.done) == 0 && left > 0 && !IsClosed(by.limit.Done) && d.nodes.CanBlock() {
 		d.flush()
 		if d.rounds.window.isOpen.Load() && d.queue.depth.Load() > by.own {
 			break
 		}
-		d.nodes.Sweep(left)
+		d.nodes.Sweep(max(0, min(left, d.rounds.soonest.Sub(now))))
 		d.rounds.complete()
 		if d.callbacks.waiting.Load() > 0 {
 			d.callbacks.wake() // this goroutine may keep the lock for long
 		}
-		left = by.span - d.nodes.clock.Now().Sub(by.from)
+		now = d.nodes.clock.Now()
+		left = by.span - now.Sub(by.from)
 	}
 	d.keeping += by.span - left
 	return true

@@ -3,6 +3,8 @@ package engine
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
 // queue has the submitted and unsent operations, oldest first. It is bounded for callers, but not for releases: one
@@ -23,6 +25,7 @@ type queue struct {
 	limit    int
 	scanned  *Op          // the last one that scan has looked at; nil is none
 	size     atomic.Int64 // of both lists, as unlock leaves it; read without mu
+	soonest  atomic.Int64 // when the first Limit ends of those waiting, or before; clock.Never: they have none
 	depth    atomic.Int64 // operations submitted by callers and without a result, here and at the nodes
 }
 
@@ -78,6 +81,7 @@ func (q *queue) push(l list, along *Op) (err, vain error) {
 		op.advance(queued)
 		serial++
 		op.Serial = serial
+		q.noteLimit(op)
 	}
 	if ends == Prompt {
 		q.renewals.append(l)
@@ -107,11 +111,11 @@ func (q *queue) unlink(op *Op, phase uint64) {
 	op.advance(phase)
 }
 
-// replace puts other in the place of op, which it leaves idle. q.mu is held.
+// replace puts other in the place of op, which it leaves decided. q.mu is held.
 func (q *queue) replace(op, other *Op) {
 	other.advance(queued)
 	q.ops.insert(op, other)
-	q.unlink(op, idle)
+	q.unlink(op, decided)
 	q.scanned = other
 }
 
@@ -136,6 +140,25 @@ func (q *queue) scan(n int, visit func(*Op)) {
 	if op == nil {
 		q.scanned = nil // from the oldest again
 	}
+}
+
+// noteLimit counts the Limit of a waiting operation. q.mu is held.
+func (q *queue) noteLimit(op *Op) {
+	if at := int64(op.limit.At); at != 0 && at < q.soonest.Load() {
+		q.soonest.Store(at)
+	}
+}
+
+// toScan is how many operations the watchdog is to scan: a part, for ended contexts; all, once a Limit may have ended.
+func (q *queue) toScan(now clock.Instant) (n int, all bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if now < clock.Instant(q.soonest.Load()) {
+		return scanWaiting, false
+	}
+	q.soonest.Store(int64(clock.Never)) // scan notes those that are left
+	q.scanned = nil
+	return q.ops.n, true
 }
 
 // take detaches renewals and then the oldest other operations, at least one and at most as many as both bounds allow;
@@ -167,6 +190,7 @@ func (q *queue) putBack(l list) {
 	defer q.unlock()
 	for op := l.first; op != nil; op = op.next {
 		op.advance(queued)
+		q.noteLimit(op)
 	}
 	if q.ops.n > 0 {
 		l.append(q.ops)

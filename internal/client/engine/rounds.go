@@ -17,8 +17,10 @@ type rounds struct {
 	queue    *queue
 	cleanups sync.Pool // of *cleanup
 	planner  planner
-	last     *batch   // sent last; it may be in use again for something else
-	inFlight []*batch // all with undecided rounds or in the window, and some others until the next tick
+	soonest  clock.Instant // when Limits of those in flight are looked at next; Never: they have none
+	rescan   clock.Instant // when those of waiting ones are, or later
+	last     *batch        // sent last; it may be in use again for something else
+	inFlight []*batch      // all with undecided rounds or in the window, and some others until the next tick
 }
 
 // send writes a batch of operations to all nodes, without the deferred ones. It returns the number of these.
@@ -42,6 +44,9 @@ func (rs *rounds) send(ops list) (deferred int) {
 		r.waited = min(now.Sub(op.start), mostPatience*r.timeout)
 		if op.Kind == Acquire {
 			op.Absent = away
+		}
+		if at := r.limit.At; at != 0 {
+			rs.soonest = min(rs.soonest, at)
 		}
 		op.advance(inFlight) // from here on it may be cancelled
 	}
@@ -84,11 +89,11 @@ func (rs *rounds) fail(op *Op, nonvoters quorum.Set) {
 	rs.decided = append(rs.decided, decision{op: op})
 }
 
-// expire ends what was not answered in time, and the calls whose callers wait no longer.
+// expire ends what was not answered in time, and the operations whose callers wait no longer.
 func (rs *rounds) expire(now clock.Instant) {
+	rs.checkLimits(now)
 	for i := len(rs.inFlight) - 1; i >= 0; i-- {
 		b := rs.inFlight[i]
-		rs.checkLimits(b, now)
 		b.expire(now, rs.queue.depth.Load())
 		b.tryLeave(b.undecided == 0 && now >= b.latest)
 		if b.undecided == 0 && b.left {
@@ -99,28 +104,72 @@ func (rs *rounds) expire(now clock.Instant) {
 			rs.inFlight = rs.inFlight[:last]
 		}
 	}
+	rs.checkQueue(now)
+}
+
+// checkQueue looks at a part of the queue for contexts that have ended; at all of it, part by part, once a Limit may
+// have ended: submitters wait for one part at most.
+func (rs *rounds) checkQueue(now clock.Instant) {
 	nonvoters := quorum.Set(0)
 	if rs.nodes.lacking.Load() { // else an acquire is to find out
 		nonvoters = rs.nodes.nonvoters()
 	}
-	rs.checkWaiting(scanWaiting, nonvoters)
+	left, all := rs.queue.toScan(now)
+	if all {
+		rs.rescan = now.Add(limitTick)
+	}
+	for ; left > 0; left -= scanWaiting {
+		rs.checkWaiting(scanWaiting, nonvoters)
+	}
 }
 
-// checkLimits ends the calls of b whose callers wait no longer. A claim takes the call from its round, so no vote can end
-// it too.
-func (rs *rounds) checkLimits(b *batch, now clock.Instant) {
-	for i := range b.rounds {
-		r := &b.rounds[i]
-		if r.op == nil || !r.limit.IsOver(now) || !r.op.claim(r.life, idle) {
-			continue
-		}
-		op := r.op
-		if op.Kind == Acquire {
-			op.Absent = r.absent
-			rs.cleanUp(op)
-		}
-		rs.finish(op)
+// nextLimit is when Limits are looked at next.
+func (rs *rounds) nextLimit() clock.Instant {
+	return min(rs.soonest, max(clock.Instant(rs.queue.soonest.Load()), rs.rescan))
+}
+
+// endLimits ends the operations whose Limits have ended. Each turn of the driver does so: while it has much to do the
+// watchdog is late.
+func (rs *rounds) endLimits() {
+	next := rs.nextLimit()
+	if next == clock.Never {
+		return
 	}
+	now := rs.nodes.clock.Now()
+	if now >= rs.soonest {
+		rs.checkLimits(now)
+	}
+	if now >= next {
+		rs.checkQueue(now)
+	}
+}
+
+// checkLimits ends the operations in flight whose callers wait no longer. A claim takes an operation from its round, so no
+// vote can end it too.
+func (rs *rounds) checkLimits(now clock.Instant) {
+	rs.soonest = clock.Never
+	var ended list
+	for _, b := range rs.inFlight {
+		for i := range b.rounds {
+			r := &b.rounds[i]
+			switch {
+			case r.op == nil:
+			case !r.limit.IsOver(now):
+				if at := r.limit.At; at != 0 {
+					rs.soonest = min(rs.soonest, at)
+				}
+			case r.op.claim(r.life, decided):
+				op := r.op
+				if op.Kind == Acquire {
+					op.Absent = r.absent
+					rs.cleanUp(op)
+				}
+				ended.push(op)
+			}
+		}
+	}
+	rs.soonest = max(rs.soonest, now.Add(limitTick))
+	rs.finish(ended)
 }
 
 // scanWaiting is how many queued operations are looked at in a turn.
@@ -139,28 +188,41 @@ func (rs *rounds) checkWaiting(n int, nonvoters quorum.Set) {
 			vain.push(op)
 			return
 		case !hasEnded:
+			rs.queue.noteLimit(op)
 			return
 		case op.Kind == Release:
 			rs.queue.replace(op, &rs.copyOf(op).Op)
 		default:
-			rs.queue.unlink(op, idle)
+			rs.queue.unlink(op, decided)
 		}
 		ended.push(op)
 	})
-	for op := ended.pop(); op != nil; op = ended.pop() {
-		rs.finish(op)
-	}
+	rs.finish(ended)
 	for op := vain.pop(); op != nil; op = vain.pop() {
 		rs.fail(op, nonvoters)
 	}
 }
 
-// finish ends a call because its caller waits no longer.
-func (rs *rounds) finish(op *Op) {
-	op.Err = context.Canceled
-	rs.queue.depth.Add(-1)
-	rs.counters.count(op, cancelled)
-	op.Done.Complete(op)
+// finish ends operations because their callers wait no longer. Such a call asks its context for the error; an operation
+// without a waiting caller has a deadline alone.
+func (rs *rounds) finish(ended list) {
+	var ops list
+	for op := ended.pop(); op != nil; op = ended.pop() {
+		rs.queue.depth.Add(-1)
+		rs.counters.count(op, cancelled)
+		if op.Ends == CallsBack {
+			op.Err = context.DeadlineExceeded
+			ops.push(op)
+			continue
+		}
+		op.Err = context.Canceled
+		op.advance(idle)
+		op.Done.Complete(op)
+	}
+	if ops.n > 0 {
+		rs.callbacks.complete(ops, rs.nodes.clock.Now())
+		rs.callbacks.wake() // this goroutine may keep the lock for long
+	}
 }
 
 // cleanup is the release after a failed, late or cancelled acquire. No caller waits for it.

@@ -11,6 +11,8 @@ import (
 const (
 	minTick = time.Millisecond
 	maxTick = 5 * time.Millisecond
+	// limitTick is between two looks for Limits that have ended, at least: each looks at all operations.
+	limitTick = maxTick / 2
 
 	// MinTimeout is the shortest Config.Timeout that can be kept.
 	MinTimeout = minTick
@@ -39,15 +41,15 @@ func (p *pulse) rouse() {
 }
 
 // rest is the time to the next tick. Where nothing is under way, and nothing was sent since the last, it sleeps for as
-// long as it may.
-func (p *pulse) rest(atMost time.Duration, busy bool) (next time.Duration) {
+// long as it may. limit is the time to the end of the next Limit.
+func (p *pulse) rest(atMost, limit time.Duration, busy bool) (next time.Duration) {
 	busy = busy || p.busy
 	if !busy {
 		p.awake, p.tick = false, maxTick
 		return atMost
 	}
 	p.busy = false
-	return p.tick
+	return min(p.tick, max(limit, minTick))
 }
 
 // see notes that a batch is sent, to be answered within timeout.
@@ -94,5 +96,5 @@ func (d *driver) tick() time.Duration {
 	d.nodes.Check()
 	d.rounds.complete()
 	due := d.rounds.again(now)
-	return d.nodes.pulse.rest(due.Sub(now), d.nodes.unanswered.Inside() > 0 || d.queue.size.Load() > 0 || d.queries.behind > 0 || !d.callbacks.idle())
+	return d.nodes.pulse.rest(due.Sub(now), d.rounds.nextLimit().Sub(now), d.nodes.unanswered.Inside() > 0 || d.queue.size.Load() > 0 || d.queries.behind > 0 || !d.callbacks.idle())
 }

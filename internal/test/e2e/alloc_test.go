@@ -121,6 +121,13 @@ func testAllocations(t *testing.T, c *redlock.Client, hooked bool) {
 				must(submit(redlock.OpRelease))
 			}
 		}},
+		"Submit, Within": {texts: 3, f: func() {
+			op.Within = time.Minute
+			must(submit(redlock.OpAcquire))
+			must(submit(redlock.OpExtend))
+			must(submit(redlock.OpRelease))
+			op.Within = 0
+		}},
 		"refused Submit": {texts: 1, f: func() {
 			if err := submit(redlock.OpRelease); err != redlock.ErrNotHeld {
 				t.Fatal(err)

@@ -49,6 +49,57 @@ func TestOpReusedFromWithinDone(t *testing.T) {
 	})
 }
 
+// TestOpWithin: with nodes that are silent an operation ends at its own time, whether it is sent or waits for the window; it
+// is its user's again in Done; and nothing of it stays at the nodes.
+func TestOpWithin(t *testing.T) {
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
+		l := cluster.MustAcquire(t, r.Client, "held", ttl)
+		for _, n := range []int{1, 3000} { // one is sent; of many most wait, for more looks than one
+			r.Servers.Mute()
+			ends := make(chan error, 3*n)
+			for i := range 3 * n {
+				within := time.Duration(20+i%7) * time.Millisecond
+				op := &redlock.Op{Kind: redlock.OpKind(1 + i%3), Key: fmt.Append(nil, i), TTL: ttl, Within: within}
+				turn, began := 0, time.Now()
+				op.Done = func(op *redlock.Op) {
+					if late := time.Since(began) - within; late < 0 || late > tick {
+						t.Errorf("%v ends %v after its time", op.Kind, late)
+					}
+					if turn++; turn < 3 && op.Err() == context.DeadlineExceeded {
+						began = time.Now()
+						if r.Submit(op) == nil {
+							return
+						}
+					}
+					ends <- op.Err()
+				}
+				require.NoError(t, r.Submit(op))
+			}
+			for range 3 * n {
+				require.Equal(t, context.DeadlineExceeded, testkit.Get(t, ends))
+			}
+			r.Heal(t)
+			cluster.AwaitHooks(t, r.Client)
+			cluster.Settle(t, r.Client)
+			r.AwaitHolders(t, 3, "held")
+			for _, s := range r.Servers {
+				testkit.Await(t, "nothing stays", func() bool { return s.Len() == 1 })
+			}
+		}
+		require.Positive(t, r.Stats().Acquire.Cancelled)
+		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl, Within: time.Second}
+		require.NoError(t, cluster.Submit(t, r.Client, op), "and its time bounds no lock")
+		time.Sleep(2 * time.Second)
+		require.Positive(t, op.Remaining())
+		op.Kind, op.Within = redlock.OpRelease, 0
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+		for _, op.Within = range []time.Duration{-1, redlock.MaxTTL + 1} {
+			require.ErrorIs(t, r.Submit(op), redlock.ErrArgument)
+		}
+		require.NoError(t, l.Release(t.Context()))
+	}, cluster.NodeTimeout(time.Minute), func(c *redlock.Config) { c.StallTimeout = time.Hour })
+}
+
 // acquireOp is an operation whose result is ignored.
 func acquireOp(key string) *redlock.Op {
 	return &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(key), TTL: ttl, Done: func(*redlock.Op) {}}
