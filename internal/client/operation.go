@@ -3,8 +3,8 @@ package client
 import (
 	"errors"
 
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/client/engine"
-	"github.com/redlock-go/redlock/internal/client/fleet"
 )
 
 // siteOf is the site of an engine.
@@ -15,7 +15,7 @@ func siteOf(e *engine.Engine) *site { return e.Site.(*site) }
 func metIdleEnd(calls *engine.Call) (met bool) {
 	calls.Each(func(c *engine.Call) {
 		for _, f := range c.Failures {
-			met = met || c.Asked && errors.Is(f.Err, fleet.ErrIdle)
+			met = met || c.Asked && errors.Is(f.Err, conn.ErrIdle)
 		}
 	})
 	return met

@@ -3,8 +3,8 @@ package engine
 import (
 	"slices"
 
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/clock"
-	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -55,8 +55,8 @@ type run struct {
 }
 
 // write encodes the commands, once in each form, and links the wires to the list for the fleet.
-func (b *batch) write(operands []command.Operand, forms []fleet.Form) {
-	var f fleet.Form // for when no node is up
+func (b *batch) write(operands []command.Operand, forms []conn.Form) {
+	var f conn.Form // for when no node is up
 	if len(forms) > 0 {
 		f = forms[0]
 	}
@@ -100,7 +100,7 @@ func (b *batch) ended(node int) {
 // wire is the commands of a batch in one form, and the rounds of each reply. Rounds have the same order in all forms.
 // An errand is a wire for one node alone.
 type wire struct {
-	fleet.Batch
+	conn.Batch
 	batch  *batch
 	spans  []span
 	errand bool
@@ -116,8 +116,8 @@ type span struct {
 }
 
 // anyScript reports whether any node is asked to release by script.
-func anyScript(forms []fleet.Form) bool {
-	return slices.ContainsFunc(forms, func(f fleet.Form) bool { return command.Form(f).IsScript(Release) })
+func anyScript(forms []conn.Form) bool {
+	return slices.ContainsFunc(forms, func(f conn.Form) bool { return command.Form(f).IsScript(Release) })
 }
 
 func newWire(b *batch) *wire {
@@ -127,7 +127,7 @@ func newWire(b *batch) *wire {
 }
 
 // write encodes the runs of the batch.
-func (w *wire) write(runs []run, operands []command.Operand, f fleet.Form) {
+func (w *wire) write(runs []run, operands []command.Operand, f conn.Form) {
 	w.Buf, w.spans, w.Form = w.Buf[:0], w.spans[:0], f
 	for _, g := range runs {
 		w.append(g.kind, g.first, operands[g.first:g.first+g.count], command.MaxKeys)
@@ -198,7 +198,7 @@ func (w *wire) again(node int, s *span, merge int, byText bool) {
 // errand is one in rounds of b, to be written by append.
 func (b *batch) errand(f command.Form, byText bool) *wire {
 	w := newWire(b)
-	w.Form, w.errand, w.byText = fleet.Form(f), true, byText
+	w.Form, w.errand, w.byText = conn.Form(f), true, byText
 	return w
 }
 

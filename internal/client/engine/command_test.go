@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/internal/wire/token"
 	"github.com/redlock-go/redlock/resp"
@@ -49,7 +49,7 @@ func eachCommand(buf []byte, do func(verb string, kind Kind, operands []command.
 	}
 }
 
-func parse(b *fleet.Batch) (cmds []sentCommand, err error) {
+func parse(b *conn.Batch) (cmds []sentCommand, err error) {
 	eachCommand(b.Buf, func(_ string, kind Kind, operands []command.Operand) {
 		cmd := sentCommand{kind: kind}
 		for _, o := range operands {

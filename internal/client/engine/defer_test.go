@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/wire/command"
 )
 
@@ -74,7 +74,7 @@ func TestAligningWaitsWhereItIsInVain(t *testing.T) {
 func TestCallersComeIntoStep(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		speak fleet.Form
+		speak conn.Form
 		same  bool
 		apart bool
 	}{

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
@@ -17,7 +17,7 @@ func newFenced(t *testing.T) *scriptedFleet {
 	p := newScripted(t, 3)
 	p.engine.rounds.fence = &command.Fence{Set: "set"}
 	for node := range p.nodes {
-		p.speaks = append(p.speaks, fleet.Form(command.Form(0).ForNode(node)))
+		p.speaks = append(p.speaks, conn.Form(command.Form(0).ForNode(node)))
 		p.engine.rounds.fence.Me[node] = []byte("fleet:run")
 	}
 	return p

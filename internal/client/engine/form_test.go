@@ -7,19 +7,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
 )
 
 var (
-	scripts = fleet.Form(0)
-	valkey  = fleet.Form(command.DelIfEq)
-	redis   = fleet.Form(command.DelEx)
+	scripts = conn.Form(0)
+	valkey  = conn.Form(command.DelIfEq)
+	redis   = conn.Form(command.DelEx)
 )
 
 // newMixed is a scriptedFleet of which each node speaks one of the forms.
-func newMixed(t *testing.T, speaks ...fleet.Form) *scriptedFleet {
+func newMixed(t *testing.T, speaks ...conn.Form) *scriptedFleet {
 	p := newScripted(t, len(speaks))
 	p.speaks = speaks
 	return p
@@ -33,7 +32,7 @@ func TestNativeCommandRefused(t *testing.T) {
 		"-ERR unknown command 'DELIFEQ', with args beginning with: 'key'\r\n",
 		"-ERR syntax error\r\n",
 	} {
-		for _, native := range []fleet.Form{valkey, redis} {
+		for _, native := range []conn.Form{valkey, redis} {
 			const sha = command.ReleaseSHA1
 			p := newMixed(t, native, native, native)
 			op := p.submit(Release, "key")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/internal/wire/token"
 	"github.com/redlock-go/redlock/quorum"
@@ -140,7 +140,7 @@ func TestReleasedAgainAndAgainIsHintedOnce(t *testing.T) {
 // TestLostHandoffIsHintedAgain: a connection that dies at once took nothing, or
 // only the first part.
 func TestLostHandoffIsHintedAgain(t *testing.T) {
-	for _, speaks := range []fleet.Form{scripts, valkey, redis} {
+	for _, speaks := range []conn.Form{scripts, valkey, redis} {
 		p := newMixed(t, speaks, speaks)
 		p.submit(Acquire, "blocker")
 		for i := range 3 {
@@ -174,7 +174,7 @@ func TestLostHandoffIsHintedAgain(t *testing.T) {
 
 // TestHintsAreBounded: the first are kept, whole, and more cost nothing.
 func TestHintsAreBounded(t *testing.T) {
-	for _, speaks := range []fleet.Form{scripts, valkey} {
+	for _, speaks := range []conn.Form{scripts, valkey} {
 		p := newMixed(t, speaks)
 		e := p.engine
 		op := p.op(Release, "")

@@ -4,26 +4,26 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/base/gate"
-	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Fleet is the methods of the nodes used by the engine; *fleet.Fleet has them. Its contract is that of package fleet.
+// Fleet is the methods of the nodes used by the engine; *conn.Fleet has them. Its contract is that of package conn.
 type Fleet interface {
 	Len() int
-	Forms() []fleet.Form
-	Node(node int) fleet.Node // the engine uses Form and Connection
-	SetForm(node int, f fleet.Form)
+	Forms() []conn.Form
+	Node(node int) conn.Node // the engine uses Form and Connection
+	SetForm(node int, f conn.Form)
 	Quarantined() quorum.Set
 	Away() quorum.Set
 	Fault(node int) error
 	Want()
 	NoteTTL(d time.Duration)
-	Send(b *fleet.Batch)
-	SendTo(node int, b *fleet.Batch)
+	Send(b *conn.Batch)
+	SendTo(node int, b *conn.Batch)
 	Sweep(d time.Duration)
 	Check()
 	CanBlock() bool
@@ -59,7 +59,7 @@ func (n *nodes) start(f Fleet) {
 	if n.quorum == nil {
 		n.quorum = quorum.Majority(quorum.First(n.n))
 	}
-	early := fleet.Early(n.n)
+	early := conn.Early(n.n)
 	n.undeciding = !n.quorum.IsQuorum(early) && !n.quorum.Blocks(early)
 }
 
@@ -82,7 +82,7 @@ func (n *nodes) noteTTL(ttl time.Duration) {
 }
 
 // sendTo sends commands to one node alone, to be answered within timeout.
-func (n *nodes) sendTo(node int, b *fleet.Batch, timeout time.Duration) {
+func (n *nodes) sendTo(node int, b *conn.Batch, timeout time.Duration) {
 	n.unanswered.Enter()
 	n.pulse.see(timeout)
 	n.SendTo(node, b)
@@ -91,5 +91,5 @@ func (n *nodes) sendTo(node int, b *fleet.Batch, timeout time.Duration) {
 // rephrase has a node asked by scripts from now on, in place of the native commands of a form.
 func (n *nodes) rephrase(node int, f command.Form) {
 	now := command.Form(n.Node(node).Form)
-	n.SetForm(node, fleet.Form(now.Without(f)))
+	n.SetForm(node, conn.Form(now.Without(f)))
 }

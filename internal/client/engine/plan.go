@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"hash/maphash"
 
-	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/wire/command"
 )
 
@@ -42,7 +42,7 @@ func (p *planner) init() {
 // plan puts operations into b, and writes it in the given forms. With mayDefer it may defer some
 // of them, and returns these. It defers nothing of a list with a key twice, since others would overtake it, or with
 // releases without a waiting caller.
-func (p *planner) plan(b *batch, ops list, forms []fleet.Form, mayDefer bool) (later list) {
+func (p *planner) plan(b *batch, ops list, forms []conn.Form, mayDefer bool) (later list) {
 	n := ops.n
 	p.seen.reset(n)
 	for op := ops.first; op != nil; {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/client/fleet"
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -71,15 +71,15 @@ func (s *modelNode) hold(key, lock int, ttl int64) {
 }
 
 // every is all forms of a release and an extend.
-var every = []fleet.Form{
-	fleet.Form(command.Scripts),
-	fleet.Form(command.DelIfEq),
-	fleet.Form(command.DelEx),
+var every = []conn.Form{
+	conn.Form(command.Scripts),
+	conn.Form(command.DelIfEq),
+	conn.Form(command.DelEx),
 }
 
 // encodeAll encodes ops, and returns the batch and its commands in the
 // last of the forms.
-func encodeAll(t *testing.T, e *Engine, ops []*Op, forms ...fleet.Form) (*batch, []sentCommand) {
+func encodeAll(t *testing.T, e *Engine, ops []*Op, forms ...conn.Form) (*batch, []sentCommand) {
 	b := e.rounds.batch()
 	var l list
 	for _, op := range ops {

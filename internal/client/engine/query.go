@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/clock"
-	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
 	"github.com/redlock-go/redlock/resp"
@@ -21,14 +21,14 @@ import (
 //
 // If the node does not know a script, all of it is sent again, by the script's text.
 type Query struct {
-	fleet.Batch // the caller sets Buf and Replies
-	Node        int
-	Connection  uint64         // the only one of the node that it is meant for; 0: any
-	Timeout     time.Duration  // from sending on
-	Said        []command.Said // valid once it is answered: as many as came
-	Err         error          // why there are fewer
-	Took        time.Duration  // from sending to the last reply
-	Ring        func()         // is called once it is answered, under the driver lock; may be nil
+	conn.Batch // the caller sets Buf and Replies
+	Node       int
+	Connection uint64         // the only one of the node that it is meant for; 0: any
+	Timeout    time.Duration  // from sending on
+	Said       []command.Said // valid once it is answered: as many as came
+	Err        error          // why there are fewer
+	Took       time.Duration  // from sending to the last reply
+	Ring       func()         // is called once it is answered, under the driver lock; may be nil
 
 	queries  *queries
 	answered chan struct{} // holds one
@@ -131,7 +131,7 @@ func (q *Query) Free() {
 	q.queries.pool.Put(q)
 }
 
-// Reply implements fleet.Owner.
+// Reply implements conn.Owner.
 func (q *Query) Reply(_, i int, v *resp.Value) error {
 	s := command.ReadSaid(v)
 	q.queries.heard[q.Node] = q.queries.nodes.clock.Now()
@@ -157,10 +157,10 @@ func (q *Query) Reply(_, i int, v *resp.Value) error {
 
 func isNoScript(s command.Said) bool { return s.Code == "NOSCRIPT" }
 
-// Fail implements fleet.Owner.
+// Fail implements conn.Owner.
 func (q *Query) Fail(_, _ int, err error) { q.end(err) }
 
-// Done implements fleet.Owner.
+// Done implements conn.Owner.
 func (q *Query) Done() {
 	l := q.queries
 	l.owed[q.Node] -= q.Replies

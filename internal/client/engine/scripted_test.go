@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/conn"
-	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/quorum"
 	"github.com/redlock-go/redlock/resp"
@@ -19,9 +18,9 @@ import (
 // scriptedFleet is a Fleet whose replies a test gives by hand, and the engine on it,
 // without goroutines.
 type scriptedFleet struct {
-	speaks      []fleet.Form // by node; nil is scripts, of all
-	quarantined quorum.Set   // nodes without a vote, a bit each
-	reconnects  uint64       // of each node
+	speaks      []conn.Form // by node; nil is scripts, of all
+	quarantined quorum.Set  // nodes without a vote, a bit each
+	reconnects  uint64      // of each node
 	t           *testing.T
 	engine      *Engine
 	clock       *testkit.Clock
@@ -41,7 +40,7 @@ type scriptedFleet struct {
 
 // sentBatch is one batch as it was sent. Of a retry, only one node has it.
 type sentBatch struct {
-	batch   *fleet.Batch
+	batch   *conn.Batch
 	bytes   string
 	next    []int // by node: the reply that comes next, or -1 when it is done
 	waiting int
@@ -122,7 +121,7 @@ func (p *scriptedFleet) Fault(node int) error {
 func (p *scriptedFleet) Quarantined() quorum.Set { return p.quarantined }
 func (p *scriptedFleet) Away() quorum.Set        { return p.down }
 
-func (p *scriptedFleet) Forms() (ds []fleet.Form) {
+func (p *scriptedFleet) Forms() (ds []conn.Form) {
 	for _, d := range p.speaks {
 		if !slices.Contains(ds, d) {
 			ds = append(ds, d)
@@ -131,18 +130,18 @@ func (p *scriptedFleet) Forms() (ds []fleet.Form) {
 	return ds
 }
 
-func (p *scriptedFleet) Node(node int) fleet.Node {
-	n := fleet.Node{Connection: 1 + p.reconnects}
+func (p *scriptedFleet) Node(node int) conn.Node {
+	n := conn.Node{Connection: 1 + p.reconnects}
 	if p.speaks != nil {
 		n.Form = p.speaks[node]
 	}
 	return n
 }
 
-func (p *scriptedFleet) SetForm(node int, f fleet.Form) { p.speaks[node] = f }
+func (p *scriptedFleet) SetForm(node int, f conn.Form) { p.speaks[node] = f }
 
 // Send makes a sentBatch of each form, which only those that speak it have.
-func (p *scriptedFleet) Send(b *fleet.Batch) {
+func (p *scriptedFleet) Send(b *conn.Batch) {
 	var batches []*sentBatch
 	for ; b != nil; b = b.Next {
 		s := &sentBatch{b, string(b.Buf), make([]int, p.nodes), 1}
@@ -168,7 +167,7 @@ func (p *scriptedFleet) Send(b *fleet.Batch) {
 	}
 }
 
-func (p *scriptedFleet) SendTo(node int, b *fleet.Batch) {
+func (p *scriptedFleet) SendTo(node int, b *conn.Batch) {
 	s := &sentBatch{b, string(b.Buf), make([]int, p.nodes), 1}
 	for i := range s.next {
 		s.next[i] = -1
@@ -207,7 +206,7 @@ func (p *scriptedFleet) reply(s *sentBatch, node int, wires ...string) (misfit e
 			s.next[node] = -1
 		}
 		misfit = nil
-		if usual := strings.SplitAfter(string(s.batch.Usual), "\n"); len(usual) > i && usual[i] == wire { // as package fleet does
+		if usual := strings.SplitAfter(string(s.batch.Usual), "\n"); len(usual) > i && usual[i] == wire { // as package conn does
 			s.batch.Counter.AsUsual(node, i, 1)
 		} else {
 			misfit = s.batch.Owner.Reply(node, i, &v)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/clock"
-	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
@@ -24,7 +23,7 @@ func newServed(t *testing.T, nodes int, portable bool) *served {
 	s.Engine = New(Config{Clock: clock.New(), MaxWaiting: 1 << 16, Timeout: time.Minute})
 	addresses, err := conn.ParseAddresses(fakeredis.Addrs(s.servers))
 	require.NoError(t, err)
-	fleet, err := fleet.New(fleet.Config{Addresses: addresses, Portable: portable, OnUp: s.NodeUp, StallTimeout: time.Minute}, s.DriverLock())
+	fleet, err := conn.New(conn.Config{Addresses: addresses, Portable: portable, OnUp: s.NodeUp, StallTimeout: time.Minute}, s.DriverLock())
 	require.NoError(t, err)
 	s.Start(fleet)
 	fleet.AwaitFirst(nil, nil)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/clock"
-	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
@@ -62,7 +61,7 @@ func TestNoScriptIsRetriedOnce(t *testing.T) {
 // a node without a vote and of a handed-off release. So does a fatal refusal.
 func TestMisfits(t *testing.T) {
 	for _, c := range []struct {
-		speaks      fleet.Form
+		speaks      conn.Form
 		kind        Kind
 		quarantined quorum.Set
 		handed      bool

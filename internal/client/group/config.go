@@ -8,13 +8,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/base/gate"
 	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/base/metrics"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/fence"
-	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/client/waiting"
 	"github.com/redlock-go/redlock/internal/wire/token"
 	"github.com/redlock-go/redlock/quorum"
@@ -37,7 +37,7 @@ type Config struct {
 	Shared
 
 	Engine engine.Config // New sets Clock, OnVote and OnPanic
-	Conn   fleet.Config  // New sets all but the user's settings
+	Conn   conn.Config   // New sets all but the user's settings
 
 	// QuorumError returns the error of an operation without a quorum. AcquireError returns the error of an Acquire that
 	// gave up after so many attempts. last is the error of the last attempt, if any. ended is the error of the context,
@@ -62,7 +62,7 @@ type Config struct {
 // Shared is what a client has once for all its groups.
 type Shared struct {
 	Clock   *clock.System
-	Servers *fleet.Servers  // of the nodes of all groups
+	Servers *conn.Servers   // of the nodes of all groups
 	Peers   *engine.Peers   // the engines of all groups
 	Ending  <-chan struct{} // closed when the client begins to close
 	Ring    func()          // has all Turns called at once; it is called under locks, and does not block
@@ -106,7 +106,7 @@ func (cfg Config) check() (Config, error) {
 	if d := cfg.Engine.Timeout; d > 0 && d < engine.MinTimeout {
 		return cfg, fmt.Errorf("NodeTimeout is %v, want 0 (the default) or at least %v", d, engine.MinTimeout)
 	}
-	cfg.Conn.StallTimeout = cmp.Or(cfg.Conn.StallTimeout, max(fleet.DefaultStallTimeout, cfg.Engine.Timeout))
+	cfg.Conn.StallTimeout = cmp.Or(cfg.Conn.StallTimeout, max(conn.DefaultStallTimeout, cfg.Engine.Timeout))
 	if cfg.Retry, err = cfg.Retry.Check(); err != nil {
 		return cfg, err
 	}
@@ -147,7 +147,7 @@ func (cfg Config) check() (Config, error) {
 	if cfg.Engine.MaxWaiting < 0 {
 		return cfg, fmt.Errorf("MaxWaiting is %d, want 0 (the default) or more", cfg.Engine.MaxWaiting)
 	}
-	cfg.Engine.MaxInFlight = cmp.Or(cfg.MaxInFlight, fleet.DefaultMaxInFlight)
+	cfg.Engine.MaxInFlight = cmp.Or(cfg.MaxInFlight, conn.DefaultMaxInFlight)
 	cfg.Conn.MaxInFlight = cfg.Engine.MaxInFlight + engine.QueryRoom(cfg.Engine.MaxInFlight)
 	if cfg.Engine.MaxWaiting == 0 {
 		cfg.Engine.MaxWaiting = 64 << 10

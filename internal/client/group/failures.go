@@ -8,7 +8,6 @@ import (
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/fence"
-	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/client/texts"
 	"github.com/redlock-go/redlock/internal/rules/quarantine"
 	"github.com/redlock-go/redlock/quorum"
@@ -22,7 +21,7 @@ var sentinels = []error{
 
 // misconfigured returns the error of unfit nodes, or of all nodes if all refuse for a lasting reason; or nil. With
 // fencing one node is enough that cannot take part in it: it would have no vote for good.
-func misconfigured(nodes []fleet.Node, fenced, joint bool) error {
+func misconfigured(nodes []conn.Node, fenced, joint bool) error {
 	var refusing, unfenced []error
 	for _, n := range nodes {
 		if n.Unfit {

@@ -15,10 +15,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/fence"
-	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/client/texts"
 	"github.com/redlock-go/redlock/internal/client/waiting"
 	"github.com/redlock-go/redlock/internal/wire/command"
@@ -34,9 +34,9 @@ type Group struct {
 	Engine *engine.Engine
 	Fence  *fence.Client
 
-	conn  fleet.Config // until Connect
-	names []string     // of the nodes, without credentials
-	fleet *fleet.Fleet
+	conn  conn.Config // until Connect
+	names []string    // of the nodes, without credentials
+	fleet *conn.Fleet
 	lines *waiting.Lines // they learn of what a driver finds out about nodes and keys
 
 	changed     chan struct{}               // closed when a node comes up, or has its vote back; nil while no goroutine waits
@@ -55,7 +55,7 @@ func New(cfg Config) (*Group, error) {
 		return nil, texts.WrongConfig(texts.InConfig, err)
 	}
 	g := &Group{Config: cfg, conn: cfg.Conn}
-	g.Config.Nodes, g.Config.NextNodes, g.Config.Conn = nil, nil, fleet.Config{} // they hold passwords, and a Client can be printed
+	g.Config.Nodes, g.Config.NextNodes, g.Config.Conn = nil, nil, conn.Config{} // they hold passwords, and a Client can be printed
 	g.quarantines, g.news = make([]atomic.Pointer[withdrawn], len(cfg.Conn.Addresses)), make([]news, len(cfg.Conn.Addresses))
 	g.turn.Store(int64(clock.Never))
 	for _, a := range cfg.Conn.Addresses {
@@ -73,7 +73,7 @@ func New(cfg Config) (*Group, error) {
 func (g *Group) Connect(lines *waiting.Lines) (err error) {
 	g.lines = lines
 	cfg, e := g.conn, g.Engine
-	g.conn = fleet.Config{}
+	g.conn = conn.Config{}
 	cfg.Clock, cfg.Logger, cfg.Servers, cfg.Lookup = g.Config.Clock, g.Config.Logger, g.Config.Servers, g.Config.Lookup
 	cfg.Probes = func(ask func(func(*resp.Value) error, ...string)) func() uint16 {
 		return command.Probe(g.Config.Scripted, g.Fence.Encode(), ask)
@@ -82,7 +82,7 @@ func (g *Group) Connect(lines *waiting.Lines) (err error) {
 	cfg.OnUp, cfg.OnDown, cfg.OnStays, cfg.OnPush = e.NodeUp, e.NodeDown, g.stays, e.Pushed
 	lock := e.DriverLock()
 	lock.Lock() // a quick dialer calls Up: it needs the fleet
-	g.fleet, err = fleet.New(cfg, lock)
+	g.fleet, err = conn.New(cfg, lock)
 	lock.Unlock()
 	if err != nil {
 		return fmt.Errorf("redlock: %w", err)

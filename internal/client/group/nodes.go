@@ -8,7 +8,6 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/metrics"
 	"github.com/redlock-go/redlock/internal/client/engine"
-	"github.com/redlock-go/redlock/internal/client/fleet"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
@@ -20,7 +19,7 @@ func (g *Group) Await() error {
 	g.fleet.AwaitFirst(nil, g.Config.members.Quorum.IsQuorum)
 	g.Engine.DriverLock().Lock()
 	defer g.Engine.DriverLock().Unlock()
-	all := make([]fleet.Node, g.Len())
+	all := make([]conn.Node, g.Len())
 	for i := range all {
 		all[i] = g.fleet.Node(i)
 	}
@@ -60,7 +59,7 @@ func (g *Group) Node(i int) metrics.Node {
 }
 
 // vote is why a node has no vote in locks, and for how long still, if known.
-func (g *Group) vote(i int, at *fleet.Node) (left time.Duration, why error) {
+func (g *Group) vote(i int, at *conn.Node) (left time.Duration, why error) {
 	left, why = g.Fence.Vote(i)
 	switch left = max(at.Quarantined, left); {
 	case !at.Up:
@@ -97,7 +96,7 @@ func (g *Group) up(i int) (pushes bool) {
 	at := g.fleet.Node(i)
 	if g.Config.Fenced {
 		g.Fence.Up(i, at.Connection, at.Life, at.Keeps)
-		g.fleet.SetForm(i, fleet.Form(command.Form(at.Form).ForNode(i)))
+		g.fleet.SetForm(i, conn.Form(command.Form(at.Form).ForNode(i)))
 	}
 	s := g.Node(i)
 	if !at.Resumed {

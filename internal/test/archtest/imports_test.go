@@ -56,7 +56,7 @@ var below = map[string][]string{
 	"internal/base":   {},
 	"internal/rules":  {"quorum", "internal/base"},
 	"internal/wire":   {"resp", "quorum", "internal/rules"},
-	"conn":            {"quorum", "internal/base", "internal/wire"},
+	"conn":            {"resp", "quorum", "internal/base", "internal/rules", "internal/wire"},
 	"internal/client": {"resp", "quorum", "conn", "internal/base", "internal/rules", "internal/wire"},
 	"redlock":         {"quorum", "internal/base/metrics", "internal/client", "internal/client/texts"}, // these rooms alone
 	"internal/server": {"resp", "quorum", "conn", "internal/wire", "redlock"},
@@ -72,12 +72,12 @@ var alone = map[string][]string{
 	"internal/test/fakeredis":           {"conn/conntest"},
 	"github.com/tidwall/redcon":         {"bench", "internal/test/fakeredis"},
 	"github.com/stretchr/testify":       {"bench", "internal/test/testkit"},
-	"github.com/valyala/bytebufferpool": {"bench", "internal/client/fleet"},
+	"github.com/valyala/bytebufferpool": {"bench", "conn"},
 }
 
 // blind has the rooms that must not see others of their wing or below it.
 var blind = map[string][]string{
-	"internal/client/fleet":   {"internal/wire/command", "internal/wire/token", "internal/client/texts"}, // it knows no locks: its questions and their answers are opaque
+	"conn":                    {"internal/wire/command", "internal/wire/token"}, // it knows no locks: its questions and their answers are opaque
 	"internal/test/mutants":   {"internal/test/testkit", "internal/test/fakeredis", "redlock"},
 	"internal/test/fakeredis": {"internal/test/testkit", "redlock"},
 }
@@ -155,9 +155,9 @@ func TestForbiddenImports(t *testing.T) {
 		{"quorum/sub/a.go", ours + "conn", false},
 		{"internal/base/clock/a.go", ours + "quorum", false},
 		{"internal/rules/fencing/a.go", ours + "conn", false},
-		{"internal/wire/command/a.go", ours + "internal/client/fleet", false},
-		{"internal/client/fleet/a.go", ours + "internal/wire/command", false},
-		{"internal/client/fleet/a.go", "golang.org/x/sys/unix", false},
+		{"internal/wire/command/a.go", ours + "conn", false},
+		{"conn/a.go", ours + "internal/wire/command", false},
+		{"conn/a.go", "golang.org/x/sys/unix", false},
 		{"internal/client/engine/a.go", ours + "internal/test/fakeredis", false},
 		{"internal/client/engine/a.go", module, false},
 		{"internal/client/group/a.go", ours + "internal/server/frontend", false},

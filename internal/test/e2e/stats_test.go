@@ -36,7 +36,7 @@ func TestEndsAreCounted(t *testing.T) {
 			require.LessOrEqual(t, got.Batches, got.Operations)
 			own := got.Nodes[0]
 			own.Granted, own.Denied, own.Failed = node.Granted, node.Denied, node.Failed
-			want.Batches, *node = got.Batches, own // the node's own is tested in package fleet
+			want.Batches, *node = got.Batches, own // the node's own is tested in package conn
 			decided := uint64(0)
 			for _, n := range got.AcquireTimes.Counts {
 				decided += n

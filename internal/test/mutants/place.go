@@ -43,7 +43,7 @@ func (t tree) dirOf(pkg string) (dir string, err error) {
 		if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != string(t) {
 			return filepath.SkipDir // another module
 		}
-		if strings.HasSuffix(filepath.ToSlash(path), "/"+pkg) {
+		if path != string(t) && strings.HasSuffix(filepath.ToSlash(path), "/"+pkg) {
 			if files, _ := filepath.Glob(filepath.Join(path, "*.go")); len(files) > 0 {
 				found = append(found, path)
 			}

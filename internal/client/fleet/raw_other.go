@@ -1,9 +1,0 @@
-//go:build !linux || !(amd64 || arm64 || riscv64 || loong64)
-
-package fleet
-
-import "errors"
-
-const rawSupported = false
-
-func newRawPoller(int) (poller, bool, error) { return nil, false, errors.ErrUnsupported }
