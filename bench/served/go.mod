@@ -5,6 +5,7 @@ go 1.26.0
 replace github.com/redlock-go/redlock => ../..
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/redlock-go/redlock v0.0.0
 	github.com/stretchr/testify v1.12.1
 	github.com/tidwall/redcon v1.6.2

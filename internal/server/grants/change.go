@@ -185,16 +185,15 @@ func (s *Store) find(ctx context.Context, key string, owner Owner) (*Grant, Outc
 	case seen.isEternal:
 		return nil, Other, ErrEternal
 	}
-	ends := asked.Add(seen.TTL)
-	lock, err := s.cfg.Client.Attach(ctx, key, seen.token, ends)
-	if isGone(err) {
+	lock, err := s.cfg.Client.Attach(ctx, key, seen.token, seen.stays)
+	if isGone(err) || err != nil && time.Now().After(seen.stays) {
 		return nil, Absent, nil
 	} else if err != nil {
 		return nil, Absent, err
 	}
 	return s.adopt(&Grant{
 		Lock: lock, store: s, value: seen.Value, token: seen.token, isKeptElsewhere: seen.Kept,
-		isAdopted: true, ends: ends, stays: seen.stays.Add(time.Since(asked)),
+		isAdopted: true, ends: asked.Add(seen.TTL), stays: seen.stays.Add(time.Since(asked)),
 	}), Done, nil
 }
 

@@ -1,6 +1,7 @@
 package grants
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -35,6 +36,7 @@ type Store struct {
 	table  map[string]*Grant
 	sweep  int // size of the table at which ended grants are dropped
 	queues map[string]*queue
+	votes  votes
 }
 
 // New returns a Store.
@@ -107,10 +109,15 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 		_, _ = s.clear(ctx, key) // or its place is behind a lock that has ended
 	}
 	lock, began, err := s.attempt(with(ctx, value), call, key, stored)
-	if errors.Is(err, redlock.ErrTaken) && s.hasRemains(key) {
-		if isFree, _ := s.clear(ctx, key); isFree {
-			lock, began, err = s.attempt(with(ctx, value), call, key, stored)
+	for n := 0; errors.Is(err, redlock.ErrTaken) && n < rounds && !s.isHeldHere(key); n++ {
+		isFree, unknown := s.clear(ctx, key)
+		if unknown != nil {
+			err = unknown
 		}
+		if !isFree {
+			break
+		}
+		lock, began, err = s.attempt(with(ctx, value), call, key, stored)
 	}
 	if err != nil {
 		return nil, err
@@ -141,6 +148,17 @@ func (s *Store) attempt(ctx context.Context, call func(context.Context, string, 
 	return lock, began, err
 }
 
+// rounds bounds the attempts after "taken", where nodes show no holder.
+const rounds = 3
+
+// isHeldHere reports whether a client of this front end has the lock.
+func (s *Store) isHeldHere(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.table[key]
+	return g != nil && g.state <= changing && !g.isOver()
+}
+
 // hasRemains reports whether the nodes may have a lock whose time is over for its client.
 func (s *Store) hasRemains(key string) bool {
 	s.mu.Lock()
@@ -154,17 +172,17 @@ func (s *Store) hasRemains(key string) bool {
 func (s *Store) clear(ctx context.Context, key string) (isFree bool, err error) {
 	g := s.get(key)
 	seen, err := s.Look(ctx, key)
-	if g == nil || err != nil || seen.Held {
+	if err != nil || seen.Held {
 		return false, err
 	}
 	s.mu.Lock()
-	isOver := g.isOver()
+	isOver := g != nil && g.isOver()
 	if isOver {
 		g.conclude()
 	}
 	s.mu.Unlock()
 	if !isOver {
-		return false, nil
+		return g == nil, nil
 	}
 	if err = g.Lock.Release(ctx); err != nil && !isGone(err) {
 		return false, err
@@ -204,10 +222,11 @@ const ofShared = "(shared lock)"
 func (s *Store) Look(ctx context.Context, key string) (State, error) {
 	var seen redlock.KeyState
 	var asked time.Time
+	g := s.get(key) // now, since the nodes may show a lock that is gone from the table by the time of their answer
 	err := again(func() (err error) {
 		asked = time.Now()
-		if seen, err = s.cfg.Client.Inspect(ctx, key); err == nil && seen.Token() == "" && seen.Status == redlock.KeyUnknown {
-			err = noQuorum(seen)
+		if seen, err = s.cfg.Client.Inspect(ctx, key); err == nil && seen.Token() == "" && (seen.Status == redlock.KeyUnknown || s.mayBeHeld(seen)) {
+			err = s.noQuorum(seen)
 		}
 		return err
 	})
@@ -224,7 +243,10 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 	state.stays = asked.Add(seen.TTL)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch g := s.table[key]; {
+	if now := s.table[key]; now != nil && now.token == stored {
+		g = now
+	}
+	switch {
 	case g == nil || g.token != stored:
 	case g.isExtendedElsewhere(state.stays):
 		s.forget(g)
@@ -238,11 +260,11 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 }
 
 // noQuorum is the library's error for nodes without an answer.
-func noQuorum(seen redlock.KeyState) error {
+func (s *Store) noQuorum(seen redlock.KeyState) error {
 	e := &redlock.QuorumError{Cause: redlock.ErrNoQuorum, Nodes: len(seen.Nodes)}
 	for _, n := range seen.Nodes {
-		if n.Err != nil {
-			e.Failed = append(e.Failed, redlock.NodeError{Node: n.Node, Addr: n.Addr, Err: n.Err})
+		if why := cmp.Or(n.Err, s.lacking()[n.Node]); why != nil {
+			e.Failed = append(e.Failed, redlock.NodeError{Node: n.Node, Addr: n.Addr, Err: why})
 		}
 	}
 	return e

@@ -1,0 +1,66 @@
+package grants
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+// A node that restarts has forgotten its locks, and has no vote for a while. A key that it does not
+// have is no fact: with another node's it may be a lock of a quorum. One Redis never says both
+// "taken" and "not there" of one key at one time.
+
+// votesFor is how long the nodes' states are believed.
+const votesFor = 100 * time.Millisecond
+
+// votes is the nodes that have no vote now, as of the last look. Store.mu guards it.
+type votes struct {
+	lacking map[int]error // by their Node.Index
+	until   time.Time
+}
+
+// lacking are the nodes without a vote, and why.
+func (s *Store) lacking() map[int]error {
+	s.mu.Lock()
+	seen := s.votes
+	s.mu.Unlock()
+	if time.Now().Before(seen.until) {
+		return seen.lacking
+	}
+	lacking := map[int]error{}
+	for _, n := range s.cfg.Client.Stats().Nodes {
+		switch {
+		case !n.Up:
+			lacking[n.Index] = n.Err
+		case n.NoVote != nil:
+			lacking[n.Index] = n.NoVote
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.votes = votes{lacking, time.Now().Add(votesFor)}
+	return lacking
+}
+
+// mayBeHeld reports whether a value that too few nodes show would have a quorum together with nodes
+// that may have forgotten it.
+func (s *Store) mayBeHeld(seen redlock.KeyState) bool {
+	most, forgetful := 0, 0
+	same := map[string]int{}
+	for _, n := range seen.Nodes {
+		if n.Digest != "" {
+			same[n.Digest]++
+			most = max(most, same[n.Digest])
+		}
+	}
+	if most == 0 {
+		return false
+	}
+	lacking := s.lacking()
+	for _, n := range seen.Nodes {
+		if _, is := lacking[n.Node]; is && n.Digest == "" {
+			forgetful++
+		}
+	}
+	return most+forgetful > len(seen.Nodes)/2
+}
