@@ -52,10 +52,12 @@ type Answer struct {
 type register struct {
 	value    string // "" is an absent key
 	from, to time.Duration
+	cut      time.Duration // a server that has made the TTL shorter releases the lock then; 0: none does
 }
 
 // Slack is by how much an expiry may be off: by the milliseconds of a server, and, behind several servers, by their padding.
-// IsLong: a server does not know of a TTL that was made shorter through another one.
+// IsLong: a server does not know of a TTL that was made shorter through another one, and neither does this of an extension
+// that is shorter than the old TTL.
 type Slack struct {
 	Early, Late time.Duration
 	IsLong      bool
@@ -98,11 +100,17 @@ func (r register) worlds(c Command, slack Slack) (all []register) {
 
 // run returns the keys after the command, if it answers so in this world, else none.
 func (r register) run(c Command, a Answer, slack Slack) []register {
-	set := register{c.Value, c.Sent + c.TTL, c.Answered + c.TTL}
+	set := register{value: c.Value, from: c.Sent + c.TTL, to: c.Answered + c.TTL}
 	isThere, isOwn := r.value != "", r.value == c.Value
-	extended := register{r.value, set.from, set.to}
+	extended := register{value: r.value, from: set.from, to: set.to, cut: r.cut}
 	if slack.IsLong {
 		extended.to = max(extended.to, r.to)
+		if set.from < r.to && (r.cut == 0 || set.from < r.cut) {
+			extended.cut = set.from
+		}
+		if extended.cut > 0 {
+			extended.from = min(extended.from, extended.cut)
+		}
 	}
 	one := func(is bool) string {
 		if is {

@@ -138,10 +138,13 @@ func (n *Sight) Holder() (name, digest string) {
 
 func show(value string) (name, digest string) {
 	digest = texts.Digest([]byte(value))
-	if len(value) <= token.Size || !strings.HasPrefix(value[token.Size:], token.NameMark) {
-		return "", digest // all of it may be another library's token
+	switch {
+	case len(value) <= token.Size: // all of it may be another library's token
+	case strings.HasPrefix(value[token.Size:], token.NameMark):
+		name = value[token.Size+len(token.NameMark):]
+	default:
+		name = token.HolderIn(value)
 	}
-	name = value[token.Size+len(token.NameMark):]
 	for _, r := range name {
 		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
 			return "", digest

@@ -81,7 +81,7 @@ func (s *server) run(ctx context.Context) error {
 		defer masters.Close()
 		s.now.text = strings.Join(masters.Nodes(), ",")
 	}
-	cfg := frontend.Config{MaxTTL: s.longest(), Fenced: s.fenced, NoTTL: s.noTTL, Force: s.force, Logger: s.log}
+	cfg := frontend.Config{MaxTTL: s.longest(), Fenced: s.fenced, NoTTL: s.noTTL, Force: s.force, Logger: s.log, Name: s.name}
 	var err error
 	if cfg.Users, err = s.readUsers(); err != nil {
 		return err

@@ -3,8 +3,10 @@ package frontend
 import (
 	"context"
 	"fmt"
+	"net"
 	"regexp"
 	"strings"
+	"sync/atomic"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/server/grants"
@@ -15,12 +17,14 @@ import (
 type conn struct {
 	server  *Server
 	id      int64
+	addr    string // of its client; "" behind a socket of the file system
 	resp3   bool
 	db      int
 	name    string
 	allowed bool // it has logged in, or need not
 	user    string
 	prefix  string
+	holder  atomic.Pointer[string] // shown beside its locks
 
 	tx   transaction
 	kept []*grants.Grant // by RL.LOCK … KEEP
@@ -31,8 +35,11 @@ type conn struct {
 	push     session.Push
 }
 
-func newConn(s *Server, id int64, push session.Push) *conn {
+func newConn(s *Server, id int64, addr net.Addr, push session.Push) *conn {
 	c := &conn{server: s, id: id, push: push}
+	if addr != nil && addr.Network() == "tcp" {
+		c.addr = addr.String()
+	}
 	c.reset()
 	return c
 }
@@ -42,7 +49,34 @@ func (c *conn) reset() {
 	c.unsubscribeAll()
 	c.resp3, c.db, c.name, c.allowed, c.user, c.prefix = false, 0, "", c.server.users.Load() == nil, "", ""
 	c.tx = transaction{}
+	c.identify()
 }
+
+// identify notes who the client is, for operators: its user, its name, its address and its server, as far as they are
+// known. No value of a lock is a part of it.
+func (c *conn) identify() {
+	var parts []string
+	for _, part := range []string{c.user, c.name, c.addr} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	text := strings.Join(parts, "/")
+	if c.server.cfg.Name != "" {
+		text += "@" + c.server.cfg.Name
+	}
+	text = strings.Map(func(r rune) rune {
+		if r <= ' ' || r > '~' || r == '|' {
+			return '_'
+		}
+		return r
+	}, text)
+	text = text[:min(len(text), maxHolder)]
+	c.holder.Store(&text)
+}
+
+// maxHolder bounds what is shown of a client.
+const maxHolder = 96
 
 // Gone implements session.Commands.
 func (c *conn) Gone() {

@@ -23,7 +23,7 @@ func FuzzPlan(f *testing.F) {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		c := newConn(New(Config{}), 1, nil)
+		c := newConn(New(Config{}), 1, nil, nil)
 		defer c.Gone()
 		for line := range strings.SplitSeq(text, "\n") {
 			args := strings.Split(line, " ")

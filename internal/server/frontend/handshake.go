@@ -51,6 +51,7 @@ func (c *conn) hello(args []string, r *session.Reply) session.Plan {
 		return session.Plan{}
 	}
 	c.resp3, c.name = resp3, name
+	c.identify()
 	proto := int64(2)
 	if resp3 {
 		proto = 3
@@ -76,6 +77,7 @@ func (c *conn) login(name, password string, r *session.Reply) bool {
 		c.unsubscribeAll() // these are another user's channels
 	}
 	c.allowed, c.user, c.prefix = true, name, user.Prefix
+	c.identify()
 	return true
 }
 
@@ -145,6 +147,7 @@ func (c *conn) client(args []string, r *session.Reply) session.Plan {
 		r.Error("ERR Client names have at most " + strconv.Itoa(maxName) + " bytes here")
 	case sub == "SETNAME" && len(args) == 3:
 		c.name = args[2]
+		c.identify()
 		r.OK()
 	case sub == "GETNAME" && len(args) == 2:
 		if c.name == "" {

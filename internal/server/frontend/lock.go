@@ -125,9 +125,9 @@ func (c *conn) grant(ctx context.Context, key, value string, ttl time.Duration, 
 		return nil, refusal(fmt.Sprintf("value has %d bytes, at most %d are allowed", len(value), grants.MaxValue))
 	}
 	if hasTTL {
-		g, err = c.server.grants.Acquire(ctx, key, value, ttl)
+		g, err = c.server.grants.AcquireWith(ctx, key, value, ttl, grants.Options{Holder: *c.holder.Load()})
 	} else {
-		g, err = c.server.grants.AcquireForever(ctx, key, value, &c.keeping)
+		g, err = c.server.grants.AcquireForever(ctx, key, value, grants.Options{Holder: *c.holder.Load(), Keep: &c.keeping})
 	}
 	if errors.Is(err, redlock.ErrTaken) {
 		return nil, nil

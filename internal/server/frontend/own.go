@@ -84,7 +84,7 @@ func (c *conn) lock(args []string, r *session.Reply) session.Plan {
 }
 
 func (c *conn) acquireOwn(ctx context.Context, key string, q *request) (*grants.Grant, error) {
-	options := grants.Options{Wait: q.wait > 0}
+	options := grants.Options{Wait: q.wait > 0, Holder: *c.holder.Load()}
 	if options.Wait {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, q.wait)
@@ -135,7 +135,7 @@ func (c *conn) inspect(args []string, r *session.Reply) session.Plan {
 			if n.Err != nil {
 				text = n.Err.Error()
 			}
-			r.Map("node", n.Addr, "digest", n.Digest, "ttl-ms", n.TTL.Milliseconds(), "error", text)
+			r.Map("node", n.Addr, "holder", n.Holder, "digest", n.Digest, "ttl-ms", n.TTL.Milliseconds(), "error", text)
 		}
 		return nil, nil
 	})

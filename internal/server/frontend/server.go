@@ -24,6 +24,7 @@ type Config struct {
 	Scripts Scripts       // known by their hash
 	Limits  session.Limits
 	Logger  *slog.Logger // nil: none
+	Name    string       // of the server, shown beside its locks
 }
 
 // Server is a front end. It is safe for concurrent use.
@@ -63,8 +64,8 @@ func New(cfg Config) *Server {
 		s.users.Store(&cfg.Users)
 	}
 	s.grants = grants.New(grants.Config{Client: cfg.Client, MaxTTL: cfg.MaxTTL, NoTTL: cfg.NoTTL})
-	s.sessions = session.New(cfg.Limits, func(id int64, push session.Push) session.Commands {
-		return newConn(s, id, push)
+	s.sessions = session.New(cfg.Limits, func(id int64, addr net.Addr, push session.Push) session.Commands {
+		return newConn(s, id, addr, push)
 	})
 	return s
 }

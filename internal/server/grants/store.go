@@ -13,8 +13,11 @@ import (
 )
 
 // MaxValue bounds a client's value, in bytes. With a token before it, it is the longest value for
-// Client.Attach.
-const MaxValue = 232
+// Client.Attach, which takes maxStored.
+const (
+	MaxValue  = 232
+	maxStored = 256
+)
 
 // Config configures a Store.
 type Config struct {
@@ -58,6 +61,8 @@ func (s *Store) Acquire(ctx context.Context, key, value string, ttl time.Duratio
 type Options struct {
 	Wait bool   // in line, until ctx ends
 	Keep *Quota // the lock is kept alive until its release, another TTL, or the end of this process
+	// Holder is shown to operators beside the lock, as far as there is room for it.
+	Holder string
 }
 
 // Quota counts and bounds the locks kept alive for one client.
@@ -108,7 +113,8 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 	if o.Wait && s.hasRemains(key) {
 		_, _ = s.clear(ctx, key) // or its place is behind a lock that has ended
 	}
-	lock, began, err := s.attempt(with(ctx, value), call, key, stored)
+	tail := with(ctx, token.HolderFits(o.Holder, value, maxStored), value)
+	lock, began, err := s.attempt(tail, call, key, stored)
 	for n := 0; errors.Is(err, redlock.ErrTaken) && n < rounds && !s.isHeldHere(key); n++ {
 		isFree, unknown := s.clear(ctx, key)
 		if unknown != nil {
@@ -117,7 +123,7 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 		if !isFree {
 			break
 		}
-		lock, began, err = s.attempt(with(ctx, value), call, key, stored)
+		lock, began, err = s.attempt(tail, call, key, stored)
 	}
 	if err != nil {
 		return nil, err
@@ -194,12 +200,12 @@ func (s *Store) clear(ctx context.Context, key string) (isFree bool, err error) 
 }
 
 // AcquireForever is Acquire for a request without an expiry: the lock lives until it is released,
-// or given an expiry, or this process ends.
-func (s *Store) AcquireForever(ctx context.Context, key, value string, kept *Quota) (*Grant, error) {
+// or given an expiry, or this process ends. o.Keep is set.
+func (s *Store) AcquireForever(ctx context.Context, key, value string, o Options) (*Grant, error) {
 	if s.cfg.NoTTL <= 0 {
 		return nil, ErrNoTTL
 	}
-	return s.AcquireWith(ctx, key, value, s.cfg.NoTTL, Options{Keep: kept})
+	return s.AcquireWith(ctx, key, value, s.cfg.NoTTL, o)
 }
 
 // State is the lock of a quorum at a key.

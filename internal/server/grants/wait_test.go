@@ -240,7 +240,7 @@ func TestConditions(t *testing.T) {
 			for i, want := range []grants.Outcome{c.longer, c.shorter, c.no} {
 				ttl, left := []time.Duration{20, 5, 5}[i]*time.Second, 10*time.Second
 				if i == 2 {
-					_, err := s.AcquireForever(w.T.Context(), "k", "v", kept)
+					_, err := s.AcquireForever(w.T.Context(), "k", "v", grants.Options{Keep: kept})
 					require.NoError(t, err)
 				} else {
 					s.acquire("v", left)

@@ -57,7 +57,7 @@ func (n *nodes) Plan(args []string, r *Reply) Plan {
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &nodes{}
-		s, connect := serve(Limits{Pipeline: 1 << 20, Command: 1 << 30, Memory: 1 << 40}, func(int64, Push) Commands { return n })
+		s, connect := serve(Limits{Pipeline: 1 << 20, Command: 1 << 30, Memory: 1 << 40}, func(int64, net.Addr, Push) Commands { return n })
 		dial := func() net.Conn {
 			mine := connect()
 			go func() { _, _ = io.Copy(io.Discard, mine) }()
@@ -106,7 +106,7 @@ func TestGate(t *testing.T) {
 // two small ones. Without memory it is full: behind a waiting command it ends.
 func TestNoMemoryForMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, dial := serve(Limits{Memory: 100 * overhead}, func(int64, Push) Commands { return &nodes{} })
+		s, dial := serve(Limits{Memory: 100 * overhead}, func(int64, net.Addr, Push) Commands { return &nodes{} })
 		replies := func(commands string) string {
 			mine := dial()
 			go func() { _, _ = mine.Write([]byte(commands)) }()

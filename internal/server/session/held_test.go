@@ -19,7 +19,7 @@ import (
 func TestHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var push Push
-		s, dial := serve(Limits{Memory: 4*small + 650}, func(_ int64, p Push) Commands {
+		s, dial := serve(Limits{Memory: 4*small + 650}, func(_ int64, _ net.Addr, p Push) Commands {
 			push = p
 			return echo{}
 		})
@@ -95,7 +95,7 @@ func (refusing) Plan(args []string, r *Reply) Plan {
 // TestRefusedIsNoMeasure: a command refused before the nodes were asked makes the room no smaller for the others.
 func TestRefusedIsNoMeasure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, dial := serve(Limits{}, func(int64, Push) Commands { return refusing{} })
+		s, dial := serve(Limits{}, func(int64, net.Addr, Push) Commands { return refusing{} })
 		mine := dial()
 		go func() { _, _ = io.Copy(io.Discard, mine) }()
 		for range 20 {

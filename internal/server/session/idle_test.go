@@ -24,7 +24,7 @@ func (p pipes) Close() error   { close(p); return nil }
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
 // serve serves connections inside the process, and dial makes one.
-func serve(limits Limits, commands func(int64, Push) Commands) (s *Server, dial func() net.Conn) {
+func serve(limits Limits, commands func(int64, net.Addr, Push) Commands) (s *Server, dial func() net.Conn) {
 	s, l := New(limits, commands), make(pipes)
 	go func() { _ = s.Serve(l) }()
 	return s, func() net.Conn {
@@ -42,7 +42,7 @@ func expect(t *testing.T, from io.Reader, want string) {
 	require.Equal(t, want, string(got))
 }
 
-func newEcho(int64, Push) Commands { return echo{} }
+func newEcho(int64, net.Addr, Push) Commands { return echo{} }
 
 // echo answers each command with its name. WAIT takes ten seconds.
 type echo struct{}

@@ -42,7 +42,7 @@ func TestOwn(t *testing.T) {
 		mine, end := net.Pipe()
 		theirs := &watched{Conn: end}
 		undone := new(atomic.Int64)
-		s := New(Limits{}, func(int64, Push) Commands { return grants{undone} })
+		s := New(Limits{}, func(int64, net.Addr, Push) Commands { return grants{undone} })
 		l := make(pipes)
 		go func() { _ = s.Serve(l) }()
 		l <- theirs

@@ -11,7 +11,7 @@ import (
 // Server serves connections. It is safe for concurrent use.
 type Server struct {
 	limits  Limits
-	open    func(id int64, push Push) Commands
+	open    func(id int64, addr net.Addr, push Push) Commands
 	budget  budget
 	stats   Stats
 	lastID  atomic.Int64
@@ -30,8 +30,8 @@ type Stats struct {
 	Open                           atomic.Int64 // connections at present
 }
 
-// New returns a server. open returns the commands of a new connection.
-func New(limits Limits, open func(id int64, push Push) Commands) *Server {
+// New returns a server. open returns the commands of a new connection from an address.
+func New(limits Limits, open func(id int64, addr net.Addr, push Push) Commands) *Server {
 	limits = limits.withDefaults()
 	s := &Server{limits: limits, open: open, sessions: map[*session]struct{}{}}
 	s.budget.most = limits.Memory
@@ -102,7 +102,7 @@ func (s *Server) begin(conn net.Conn) bool {
 	s.stats.Connections.Add(1)
 	s.stats.Open.Add(1)
 	n := &session{server: s, conn: conn}
-	n.commands = s.open(s.lastID.Add(1), n.pushMessage)
+	n.commands = s.open(s.lastID.Add(1), conn.RemoteAddr(), n.pushMessage)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.room.L = &n.mu
 	n.in.server = s

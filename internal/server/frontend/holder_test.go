@@ -1,0 +1,36 @@
+package frontend_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/server/frontend"
+)
+
+// TestHolderIsShown: operators see whose lock it is: the user, the name of the connection, its address, and the server's
+// name, as far as there are any. They never see the value.
+func TestHolderIsShown(t *testing.T) {
+	users, err := frontend.ReadUsers(strings.NewReader("app pw app:\n"))
+	require.NoError(t, err)
+	f := start(t, 3, func(c *frontend.Config) { c.Users, c.Name = users, "front1" })
+	c := f.dial(t)
+	c.expect("AUTH app pw => +OK\nSET k0 secret NX PX 60000 => +OK\nCLIENT SETNAME worker|1 => +OK")
+	c.expect("SET k1 secret NX PX 60000 => +OK")
+	c.call("EVAL", "return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', 60000)", "1", "k2", "secret")
+	c.expect("RL.LOCK k3 60000 VALUE secret KEEP => [$token $secret")
+	addr := c.conn.LocalAddr().String()
+	for key, want := range map[string]string{"k0": "app/" + addr + "@front1", "k1": "app/worker_1/" + addr + "@front1", "k2": "app/worker_1/" + addr + "@front1", "k3": "app/worker_1/" + addr + "@front1"} {
+		seen, err := f.Client.Inspect(t.Context(), "app:"+key)
+		require.NoError(t, err)
+		require.Equal(t, want, seen.Holder, key)
+		shown := c.call("RL.INSPECT", key)
+		require.Contains(t, shown, "$holder $"+want)
+		require.NotContains(t, shown, "secret")
+		c.expect("GET " + key + " => $secret\nDELEX " + key + " IFEQ secret => :1")
+	}
+	long := strings.Repeat("v", 232) // leaves no room for a holder
+	require.Equal(t, "+OK", c.call("SET", "k", long, "NX", "PX", "60000"))
+	c.expect("GET k => $" + long + "\nDEL k => :1")
+}
