@@ -1,8 +1,11 @@
 package served
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -63,6 +66,28 @@ func (p *Plan) Record() (all []porcupine.Operation, err error) {
 // Explain looks for an order of the commands on one Redis that gives all answers.
 func (p *Plan) Explain(all []porcupine.Operation) porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(model(p.Slack), all, 10*time.Second)
+}
+
+// FirstUnexplained is the time of the first answer without an explanation: those before it have one.
+func (p *Plan) FirstUnexplained(all []porcupine.Operation) time.Duration {
+	byAnswer := slices.SortedFunc(slices.Values(all), func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
+	n := sort.Search(len(byAnswer), func(n int) bool {
+		answered := byAnswer[n].Return
+		var some []porcupine.Operation
+		for _, o := range all {
+			c, a := o.Input.(Command), o.Output.(Answer)
+			switch {
+			case o.Call > answered:
+				continue
+			case o.Return > answered: // not answered yet
+				a.Unknown, c.Answered, o.Return = true, c.Answered+unknownFor, o.Return+int64(unknownFor)
+			}
+			o.Input, o.Output = c, a
+			some = append(some, o)
+		}
+		return p.Explain(some) == porcupine.Illegal
+	})
+	return time.Duration(byAnswer[min(n, len(byAnswer)-1)].Return)
 }
 
 // recorder is one client.

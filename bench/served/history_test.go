@@ -56,7 +56,9 @@ func (n *tally) judge(t *testing.T, p *served.Plan, all []porcupine.Operation) {
 		n.undecided++
 		return
 	}
-	require.Fail(t, "no order on one Redis explains a history", "REDLOCK_SEED=%d, %v, %s", p.Seed, p.IsFrontEnd, path)
+	first := p.FirstUnexplained(all)
+	require.Fail(t, "no order on one Redis explains a history", "REDLOCK_SEED=%d, front end: %v, %s, from the answer at %.3f on",
+		p.Seed, p.IsFrontEnd, path, first.Seconds()*1e3)
 }
 
 // seeds are those of a run: REDLOCK_SEED runs one.
@@ -197,6 +199,7 @@ func trouble(ctx context.Context, w *virtual.World, rng *rand.Rand) {
 		case 2:
 			s.Delay(upTo(45 * time.Millisecond))
 		case 3:
+			time.Sleep(virtualTTL + 200*time.Millisecond) // no lock is left that another node has missed
 			s.Down()
 			time.Sleep(upTo(300 * time.Millisecond))
 			_ = s.Restart(true)

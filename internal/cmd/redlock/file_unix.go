@@ -30,3 +30,10 @@ func checkSecret(info fs.FileInfo) error {
 	}
 	return nil
 }
+
+// withMode makes files with a mode. The umask is that of the process: nothing else may make files meanwhile.
+func withMode(mode fs.FileMode, makes func()) {
+	before := syscall.Umask(int(fs.ModePerm &^ mode))
+	defer syscall.Umask(before)
+	makes()
+}

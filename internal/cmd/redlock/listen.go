@@ -19,11 +19,13 @@ func listen(name, address string, mode fs.FileMode) (net.Listener, error) {
 		network = "unix"
 		removeDead(address)
 	}
-	l, err := net.Listen(network, address)
-	if err == nil && network == "unix" && mode != 0 {
-		if err = os.Chmod(address, mode); err != nil {
-			_ = l.Close()
-		}
+	var l net.Listener
+	var err error
+	bind := func() { l, err = net.Listen(network, address) }
+	if network == "unix" && mode != 0 {
+		withMode(mode, bind) // a mode set later is too late: others have connected by then
+	} else {
+		bind()
 	}
 	switch {
 	case err == nil:

@@ -8,8 +8,9 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -31,6 +32,34 @@ type operators struct {
 // maxScrapers bounds the connections: files are scarce, and those of the nodes come first.
 const maxScrapers = 16
 
+// scrapers is the connections, the one without news for longest first. It makes room for another: idle connections shut
+// no probe off.
+type scrapers struct {
+	mu   sync.Mutex
+	open []scraper
+}
+
+type scraper struct {
+	conn   net.Conn
+	isBusy bool // with a request
+}
+
+// note is http.Server.ConnState.
+func (s *scrapers) note(c net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = slices.DeleteFunc(s.open, func(o scraper) bool { return o.conn == c })
+	if state == http.StateClosed || state == http.StateHijacked {
+		return
+	}
+	if len(s.open) >= maxScrapers {
+		i := max(0, slices.IndexFunc(s.open, func(o scraper) bool { return !o.isBusy }))
+		_ = s.open[i].conn.Close()
+		s.open = slices.Delete(s.open, i, i+1)
+	}
+	s.open = append(s.open, scraper{c, state == http.StateActive})
+}
+
 // serve serves operators until stop is called.
 func (o *operators) serve(l net.Listener) (stop func() error) {
 	mux := http.NewServeMux()
@@ -51,18 +80,8 @@ func (o *operators) serve(l net.Listener) (stop func() error) {
 			writeMetrics(w, o.front)
 		}
 	})
-	var open atomic.Int64
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute}
-	server.ConnState = func(c net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateNew:
-			if open.Add(1) > maxScrapers {
-				_ = c.Close()
-			}
-		case http.StateClosed, http.StateHijacked:
-			open.Add(-1)
-		}
-	}
+	server.ConnState = new(scrapers).note
 	ctx, cancel := context.WithCancel(context.Background())
 	go o.watch(ctx, o.client, o.front)
 	go server.Serve(l)

@@ -46,6 +46,32 @@ func TestMetrics(t *testing.T) {
 	require.Equal(t, "stopping: the server was told to end\n", text)
 }
 
+// TestProbesBesideIdle: probes are answered beside a thousand connections that say nothing, or have said half a word.
+func TestProbesBesideIdle(t *testing.T) {
+	_, client := tried(t, 1)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	o := &operators{client: client, front: frontend.New(frontend.Config{Client: client}), began: time.Now()}
+	stop := o.serve(l)
+	defer func() { require.NoError(t, stop()) }()
+	for i := range 1000 {
+		idle, err := net.Dial("tcp", l.Addr().String())
+		require.NoError(t, err)
+		defer idle.Close()
+		if i%2 == 0 {
+			_, _ = idle.Write([]byte("GET /me"))
+		}
+		if i%20 == 0 {
+			probe := &http.Client{Transport: &http.Transport{}} // on a connection of its own
+			reply, err := probe.Get("http://" + l.Addr().String() + "/ready")
+			require.NoError(t, err, i)
+			require.Equal(t, 200, reply.StatusCode)
+			_ = reply.Body.Close()
+			probe.CloseIdleConnections()
+		}
+	}
+}
+
 // tried is embedded masters and a client of them.
 func tried(t *testing.T, n int, hooks ...redlock.Hooks) (embedded.Masters, *redlock.Client) {
 	masters, err := embedded.Start(n)

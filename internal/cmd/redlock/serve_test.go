@@ -178,6 +178,32 @@ func TestLife(t *testing.T) {
 	require.Equal(t, exitOK, d.status())
 }
 
+// TestSocketMode: a socket has its mode before anybody can connect.
+func TestSocketMode(t *testing.T) {
+	before := syscall.Umask(0)
+	defer syscall.Umask(before)
+	path, over, wrong := filepath.Join(t.TempDir(), "s"), make(chan struct{}), make(chan os.FileMode, 1)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for !testkit.IsClosed(over) {
+			if info, err := os.Stat(path); err == nil && info.Mode().Perm() != 0o600 {
+				select {
+				case wrong <- info.Mode():
+				default:
+				}
+			}
+		}
+	})
+	for range 200 {
+		l, err := listen("listen", path, 0o600)
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+	}
+	close(over)
+	all.Wait()
+	require.Empty(t, wrong)
+}
+
 // TestClosedLog: a warning to a closed pipe ends nothing.
 func TestClosedLog(t *testing.T) {
 	t.Parallel()

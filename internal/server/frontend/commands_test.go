@@ -430,8 +430,13 @@ func TestTransactions(t *testing.T) {
 		MULTI => +OK
 		EXPIRE k 10 GT => +QUEUED
 		DEL k => -ERR this server takes one command in a MULTI
-		UNWATCH => -ERR this server does not run UNWATCH in a MULTI
 		DISCARD => +OK
+		WATCH k => +OK
+		MULTI => +OK
+		UNWATCH => +QUEUED
+		EXPIRE k 10 GT => +QUEUED
+		UNWATCH => +QUEUED
+		EXEC => [+OK :0 +OK]
 		WATCH k => +OK
 		MULTI => +OK
 		EXPIRE k 10 GT => +QUEUED

@@ -78,6 +78,9 @@ func (c *conn) identify() {
 // maxHolder bounds what is shown of a client.
 const maxHolder = 96
 
+// IsStranger implements session.Commands.
+func (c *conn) IsStranger() bool { return !c.allowed }
+
 // Gone implements session.Commands.
 func (c *conn) Gone() {
 	c.unsubscribeAll()

@@ -136,3 +136,29 @@ func used() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc + m.StackInuse
 }
+
+// TestStrangers: clients that have not logged in take no memory and no connection from those who have, and a login is always
+// possible beside them.
+func TestStrangers(t *testing.T) {
+	f := start(t, 3, withUsers(t, "app secret app:\n"), func(c *frontend.Config) {
+		c.Limits = session.Limits{Memory: 1 << 20, Clients: 120, Strangers: 60}
+	})
+	c := f.dial(t)
+	c.expect("AUTH app secret => +OK")
+	half := "*3\r\n$4\r\nEVAL\r\n$9000\r\n" + strings.Repeat("x", 5000)
+	for range 300 {
+		stranger, err := net.Dial("tcp", f.addr)
+		require.NoError(t, err)
+		defer stranger.Close()
+		_, _ = stranger.Write([]byte(half))
+	}
+	for i := range 3 {
+		text := release + strings.Repeat(" ", 4000)
+		require.Equal(t, ":0", c.call("EVAL", text, "1", fmt.Sprint("k", i), "v"))
+	}
+	d := f.dial(t)
+	d.expect("AUTH app secret => +OK\nSET k v NX PX 60000 => +OK")
+	long := f.dial(t)
+	require.Contains(t, long.call("PING", strings.Repeat("x", 40<<10)), "-ERR Protocol error")
+	c.expect("GET k => $v")
+}

@@ -19,7 +19,12 @@ type transaction struct {
 	open    bool // after MULTI
 	spoiled bool // a command was refused after MULTI
 	change  *change
+
+	before, after int // commands UNWATCH, before and behind the change
 }
+
+// maxUnwatches bounds these: each has a reply.
+const maxUnwatches = 16
 
 // spoil has EXEC refuse the transaction, if one is open.
 func (t *transaction) spoil() { t.spoiled = t.open }
@@ -74,6 +79,15 @@ func (c *conn) discard(args []string, r *session.Reply) session.Plan {
 
 // queue takes a command into the transaction, or refuses it.
 func (c *conn) queue(args []string, r *session.Reply) session.Plan {
+	if strings.EqualFold(args[0], "UNWATCH") && len(args) == 1 && c.tx.before+c.tx.after < maxUnwatches {
+		if c.tx.change == nil { // without an effect, as in Redis: EXEC unwatches
+			c.tx.before++
+		} else {
+			c.tx.after++
+		}
+		r.Simple("QUEUED")
+		return session.Plan{}
+	}
 	ch, err := readChange(append(args, "")[:max(len(args), 2)])
 	switch {
 	case c.tx.key == "":
@@ -105,7 +119,10 @@ func (c *conn) exec(_ []string, r *session.Reply) session.Plan {
 	case tx.spoiled:
 		r.Error("EXECABORT Transaction discarded because of previous errors.")
 	case tx.change == nil:
-		r.Array(0)
+		r.Array(tx.before)
+		for range tx.before {
+			r.OK()
+		}
 	default:
 		return session.Plan{Alone: true, Run: func(ctx context.Context, r *session.Reply) func() {
 			if err := c.execute(ctx, &tx, r); err != nil {
@@ -132,8 +149,14 @@ func (c *conn) execute(ctx context.Context, tx *transaction, r *session.Reply) (
 	case now.Held || tx.seen.Held && (outcome == grants.Absent || outcome == grants.Other):
 		r.NilArray() // another lock, or none
 	default:
-		r.Array(1)
+		r.Array(tx.before + 1 + tx.after)
+		for range tx.before {
+			r.OK()
+		}
 		tx.change.answer(outcome == grants.Done, r)
+		for range tx.after {
+			r.OK()
+		}
 	}
 	return nil
 }

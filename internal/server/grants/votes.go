@@ -7,7 +7,7 @@ import (
 )
 
 // A node that restarts has forgotten its locks, and has no vote for a while. A key that it does not
-// have is no fact: with another node's it may be a lock of a quorum. One Redis never says both
+// have is no fact, as that of a silent node: with another node's it may be a lock of a quorum. One Redis never says both
 // "taken" and "not there" of one key at one time.
 
 // votesFor is how long the nodes' states are believed.
@@ -43,9 +43,9 @@ func (s *Store) lacking() map[int]error {
 }
 
 // mayBeHeld reports whether a value that too few nodes show would have a quorum together with nodes
-// that may have forgotten it.
+// that have not answered, or may have forgotten it.
 func (s *Store) mayBeHeld(seen redlock.KeyState) bool {
-	most, forgetful := 0, 0
+	most, silent := 0, 0
 	same := map[string]int{}
 	for _, n := range seen.Nodes {
 		if n.Digest != "" {
@@ -58,9 +58,9 @@ func (s *Store) mayBeHeld(seen redlock.KeyState) bool {
 	}
 	lacking := s.lacking()
 	for _, n := range seen.Nodes {
-		if _, is := lacking[n.Node]; is && n.Digest == "" {
-			forgetful++
+		if _, is := lacking[n.Node]; n.Err != nil || is && n.Digest == "" {
+			silent++
 		}
 	}
-	return most+forgetful > len(seen.Nodes)/2
+	return most+silent > len(seen.Nodes)/2
 }

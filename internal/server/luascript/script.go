@@ -1,7 +1,6 @@
 package luascript
 
 import (
-	"crypto/sha1"
 	_ "embed"
 	"fmt"
 	"regexp"
@@ -24,9 +23,7 @@ type Script struct {
 
 // Name returns the name under which EVALSHA calls a script: its SHA1 in lower-case hex. It is a
 // name, not a protection.
-func Name(source []byte) string {
-	return fmt.Sprintf("%x", sha1.Sum(source))
-}
+func Name(source []byte) string { return sha1Hex(source) }
 
 // Parse reads the text of a script. The error is a *Refusal. It does not keep source.
 func Parse(source []byte) (s *Script, err error) {

@@ -22,7 +22,8 @@ type nodes struct {
 	order        []int
 }
 
-func (*nodes) Gone() {}
+func (*nodes) Gone()            {}
+func (*nodes) IsStranger() bool { return false }
 
 func (n *nodes) Plan(args []string, r *Reply) Plan {
 	if args[0] == "WAIT" {

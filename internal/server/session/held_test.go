@@ -78,7 +78,8 @@ func TestSlowHandshake(t *testing.T) {
 // refusing answers OK in twenty milliseconds, and REFUSED with an error at once.
 type refusing struct{}
 
-func (refusing) Gone() {}
+func (refusing) Gone()            {}
+func (refusing) IsStranger() bool { return false }
 
 func (refusing) Plan(args []string, r *Reply) Plan {
 	return Plan{Run: func(ctx context.Context, r *Reply) func() {

@@ -47,7 +47,8 @@ func newEcho(int64, net.Addr, Push) Commands { return echo{} }
 // echo answers each command with its name. WAIT takes ten seconds.
 type echo struct{}
 
-func (echo) Gone() {}
+func (echo) Gone()            {}
+func (echo) IsStranger() bool { return false }
 
 func (echo) Plan(args []string, r *Reply) Plan {
 	if args[0] != "WAIT" {

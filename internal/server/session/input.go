@@ -10,10 +10,11 @@ import (
 
 // input is the bytes sent by a client and not yet read as commands.
 type input struct {
-	server  *Server
+	session *session
 	tools   *tools // while the connection is not idle
 	buf     []byte
-	charged int // bytes of buf in the budget
+	charged int     // bytes of buf in a budget
+	of      *budget // this one
 }
 
 // tools is the tools for reading commands.
@@ -27,15 +28,15 @@ var spareTools = sync.Pool{New: func() any { return new(tools) }}
 // begin makes an input beginning with some bytes.
 func (i *input) begin(first []byte) {
 	i.tools = spareTools.Get().(*tools)
-	i.tools.decoder = resp.Decoder{Limits: resp.Limits{Bulk: i.server.limits.Bulk, Elements: i.server.limits.Arguments, Depth: 1}}
+	i.tools.decoder = resp.Decoder{Limits: resp.Limits{Bulk: i.session.server.limits.Bulk, Elements: i.session.server.limits.Arguments, Depth: 1}}
 	i.buf = append(i.tools.small[:0], first...)
 }
 
 // end gives the resources back. Unread bytes are dropped.
 func (i *input) end() {
-	i.server.budget.give(i.charged)
+	i.give()
 	spareTools.Put(i.tools)
-	i.charged, i.tools, i.buf = 0, nil, nil
+	i.tools, i.buf = nil, nil
 }
 
 // next reads the command behind the first used bytes. n is 0 if it is incomplete.
@@ -52,27 +53,35 @@ func (i *input) next(used int) (args []string, n int, err error) {
 func (i *input) drop(used int) error {
 	rest := i.buf[used:]
 	if len(rest) == 0 {
-		i.server.budget.give(i.charged)
-		i.charged, i.buf = 0, i.tools.small[:0]
+		i.give()
+		i.buf = i.tools.small[:0]
 	} else if used > 0 {
 		i.buf = i.buf[:copy(i.buf[:cap(i.buf)], rest)]
 	}
 	return i.makeRoom()
 }
 
+// give gives the charged bytes back.
+func (i *input) give() {
+	if i.of != nil {
+		i.of.give(i.charged)
+		i.charged, i.of = 0, nil
+	}
+}
+
 // makeRoom makes a full buffer larger, up to the bound.
 func (i *input) makeRoom() error {
-	size := 4 * cap(i.buf)
+	size, of := 4*cap(i.buf), i.session.budget()
 	switch {
 	case len(i.buf) < cap(i.buf):
 		return nil
-	case len(i.buf) >= i.server.limits.Command:
+	case len(i.buf) >= i.session.mostBytes():
 		return errTooBig
-	case !i.server.budget.take(size, false):
+	case !of.take(size, false):
 		return errNoMemory
 	}
-	i.server.budget.give(i.charged)
-	i.charged, i.buf = size, append(make([]byte, 0, size), i.buf...)
+	i.give()
+	i.charged, i.of, i.buf = size, of, append(make([]byte, 0, size), i.buf...)
 	return nil
 }
 

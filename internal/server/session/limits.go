@@ -17,6 +17,7 @@ type Limits struct {
 	Arguments int           // of a command. Default: 128
 	Pipeline  int           // a connection's commands under way. Default: 1024
 	Memory    int64         // bytes of commands of all connections. Default: 64 MiB
+	Strangers int           // connections whose clients have not logged in. Default: a quarter of Clients
 	Read      time.Duration // a client's time to send the rest of a command. Default: 10 s
 	Write     time.Duration // a client's time to receive replies. Default: 10 s
 }
@@ -25,7 +26,8 @@ func (l Limits) withDefaults() Limits {
 	return Limits{
 		Clients: cmp.Or(max(l.Clients, 0), DefaultClients), Command: cmp.Or(l.Command, 128<<10), Bulk: cmp.Or(l.Bulk, 64<<10),
 		Arguments: cmp.Or(l.Arguments, 128), Pipeline: cmp.Or(l.Pipeline, 1024), Memory: cmp.Or(l.Memory, 64<<20),
-		Read: cmp.Or(l.Read, 10*time.Second), Write: cmp.Or(l.Write, 10*time.Second),
+		Strangers: cmp.Or(l.Strangers, max(1, cmp.Or(max(l.Clients, 0), DefaultClients)/4)),
+		Read:      cmp.Or(l.Read, 10*time.Second), Write: cmp.Or(l.Write, 10*time.Second),
 	}
 }
 

@@ -23,7 +23,8 @@ func (w *watched) HasEnded() bool { return w.ended.Load() }
 // grants grants, in ten seconds or at once, and counts undone ones.
 type grants struct{ undone *atomic.Int64 }
 
-func (grants) Gone() {}
+func (grants) Gone()            {}
+func (grants) IsStranger() bool { return false }
 
 func (g grants) Plan(args []string, r *Reply) Plan {
 	return Plan{Run: func(ctx context.Context, r *Reply) func() {

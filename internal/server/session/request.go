@@ -15,6 +15,8 @@ type Commands interface {
 	// earlier ones that are Alone are complete. It may write the reply, and must not block. It may
 	// keep the arguments, of which there is at least one.
 	Plan(args []string, r *Reply) Plan
+	// IsStranger reports whether its client has yet to log in. It is called as Plan is.
+	IsStranger() bool
 	// Gone is called once, when the connection has ended and none of its commands runs any more.
 	Gone()
 }
@@ -48,11 +50,11 @@ type request struct {
 	undo  func()
 	done  bool
 
-	isCharged bool       // to the budget
-	isOwn     bool       // the reading goroutine runs it
-	next      *request   // the next of the connection
-	before    int        // incomplete commands with one of its keys
-	after     []*request // the next ones, of each of its keys
+	charged *budget    // nil: none
+	isOwn   bool       // the reading goroutine runs it
+	next    *request   // the next of the connection
+	before  int        // incomplete commands with one of its keys
+	after   []*request // the next ones, of each of its keys
 }
 
 var requests = sync.Pool{New: func() any { return new(request) }}

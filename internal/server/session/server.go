@@ -13,6 +13,7 @@ type Server struct {
 	limits  Limits
 	open    func(id int64, addr net.Addr, push Push) Commands
 	budget  budget
+	unknown strangers
 	stats   Stats
 	lastID  atomic.Int64
 	running sync.WaitGroup // sessions, and undone replies
@@ -35,6 +36,7 @@ func New(limits Limits, open func(id int64, addr net.Addr, push Push) Commands) 
 	limits = limits.withDefaults()
 	s := &Server{limits: limits, open: open, sessions: map[*session]struct{}{}}
 	s.budget.most = limits.Memory
+	s.unknown.budget.most = limits.Memory / strangersPart
 	s.gate.init()
 	return s
 }
@@ -105,8 +107,12 @@ func (s *Server) begin(conn net.Conn) bool {
 	n.commands = s.open(s.lastID.Add(1), conn.RemoteAddr(), n.pushMessage)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.room.L = &n.mu
-	n.in.server = s
+	n.in.session = n
 	s.sessions[n] = struct{}{}
+	n.isStranger.Store(n.commands.IsStranger())
+	if n.isStranger.Load() {
+		s.unknown.add(n, s.limits.Strangers)
+	}
 	n.in.begin(nil)
 	serve := n.serve
 	if c, isTLS := conn.(interface{ Handshake() error }); isTLS { // parked before its end, it would fail
@@ -124,6 +130,7 @@ func (s *Server) end(n *session) {
 	s.mu.Lock()
 	delete(s.sessions, n)
 	s.mu.Unlock()
+	s.unknown.remove(n)
 	s.stats.Open.Add(-1)
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/resp"
@@ -20,8 +21,11 @@ type session struct {
 	ctx      context.Context // of its commands
 	cancel   context.CancelFunc
 
-	in       input
-	isTimed  bool      // a command has begun to arrive, and has a deadline
+	in      input
+	isTimed bool // a command has begun to arrive, and has a deadline
+
+	isStranger atomic.Bool // its client has yet to log in
+
 	deadline time.Time // of writes; the writing goroutine has it
 
 	mu          sync.Mutex
@@ -62,12 +66,12 @@ func (s *session) arrive(args []string, size int, isLast bool) error {
 			s.room.Wait()
 		}
 	}
-	if r.isCharged {
+	if r.charged != nil {
 		r.args, r.size = args, size
 	}
 	if s.gone || s.closing || err != nil {
-		if r.isCharged {
-			s.server.budget.give(size + overhead)
+		if r.charged != nil {
+			r.charged.give(size + overhead)
 		}
 		return cmp.Or(err, errStopped)
 	}
@@ -75,7 +79,7 @@ func (s *session) arrive(args []string, size int, isLast bool) error {
 	s.idle.arrived++
 	s.consider(isLast)
 	switch {
-	case !r.isCharged:
+	case r.charged == nil:
 		r.done = true
 		r.reply.Error("OOM " + string(errNoMemory))
 	case s.alone != nil:
@@ -101,8 +105,10 @@ func (s *session) isFull() bool {
 // must not stop the others. So a small request is taken beyond the memory of all while its
 // connection has at most one under way, and no other request waits then.
 func (s *session) mustWait(r *request, size int) bool {
-	r.isCharged = r.isCharged || s.server.budget.take(size+overhead, s.depth < 2 && size <= small)
-	return s.isFull() || !r.isCharged && s.depth > 1
+	if of := s.budget(); r.charged == nil && of.take(size+overhead, s.depth < 2 && size <= small) {
+		r.charged = of
+	}
+	return s.isFull() || r.charged == nil && s.depth > 1
 }
 
 // push appends a request to those without a reply.
@@ -127,11 +133,12 @@ func (s *session) pushMessage(write func(r *Reply)) {
 	r := requests.Get().(*request)
 	write(&r.reply)
 	r.size, r.done = r.reply.Len(), true
-	if r.size == 0 || !s.server.budget.take(r.size+overhead, false) {
+	of := s.budget()
+	if r.size == 0 || !of.take(r.size+overhead, false) {
 		r.free()
 		return
 	}
-	r.isCharged = true
+	r.charged = of
 	s.push(r)
 	go s.flush() // a client that does not read must not delay the publisher
 }
@@ -157,6 +164,7 @@ func (s *session) leave() {
 // plan has a command planned, and begins it unless others must be complete before.
 func (s *session) plan(r *request) {
 	r.plan = s.commands.Plan(r.args, &r.reply)
+	s.recognize()
 	s.server.stats.Commands.Add(1)
 	switch {
 	case r.plan.Close:
@@ -201,10 +209,10 @@ func (s *session) follow(r *request, key string) {
 // charge counts the reply of a command until it is written: replies pile up behind an incomplete
 // command, and at a client that does not read.
 func (s *session) charge(r *request) {
-	if n := len(r.reply.buf); r.isCharged {
+	if n := len(r.reply.buf); r.charged != nil {
 		r.size += n
 		s.bytes += n
-		s.server.budget.used.Add(int64(n))
+		r.charged.used.Add(int64(n))
 	}
 }
 
@@ -349,8 +357,8 @@ func (s *session) pop() *request {
 	}
 	s.depth--
 	s.bytes -= r.size
-	if r.isCharged {
-		s.server.budget.give(r.size + overhead)
+	if r.charged != nil {
+		r.charged.give(r.size + overhead)
 	}
 	return r
 }
