@@ -102,6 +102,9 @@ type recorder struct {
 	err   error
 }
 
+// lateSet is how long a SET NX takes if nodes were late, and it was asked for twice: see CLIENTS.md, "a burst".
+const lateSet = 25 * time.Millisecond
+
 // unknownFor is how long after it an unanswered command may still be run.
 const unknownFor = 10 * time.Second
 
@@ -203,6 +206,11 @@ func (r *recorder) do(c Command, words ...string) {
 	r.said = append(r.said, porcupine.Operation{
 		ClientId: r.id, Input: c, Call: int64(c.Sent), Output: a, Return: int64(c.Answered),
 	})
+	if (c.Kind == Set || c.Kind == SetGet) && r.IsFrontEnd && !a.Unknown && c.Answered-c.Sent > lateSet {
+		r.said = append(r.said, porcupine.Operation{ // the first attempt, which may be seen until it is released
+			ClientId: r.id + r.Clients*r.Steps, Input: c, Call: int64(c.Sent), Output: Answer{Unknown: true}, Return: int64(c.Answered),
+		})
+	}
 	if a.Unknown { // its next commands are not behind it
 		r.id += r.Clients
 	}

@@ -12,8 +12,11 @@ import (
 )
 
 // listen listens on host:port, or on the path of a socket, for the setting of a name. An address that is in use, or is
-// none of this machine, has a status of its own: it may be free a moment later.
+// none of this machine, has a status of its own: it may be free a moment later. A socket of the supervisor comes first.
 func listen(name, address string, mode fs.FileMode) (net.Listener, error) {
+	if l, err := takeGiven(name); l != nil || err != nil {
+		return l, err
+	}
 	network := "tcp"
 	if len(address) > 0 && (address[0] == '/' || address[0] == '.') {
 		network = "unix"

@@ -3,9 +3,31 @@ package main
 import (
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 )
+
+// beat answers the watchdog of a supervisor (WatchdogSec of systemd) until the end of life: with each half of its time
+// the work of the server is seen to go on.
+func beat(over <-chan struct{}, alive func() bool) {
+	usec, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64)
+	if pid := os.Getenv("WATCHDOG_PID"); err != nil || usec <= 0 || pid != "" && pid != strconv.Itoa(os.Getpid()) {
+		return
+	}
+	tick := time.NewTicker(time.Duration(usec) * time.Microsecond / 2)
+	defer tick.Stop()
+	for {
+		if alive() {
+			notify("WATCHDOG=1")
+		}
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+		}
+	}
+}
 
 // notify reports the state of the process to a supervisor of the kind of systemd: sd_notify(3). Without one it does nothing. No
 // error matters: a supervisor that does not listen learns of the end all the same.

@@ -32,6 +32,9 @@ SIGTERM, SIGINT and SIGQUIT end it: commands under way are answered, and locks w
 ends it at once. SIGHUP has it read its files again: users, scripts, certificates, and the passwords of nodes in the
 -config file. Connections and locks stay.
 
+A socket of systemd (LISTEN_FDS) is taken in place of -listen, and one named metrics in place of -metrics. READY=1,
+RELOADING=1, STOPPING=1 and WATCHDOG=1 are reported to it.
+
 Its exit status is 69 where an address is in use, and 64 where a setting is wrong.`
 
 // serving is the settings of serve.
@@ -126,6 +129,7 @@ func (s *server) run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- front.Serve(listener) }()
 	notify("READY=1")
+	go beat(s.life.over, func() bool { front.Stats(); cfg.Client.Stats(); return true }) // both take the locks of the work
 	err = s.life.wait(ctx, ended, func() { s.reload(front) })
 	notify("STOPPING=1")
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -202,6 +203,49 @@ func TestSocketMode(t *testing.T) {
 	close(over)
 	all.Wait()
 	require.Empty(t, wrong)
+}
+
+// TestActivation: a server takes the sockets of its supervisor, answers its watchdog, and leaves the socket to the next
+// server: no connection is refused meanwhile, and no lock is lost.
+func TestActivation(t *testing.T) {
+	t.Parallel()
+	servers := cluster.Start(t, 3)
+	dir := t.TempDir()
+	supervisor, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "notify"), Net: "unixgram"})
+	require.NoError(t, err)
+	defer supervisor.Close()
+	path := filepath.Join(dir, "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	require.NoError(t, err)
+	defer l.Close()
+	file, err := l.File()
+	require.NoError(t, err)
+	defer file.Close()
+	activate := func() *daemon {
+		cmd := exec.Command("sh", "-c", "LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=front.socket exec "+self+" serve")
+		cmd.ExtraFiles = []*os.File{file}
+		return listens(launch(t, servers, cmd, "NOTIFY_SOCKET="+filepath.Join(dir, "notify"), "WATCHDOG_USEC=100000"))
+	}
+	one := activate()
+	testkit.DialText(t, path).Must("SET k v NX PX 30000")
+	two := activate() // beside it
+	one.signal(syscall.SIGTERM)
+	require.Equal(t, exitOK, one.status())
+	require.Equal(t, "+PONG", testkit.DialText(t, path).Do("PING"))
+	require.Equal(t, ":1", testkit.DialText(t, path).Do("DELEX k IFEQ v"))
+	beats := 0
+	b := make([]byte, 256)
+	require.NoError(t, supervisor.SetReadDeadline(time.Now().Add(testkit.Patience)))
+	for beats < 5 {
+		n, err := supervisor.Read(b)
+		require.NoError(t, err)
+		if string(b[:n]) == "WATCHDOG=1" {
+			beats++
+		}
+	}
+	two.signal(syscall.SIGTERM)
+	require.Equal(t, exitOK, two.status())
+	require.FileExists(t, path)
 }
 
 // TestClosedLog: a warning to a closed pipe ends nothing.
