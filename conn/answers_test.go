@@ -36,7 +36,7 @@ func TestLongestAnswersFit(t *testing.T) {
 		"queue":                                  "*4\r\n" + strings.Repeat(number, 4),
 		"holders of a shared lock":               bulk(token + strings.Repeat("x", 4000)), // as the script counts
 	} {
-		s := stream{in: []byte(answer), w: len(answer), decoder: newDecoder()}
+		s := stream{in: []byte(answer), w: len(answer), decoder: newDecoder(0)}
 		require.LessOrEqual(t, len(answer), readBuffer, script)
 		require.NoError(t, s.next(), script)
 		require.Equal(t, len(answer), s.r, script)

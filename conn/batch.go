@@ -35,6 +35,7 @@ type Batch struct {
 	sentAt  clock.Instant
 	single  bool // it was sent by SendTo
 	waiting int  // nodes yet to answer or fail, plus one during Send
+	fleet   *Fleet
 }
 
 // Owner receives the replies to a [Batch]. All calls come from within Send, SendTo, Sweep, Check or Close, with the
@@ -55,6 +56,7 @@ type Owner interface {
 func (b *Batch) done() {
 	b.waiting--
 	if b.waiting == 0 {
+		b.fleet.under--
 		b.Owner.Done()
 	}
 }

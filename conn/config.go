@@ -59,6 +59,9 @@ type Config struct {
 	// server reports an uptime of this long. A restarted node has none until this long after its return. It must be
 	// the longest TTL of any client.
 	Quarantine time.Duration
+	// MaxReply bounds one reply in bytes, and so a buffer for each node. A larger one ends the connection, with
+	// ErrOversized. Default: 16 KiB, with bulk strings of 4 KiB.
+	MaxReply int
 	// Stragglers is how much longer than a quorum the other nodes have for their first dial: as long again as it has
 	// taken, and this time, or 40 ms.
 	Stragglers time.Duration

@@ -49,6 +49,9 @@ var (
 	// ErrNotTLS refuses a rediss:// node that answers in the clear.
 	ErrNotTLS = errors.New("conn: does not speak TLS: not the server's TLS port, or redis:// is meant")
 
+	// ErrCommand refuses bytes that are not one command, as [resp.AppendCommand] writes it; they were sent to no node.
+	ErrCommand = errors.New("conn: not one command, an array of bulk strings")
+
 	// Refusals of servers; see package refusal.
 
 	// ErrAuth is a refusal of our credentials, or of having none.

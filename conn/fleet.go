@@ -17,6 +17,7 @@ type Fleet struct {
 	ready  quorum.Set // the result of the last poll
 	closed bool
 	hidden []error // see causeOf
+	under  int     // batches sent and not done
 
 	poller
 	blocks bool           // its poll can
@@ -105,7 +106,8 @@ func (f *Fleet) Send(b *Batch) {
 	now := f.cfg.Clock.Now()
 	for other := b; other != nil; other = other.Next {
 		other.sentAt = now
-		other.single = false
+		other.single, other.fleet = false, f
+		f.under++
 		other.waiting = 1 // or Done would be called before every node was sent it
 	}
 	for _, n := range f.nodes {
@@ -130,7 +132,8 @@ func (f *Fleet) Send(b *Batch) {
 func (f *Fleet) SendTo(node int, b *Batch) {
 	n := f.nodes[node]
 	b.sentAt = f.cfg.Clock.Now()
-	b.waiting, b.single = 1, true
+	b.waiting, b.single, b.fleet = 1, true, f
+	f.under++
 	if n.isResting() {
 		b.Owner.Fail(node, 0, n.cause)
 	} else {

@@ -32,7 +32,7 @@ func probeShortly(ask func(func(*resp.Value) error, ...string)) func() uint16 {
 	})
 }
 
-func encode(args ...string) []byte { return appendCommand(nil, args...) }
+func encode(args ...string) []byte { return resp.AppendCommand(nil, args...) }
 
 // testFleet is a fleet with its lock, a clock that stands still, and no pause
 // between dials.

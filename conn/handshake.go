@@ -36,7 +36,7 @@ func (t *try) greet() error {
 	out := bytebufferpool.Get()
 	defer bytebufferpool.Put(out)
 	for _, g := range greetings {
-		out.B = appendCommand(out.B, g.args...)
+		out.B = resp.AppendCommand(out.B, g.args...)
 	}
 	_, err := t.nc.Write(out.B)
 	clear(out.B)                   // a password may be in it, and the pool is the whole process's
@@ -232,14 +232,6 @@ func selected(v *resp.Value) error {
 		return refusal.Lacks("select")
 	}
 	return r.Err
-}
-
-func appendCommand(dst []byte, args ...string) []byte {
-	dst = resp.AppendArray(dst, len(args))
-	for _, a := range args {
-		dst = resp.AppendBulkString(dst, a)
-	}
-	return dst
 }
 
 // reply reads the next reply into value. Pushes answer no command.

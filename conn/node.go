@@ -54,7 +54,7 @@ type node struct {
 
 func newNode(f *Fleet, index int, addr Address) *node {
 	n := &node{index: index, addr: addr.String(), persistent: addr.Persistent, fleet: f}
-	n.in = make([]byte, readBuffer)
+	n.in = make([]byte, max(readBuffer, f.cfg.MaxReply))
 	n.cause = n.unsent("dial", errFirstDial)
 	return n
 }
@@ -81,7 +81,7 @@ func (n *node) up(s sock, id identity) {
 	n.history.Connects++
 	n.opening = nil
 	n.pushes, n.pushed = firstPushes, n.since
-	n.stream = stream{in: n.in, decoder: newDecoder()}
+	n.stream = stream{in: n.in, decoder: newDecoder(n.fleet.cfg.MaxReply)}
 }
 
 // sawReplica notes an error of a node that is a replica.

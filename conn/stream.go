@@ -7,20 +7,21 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// readBuffer holds the bytes of one read, and so bounds one reply. The largest one asked for is INFO; of a node that is
-// up, 128 refusals with a fencing token each, about 4 KiB.
+// readBuffer holds the bytes of one read, and so bounds one reply, unless Config.MaxReply is more. The largest one of a
+// handshake is INFO; of a client of locks, 128 refusals with a fencing token each, about 4 KiB.
 const readBuffer = 16 << 10
 
 // maxBulk bounds a payload: the name of a key of 4 KiB, and of one beside it.
 const maxBulk = 4<<10 + 128
 
-func newDecoder() resp.Decoder {
-	return resp.Decoder{Limits: resp.Limits{Line: 1 << 10, Bulk: maxBulk, Elements: 1 << 10, Depth: 4}}
+func newDecoder(maxReply int) resp.Decoder {
+	return resp.Decoder{Limits: resp.Limits{Line: 1 << 10, Bulk: max(maxBulk, maxReply), Elements: max(1<<10, maxReply/4), Depth: 4}}
 }
 
 // stream is the frames that arrive on a connection.
 type stream struct {
 	in      []byte
+	at      int // where the last frame begins, which ends at r
 	r, w    int // in[r:w] was read, and waits to be decoded
 	decoder resp.Decoder
 	value   resp.Value // the last frame, valid until the next
@@ -32,9 +33,13 @@ func (s *stream) next() error {
 	if err == resp.ErrIncomplete && s.w-s.r == len(s.in) {
 		return ErrOversized
 	}
+	s.at = s.r
 	s.r += k
 	return err
 }
+
+// frame is the bytes of the last frame.
+func (s *stream) frame() []byte { return s.in[s.at:s.r] }
 
 // shift makes room for more: what was not decoded moves to the beginning.
 func (s *stream) shift() {

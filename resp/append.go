@@ -7,6 +7,15 @@ func AppendArray(dst []byte, n int) []byte {
 	return AppendHeader(dst, Array, max(n, -1))
 }
 
+// AppendCommand appends a command: an array of bulks.
+func AppendCommand(dst []byte, words ...string) []byte {
+	dst = AppendArray(dst, len(words))
+	for _, word := range words {
+		dst = AppendBulkString(dst, word)
+	}
+	return dst
+}
+
 // AppendBulk appends b as a bulk, "$len\r\n...\r\n". A nil b is an empty bulk.
 func AppendBulk(dst, b []byte) []byte {
 	dst = AppendHeader(dst, Bulk, len(b))

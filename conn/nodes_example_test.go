@@ -1,0 +1,145 @@
+package conn_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/quorum"
+	"github.com/redlock-go/redlock/resp"
+)
+
+// A vote of our own on a majority: who is the first to write a key?
+func ExampleNodes_Do() {
+	addresses, err := conn.ParseAddresses(masters(5))
+	if err != nil {
+		log.Fatal(err)
+	}
+	nodes, err := conn.Open(conn.Config{Addresses: addresses})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer nodes.Close()
+	ctx := context.Background()
+	nodes.Await(ctx)
+
+	majority := quorum.Majority(quorum.First(len(addresses)))
+	for _, name := range []string{"ann", "bob"} {
+		var votes quorum.Tally
+		votes.Reset(majority)
+		for node, reply := range nodes.Do(ctx, resp.AppendCommand(nil, "SET", "leader", name, "NX", "PX", "30000")) {
+			outcome := quorum.Failed
+			switch {
+			case reply.Err != nil || reply.Value.IsError():
+			case reply.Value.IsOK():
+				outcome = quorum.Granted
+			default:
+				outcome = quorum.Denied
+			}
+			if votes.Record(node, outcome) != quorum.Pending {
+				break
+			}
+		}
+		fmt.Println(name, votes.Verdict())
+	}
+	// Output:
+	// ann won
+	// bob lost
+}
+
+// Without a break the loop has every node once: its reply, or why there is none.
+func ExampleReply() {
+	addresses, err := conn.ParseAddresses(masters(3))
+	if err != nil {
+		log.Fatal(err)
+	}
+	var nodes *conn.Nodes
+	if nodes, err = conn.Open(conn.Config{Addresses: addresses}); err != nil {
+		log.Fatal(err)
+	}
+	defer nodes.Close()
+	nodes.Await(context.Background())
+
+	for _, command := range [][]byte{resp.AppendCommand(nil, "PING"), []byte("PING")} {
+		answered, refused := 0, 0
+		var reply conn.Reply
+		for _, reply = range nodes.Do(context.Background(), command) {
+			switch {
+			case reply.Err == nil:
+				answered++
+			case errors.Is(reply.Err, conn.ErrCommand):
+				refused++
+			}
+		}
+		fmt.Println(answered, "nodes have answered,", refused, "were not asked")
+	}
+	// Output:
+	// 3 nodes have answered, 0 were not asked
+	// 0 nodes have answered, 3 were not asked
+}
+
+// A counter is a batch of our own: it goes to all nodes, or to one, in one write. It is used again and again, and
+// nothing is allocated for it.
+type counter struct {
+	conn.Batch
+	sum  int64
+	done chan struct{}
+}
+
+func (c *counter) Reply(_, _ int, v *resp.Value) error { c.sum += v.Int; return nil }
+func (c *counter) Fail(node, i int, err error) {
+	fmt.Println("node", node, "has not answered from command", i, "on:", err)
+}
+func (c *counter) Done() { c.done <- struct{}{} }
+
+func ExampleNodes_Use() {
+	addresses, err := conn.ParseAddresses(masters(3))
+	if err != nil {
+		log.Fatal(err)
+	}
+	nodes, err := conn.Open(conn.Config{Addresses: addresses})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer nodes.Close()
+	nodes.Await(context.Background())
+
+	c := &counter{done: make(chan struct{}, 1)}
+	var owner conn.Owner = c
+	c.Batch.Owner, c.Replies = owner, 2
+	for range 2 {
+		c.Buf = resp.AppendCommand(c.Buf[:0], "SET", "key", "value")
+		c.Buf = resp.AppendCommand(c.Buf, "EXISTS", "key")
+		nodes.Use(func(f *conn.Fleet) { f.Send(&c.Batch) })
+		<-c.done
+	}
+	nodes.Use(func(f *conn.Fleet) {
+		for i := range f.Len() {
+			var n conn.Node = f.Node(i)
+			fmt.Println(n.Up, n.InFlight)
+		}
+		fmt.Println(f.Away().Len(), "away")
+	})
+	fmt.Println("sum", c.sum)
+	// Output:
+	// true 0
+	// true 0
+	// true 0
+	// 0 away
+	// sum 6
+}
+
+// masters stands for your masters.
+func masters(n int) (addrs []string) {
+	for range n {
+		s, err := fakeredis.Start(fakeredis.Options{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		addrs = append(addrs, s.Addr())
+	}
+	return addrs
+}

@@ -1,0 +1,252 @@
+package conn_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/conn"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+	"github.com/redlock-go/redlock/quorum"
+	"github.com/redlock-go/redlock/resp"
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+func openNodes(t testing.TB, addrs []string, portable bool) *conn.Nodes {
+	all, err := conn.ParseAddresses(addrs)
+	require.NoError(t, err)
+	nodes, err := conn.Open(conn.Config{Addresses: all, Portable: portable})
+	require.NoError(t, err)
+	t.Cleanup(nodes.Close)
+	nodes.Await(t.Context())
+	return nodes
+}
+
+// TestDo: callers of all kinds at once, on nodes of which two come and go. Each loop has every node once, or ends with
+// its break.
+func TestDo(t *testing.T) {
+	for _, portable := range []bool{false, true} {
+		masters := fakeredis.StartN(t, 5)
+		nodes := openNodes(t, fakeredis.Addrs(masters), portable)
+		majority := quorum.Majority(quorum.First(5))
+		var wg sync.WaitGroup
+		stop := make(chan struct{})
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				case <-time.After(20 * time.Millisecond):
+				}
+				masters[i%2].Down()
+				_ = masters[i%2].Heal()
+			}
+		})
+		var callers sync.WaitGroup
+		for range 32 {
+			callers.Go(func() {
+				for range 300 {
+					ctx, cancel := context.WithCancel(t.Context())
+					whole, ends := rand.IntN(2) == 0, rand.IntN(8) == 0
+					if ends {
+						time.AfterFunc(time.Duration(rand.IntN(300))*time.Microsecond, cancel)
+					}
+					var votes quorum.Tally
+					votes.Reset(majority)
+					seen := quorum.Set(0)
+					for node, reply := range nodes.Do(ctx, resp.AppendCommand(nil, "SET", "key", "value")) {
+						assert.False(t, seen.Has(node))
+						seen.Add(node)
+						outcome := quorum.Failed
+						if reply.Err == nil && assert.True(t, reply.Value.IsOK(), "%q", reply.Value.Bytes) {
+							outcome = quorum.Granted
+						} else if !ends {
+							assert.False(t, errors.Is(reply.Err, context.Canceled))
+						}
+						if votes.Record(node, outcome) != quorum.Pending && !whole {
+							break
+						}
+					}
+					if whole {
+						assert.Equal(t, quorum.First(5), seen)
+					}
+					if !ends {
+						assert.Equal(t, quorum.Won, votes.Verdict())
+					}
+					cancel()
+				}
+			})
+		}
+		callers.Wait()
+		close(stop)
+		wg.Wait()
+	}
+}
+
+// TestDoBesideABadNode: with one node that hangs, or answers with something else, a majority decides each exchange; a loop
+// over all nodes has the bad one's error, when its ctx ends or the connection does. Nothing is left of either.
+func TestDoBesideABadNode(t *testing.T) {
+	for name, spoil := range map[string]func(*fakeredis.Server){
+		"hangs":  (*fakeredis.Server).Hang,
+		"lies":   func(s *fakeredis.Server) { s.WrongReply("SET", "+OK\r\n+OK\r\n", 1<<30) },
+		"floods": func(s *fakeredis.Server) { s.WrongReply("SET", "$999999\r\n"+strings.Repeat("x", 20<<10), 1<<30) },
+		"ends":   (*fakeredis.Server).Down,
+	} {
+		testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+			masters := fakeredis.StartN(t, 5)
+			nodes := openNodes(t, fakeredis.Addrs(masters), portable)
+			spoil(masters[1])
+			command := resp.AppendCommand(nil, "SET", "key", "value")
+			var all sync.WaitGroup
+			for range 8 {
+				all.Go(func() {
+					for range 100 {
+						good := 0
+						for node, reply := range nodes.Do(t.Context(), command) {
+							if node != 1 {
+								assert.NoError(t, reply.Err, name)
+								assert.True(t, reply.Value.IsOK())
+								good++
+							}
+							if good == 3 {
+								break
+							}
+						}
+						assert.Equal(t, 3, good, name)
+					}
+				})
+			}
+			all.Wait()
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			n := 0
+			for node, reply := range nodes.Do(ctx, command) {
+				assert.True(t, node == 1 || reply.Err == nil, "%s: %d: %v", name, node, reply.Err)
+				assert.True(t, node != 1 || reply.Err != nil || name == "lies", name)
+				n++
+			}
+			require.Equal(t, 5, n)
+			require.Less(t, runtime.NumGoroutine(), 200, "none waits for the bad node; the servers have some, too")
+		})
+	}
+}
+
+// TestDoRefusesOtherBytes: what is not one command would give a caller the answers of another. It is sent to no node.
+func TestDoRefusesOtherBytes(t *testing.T) {
+	masters := fakeredis.StartN(t, 3)
+	nodes := openNodes(t, fakeredis.Addrs(masters), false)
+	one := string(resp.AppendCommand(nil, "PING"))
+	for _, bytes := range []string{"", one + one, one[:len(one)-1], "PING\r\n", "*0\r\n", "*-1\r\n", "*1\r\n:1\r\n", "*2\r\n$4\r\nPING\r\n", "*1\r\n$-1\r\n", "*1\r\n$99999999999\r\n", "*1\r\n$4\r\nPINGxx", "*1\r\n$\r\n\r\n"} {
+		n := 0
+		for _, reply := range nodes.Do(t.Context(), []byte(bytes)) {
+			require.ErrorIs(t, reply.Err, conn.ErrCommand, "%q", bytes)
+			n++
+		}
+		require.Equal(t, 3, n)
+	}
+	require.Zero(t, masters[0].Count("PING"))
+	for _, reply := range nodes.Do(t.Context(), []byte(one)) {
+		require.NoError(t, reply.Err)
+	}
+}
+
+// blocking is an owner that blocks in Done.
+type blocking struct {
+	conn.Batch
+	begun, ends chan struct{}
+}
+
+func (b *blocking) Reply(int, int, *resp.Value) error { return nil }
+func (b *blocking) Fail(int, int, error)              {}
+func (b *blocking) Done()                             { close(b.begun); <-b.ends }
+
+// TestNoCallerHarmsAnother: not by a panic or the end of its goroutine in its loop, nor by what it keeps of a reply; and while
+// an owner blocks, which it must not, Do still ends with its ctx, and goes on after it.
+func TestNoCallerHarmsAnother(t *testing.T) {
+	nodes := openNodes(t, fakeredis.Addrs(fakeredis.StartN(t, 3)), false)
+	command := resp.AppendCommand(nil, "PING")
+	good := func(ctx context.Context) (n int) {
+		for _, reply := range nodes.Do(ctx, command) {
+			if reply.Err == nil {
+				n++
+			}
+		}
+		return n
+	}
+	require.PanicsWithValue(t, "of a user", func() {
+		for range nodes.Do(t.Context(), command) {
+			panic("of a user")
+		}
+	})
+	require.PanicsWithValue(t, "in Use", func() { nodes.Use(func(*conn.Fleet) { panic("in Use") }) })
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for range nodes.Do(context.Background(), command) {
+			runtime.Goexit()
+		}
+	}()
+	<-ended
+	require.Equal(t, 3, good(t.Context()))
+
+	b := &blocking{begun: make(chan struct{}), ends: make(chan struct{})}
+	b.Owner, b.Replies, b.Buf = b, 1, command
+	nodes.Use(func(f *conn.Fleet) { f.Send(&b.Batch) })
+	<-b.begun
+	for range 100 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		require.Zero(t, good(ctx))
+		cancel()
+	}
+	close(b.ends)
+	require.Equal(t, 3, good(t.Context()))
+}
+
+// TestDoAllocatesNothing: an exchange with five nodes, in the steady state. The masters are in another process.
+func TestDoAllocatesNothing(t *testing.T) {
+	nodes := openNodes(t, cluster.Masters(t), false)
+	command := resp.AppendCommand(nil, "SET", "key", "value")
+	least := math.Inf(1)
+	for range 20 {
+		least = min(least, testing.AllocsPerRun(100, func() {
+			granted := 0
+			for _, reply := range nodes.Do(context.Background(), command) {
+				if reply.Err == nil {
+					if granted++; granted == 3 {
+						break
+					}
+				}
+			}
+			if granted < 3 {
+				t.Error(granted)
+			}
+		}))
+	}
+	if !testkit.Race { // it empties pools
+		require.Zero(t, least)
+	}
+}
+
+// TestDoWhenClosed: every node yields ErrClosed.
+func TestDoWhenClosed(t *testing.T) {
+	nodes := openNodes(t, fakeredis.Addrs(fakeredis.StartN(t, 3)), false)
+	nodes.Close()
+	n := 0
+	for _, reply := range nodes.Do(t.Context(), resp.AppendCommand(nil, "PING")) {
+		require.ErrorIs(t, reply.Err, conn.ErrClosed)
+		n++
+	}
+	require.Equal(t, 3, n)
+}
