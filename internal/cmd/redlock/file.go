@@ -78,9 +78,16 @@ func (s *settings) readLine(l line, lines map[string]line, scratch *settings) er
 		return fmt.Errorf("%s is given twice, first in line %d", name, earlier.number)
 	case text == "":
 		return fmt.Errorf("%s has no value", name)
+	case len(text) > 1 && (text[0] == '"' || text[0] == '\'') && text[len(text)-1] == text[0]:
+		return fmt.Errorf("write the value of %s without quotes", name)
 	}
 	if err := row.set(scratch, text); err != nil {
 		return fmt.Errorf("%s has a wrong value: %w", name, err)
+	}
+	if nodes, is := row.at(scratch).(*nodeList); is {
+		if err := nodes.check(); err != nil {
+			return fmt.Errorf("%s has a wrong value: %w", name, err)
+		}
 	}
 	lines[name] = line{l.number, text}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
 )
 
 // fleet is the masters, during a change too, as settings.
@@ -107,6 +108,17 @@ func (l *nodeList) groups() (all [][]string, err error) {
 		all = append(all, nodes)
 	}
 	return all, nil
+}
+
+// check reads the addresses of the list.
+func (l *nodeList) check() error {
+	groups, err := l.groups()
+	for _, group := range groups {
+		if err == nil {
+			_, err = conn.ParseAddresses(group)
+		}
+	}
+	return err
 }
 
 // list is the elements of a setting with commas between.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,22 +18,31 @@ import (
 
 // job is the process that the caller waits for. It passes on signals, and ends the tree where the keeper does not: it
 // has died, or stands still.
+//
+// It takes the keeper's silence for that, and never its own clock alone: ^Z stops this process, but not the keeper, which keeps
+// the lock meanwhile.
 type job struct {
 	*runner
+	course
 	clock *clock.System
 	tree  *tree // the keeper is its program
-	pipe  *os.File
+	pipe  io.WriteCloser
 
-	isHeld   bool          // the keeper has the lock
-	isEnding bool          // it is ending the tree
-	until    clock.Instant // of the lock, or until when the tree is to have ended; 0 is not known
+	question               // to the keeper
+	number   byte          // of the question
+	until    clock.Instant // of the lock, at least: counted from the question that the keeper has answered
 	failed   error         // why the job ends the tree
 	over     *news         // the last word of the keeper
 }
 
+// askPause is the longest pause between two questions.
+const askPause = time.Second
+
 // runs starts the keeper and returns after its end.
 func (r *runner) runs(args []string) error {
 	j := &job{runner: r, clock: clock.New(), tree: newTree()}
+	j.send = func(s syscall.Signal) { j.blame(j.tree.end(s)) }
+	defer j.notes.close()
 	got := make(chan os.Signal, 64)
 	receive(got)
 	j.tree.foreign = children(os.Getpid()) // of a script that became redlock by exec
@@ -43,6 +53,7 @@ func (r *runner) runs(args []string) error {
 	}
 	defer j.pipe.Close()
 	_ = sendArguments(j.pipe, append(args, j.text)) // it has died if this fails, and what follows finds how
+	j.ask(j.clock.Now())                            // to be answered when it has the lock
 	look := time.NewTimer(lookPause)
 	defer look.Stop()
 	coming := heard // nil once the keeper's end is closed
@@ -65,7 +76,10 @@ func (r *runner) runs(args []string) error {
 			}
 		case <-look.C:
 		}
-		look.Reset(j.look())
+		for len(coming) > 0 { // what is known comes before a judgement
+			j.hear(<-coming)
+		}
+		look.Reset(j.look(j.clock.Now()))
 	}
 }
 
@@ -82,12 +96,9 @@ func (j *job) start(heard chan<- news) error {
 	syscall.CloseOnExec(up[0])
 	j.pipe = os.NewFile(uintptr(down[1]), "signals")
 	go readNews(os.NewFile(uintptr(up[0]), "news"), heard)
-	self, err := os.Executable()
+	self, err := executable()
 	if err != nil {
 		return err
-	}
-	if _, err := os.Stat("/proc/self/exe"); err == nil {
-		self = "/proc/self/exe" // the same file also after an upgrade
 	}
 	argv := []string{keeperName, verbKeep, fmt.Sprintf("%d,%d", down[0], up[1])}
 	pid, err := syscall.ForkExec(self, argv, &syscall.ProcAttr{Env: j.env.environ(), Files: []uintptr{0, 1, 2}})
@@ -99,40 +110,80 @@ func (j *job) start(heard chan<- news) error {
 	return nil
 }
 
-// hear notes the news of the keeper.
-func (j *job) hear(n news) {
-	switch n.kind {
-	case newsOver:
-		j.over = &n
-	default:
-		j.isHeld, j.isEnding = true, n.kind == newsEnding
-		j.until = j.clock.Now().Add(n.left)
-	}
+// ask asks the keeper until when the lock is held.
+func (j *job) ask(now clock.Instant) {
+	j.question.ask(now)
+	j.number = firstQuestion + (j.number+1)%firstQuestion
+	_, _ = j.pipe.Write([]byte{j.number})
 }
 
-// look ends the tree where the keeper should have done so, and returns when to look again.
-func (j *job) look() time.Duration {
-	if !j.isHeld || j.over != nil {
+// executable is the file of this command: the same also after an upgrade. Without /proc it is found as the caller has found it.
+func executable() (string, error) {
+	const same = "/proc/self/exe"
+	if _, err := os.Stat(same); err == nil {
+		return same, nil
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return exec.LookPath(os.Args[0])
+	}
+	return path, nil
+}
+
+// hear notes the news of the keeper. What is left at an answer is counted from the question, so an answer that has waited in
+// the pipe, while this process was stopped, shows less.
+func (j *job) hear(n news) {
+	switch {
+	case n.kind == newsOver:
+		j.over = &n
+		return
+	case !j.isOpen || n.number != j.number:
+		return
+	case n.kind == newsHeld:
+		j.hold()
+		j.until = j.asked.Add(n.left)
+	case j.failed == nil:
+		j.follow(j.asked.Add(n.left))
+	}
+	j.isOpen = false
+}
+
+// look asks the keeper, ends the tree where the keeper is silent and should have done so, and returns when to look again.
+func (j *job) look(now clock.Instant) time.Duration {
+	if j.step == waiting || j.over != nil {
 		return lookPause
 	}
+	left := j.until.Sub(now)
 	begin := j.killAfter / 4 * 3 // the keeper begins before
-	left := j.until.Sub(j.clock.Now())
-	switch {
-	case left <= -time.Second: // SIGKILL has ended the tree, and the keeper has not said so
-		j.fail("the second process stood still")
-		j.tree.kill()
-	case left <= j.margin():
-		j.blame(j.tree.end(syscall.SIGKILL))
-		return killPause
-	case j.isEnding, j.failed != nil:
-		return min(left-j.margin(), lookPause)
-	case left <= begin:
-		j.fail("the second process stands still")
-		j.blame(j.tree.end(syscall.SIGTERM))
-	default:
-		return min(left-begin, lookPause)
+	if pause := now.Sub(j.asked); !j.isOpen && (pause >= min(askPause, j.ttl/6) || left <= begin && pause >= killPause) {
+		j.ask(now)
 	}
-	return killPause
+	isSilent := j.isOpen && j.silence(now) >= j.patience(left)
+	switch {
+	case j.failed != nil || !isSilent:
+	case j.step == holding && left <= begin:
+		j.fail("the second process stands still")
+		j.end(now, j.grace(left))
+	case j.step == ending && now >= j.killAt: // it has sent SIGTERM, and no more
+		j.fail("the second process stood still")
+	}
+	pause := min(lookPause, max(left-begin, killPause))
+	if j.failed != nil {
+		pause = min(pause, j.course.look(now))
+		if j.step == killing && now >= j.killAt.Add(time.Second) { // SIGKILL has ended the tree, and the keeper has not said so
+			j.tree.kill()
+		}
+	}
+	return pause
+}
+
+// patience is for how long an answer of the keeper is waited for, on a busy machine. While something is left of the lock
+// there may be time to end the program in order.
+func (j *job) patience(left time.Duration) time.Duration {
+	if left > 0 && j.step == holding {
+		return j.killAfter / 4
+	}
+	return time.Second
 }
 
 func (j *job) fail(why string) {
@@ -146,7 +197,7 @@ func (j *job) finish(keeper treeChange) error {
 	switch {
 	case j.over != nil && j.failed == nil:
 		keeper.status, keeper.signal = j.over.status, j.over.signal
-	case j.isHeld:
+	case j.step >= holding:
 		j.fail("the second process has died")
 		j.clear()
 		return &exit{exitLost, j.failed}
@@ -160,14 +211,10 @@ func (j *job) finish(keeper treeChange) error {
 // clear ends the tree, which the keeper has left to the job.
 func (j *job) clear() {
 	j.tree.spared = 0
-	grace := min(j.killAfter, j.until.Sub(j.clock.Now())-j.margin())
-	killAt := j.clock.Now().Add(grace)
-	j.blame(j.tree.end(syscall.SIGTERM))
+	now := j.clock.Now()
+	j.end(now, j.grace(j.until.Sub(now)))
 	for len(j.tree.members()) > 0 {
-		time.Sleep(killPause)
-		if j.clock.Now() >= killAt {
-			j.blame(j.tree.end(syscall.SIGKILL))
-		}
+		time.Sleep(min(killPause, j.course.look(j.clock.Now())))
 	}
 }
 
@@ -182,10 +229,8 @@ func runKeeper(env *environment, files string) int {
 	syscall.CloseOnExec(in)
 	syscall.CloseOnExec(out)
 	writeAtAnyTime()
-	k := &keeper{
-		job: caller(os.Getppid()), link: newLink(os.NewFile(uintptr(in), "signals"), os.NewFile(uintptr(out), "news")),
-		jobEnded: make(chan struct{}), signals: newSignals(), tree: newTree(),
-	}
+	k := newKeeper(newTree())
+	k.job, k.link = caller(os.Getppid()), newLink(os.NewFile(uintptr(in), "signals"), os.NewFile(uintptr(out), "news"))
 	nameKeeper()
 	args, err := k.link.arguments()
 	if err == nil {
@@ -197,11 +242,11 @@ func runKeeper(env *environment, files string) int {
 		k.runner, err = newRunner(&silent, args[:last])
 	}
 	if err == nil {
-		k.settings.env = env
+		k.settings.env, k.notes.out = env, env.err
 		err = k.keep()
 	}
 	status := report(env, err)
-	k.link.report(news{kind: newsOver, status: status, signal: k.signal})
+	k.link.report(news{kind: newsOver, status: status, signal: k.died})
 	return status
 }
 

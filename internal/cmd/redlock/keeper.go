@@ -10,29 +10,52 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
 // keeper holds the lock while the program runs, and ends the program before the lock ends. It is the parent of the
 // program. One goroutine decides all that follows, at each event.
 type keeper struct {
 	*runner
+	course
+	clock    *clock.System
 	job      caller // the process that the caller waits for
 	link     *link
 	jobEnded chan struct{} // closed
 	signals  *signals
 	tree     *tree
 
-	lock redlock.Lock
-	kept context.Context // of the lock
-	said time.Time       // until when the job knows the lock to be held
+	lock      redlock.Lock
+	granted   clock.Instant
+	extend    func(ctx context.Context) error // the lock
+	kept      context.Context                 // of the lock
+	nodes     question                        // whether they still have it
+	answers   chan error                      // of the nodes
+	refusedAt clock.Instant                   // when they have refused it last, or 0
+	refusal   error                           // then
 
-	status    int            // of the program
-	signal    syscall.Signal // that has ended it, or the wait for the lock
-	ended     bool           // the program itself
-	lost      error          // why the lock was lost, or given up
-	killAt    time.Time      // since the first SIGTERM: when SIGKILL is due
-	stoppedAt time.Time      // since when the program is stopped
-	mirrored  bool           // redlock has been stopped as well
+	state  state
+	since  clock.Instant  // when it began
+	status int            // of the program
+	died   syscall.Signal // that has ended the program, or the wait for the lock
+	lost   error          // why the lock was lost, or given up
+}
+
+// state is that of the program.
+type state uint8
+
+const (
+	atWork   state = iota
+	halted         // by ^Z, or another
+	mirrored       // redlock has been stopped as well
+	hasEnded
+)
+
+// newKeeper returns the keeper of a program.
+func newKeeper(t *tree) *keeper {
+	k := &keeper{clock: clock.New(), jobEnded: make(chan struct{}), signals: newSignals(), tree: t, answers: make(chan error, 1)}
+	k.send = func(s syscall.Signal) { k.blame(t.end(s)) }
+	return k
 }
 
 const (
@@ -56,6 +79,7 @@ func (k *keeper) keep() error {
 		k.name = k.job.name()
 	}
 	k.stragglers = stragglers
+	defer k.notes.close()
 	client, err := k.connect(k.logger())
 	if err != nil {
 		return err
@@ -66,12 +90,32 @@ func (k *keeper) keep() error {
 		if err := k.wait(client); err != nil {
 			return err
 		}
+		k.lasts()
 		kept, stop := k.lock.KeepAlive(context.Background())
 		defer stop()
-		k.kept = kept
+		k.kept, k.granted = kept, k.clock.Now()
 		ignoreStops()
 	}
-	k.inform(k.lock.Remaining())
+	k.hold()
+	if !listsProcesses() {
+		k.notice("there is no /proc: of what runs the program alone can be ended")
+	}
+	k.extend = func(ctx context.Context) error {
+		err := k.lock.Extend(ctx, k.ttl)
+		if err != nil {
+			hurry, cancel := context.WithTimeout(ctx, time.Millisecond)
+			defer cancel()
+			_ = client.Ready(hurry) // nodes that are down are dialed four times a second
+		}
+		return err
+	}
+	if k.link != nil { // the job knows of the lock before there is a program
+		select {
+		case number := <-k.link.asked:
+			k.answer(number)
+		case <-k.jobEnded:
+		}
+	}
 	if err := k.tree.start(k.path, k.program, k.environ(k.lock)); err != nil {
 		_ = release(k.lock)
 		status := 126
@@ -85,14 +129,27 @@ func (k *keeper) keep() error {
 		if k.lock.Remaining() > k.killAfter { // given up by -stopped: the nodes answer
 			isReleased = release(k.lock) == nil
 		}
-		k.signal = 0
+		k.died = 0
 		return &exit{exitLost, fmt.Errorf("the lock was lost: %w", k.lost)}
 	}
-	isReleased = release(k.lock) == nil
+	isReleased = k.clock.Now().Sub(k.granted) < k.atLeast || release(k.lock) == nil // or it ends by itself
 	if k.status != 0 {
 		return &exit{k.status, nil}
 	}
 	return nil
+}
+
+// lasts has the lock last for -at-least in any case, and then for -ttl at a time. An extension shortens no lock.
+func (k *keeper) lasts() {
+	if k.atLeast == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if k.lock.Remaining() < k.atLeast { // it was granted late
+		_ = k.lock.Extend(ctx, k.term())
+	}
+	_ = k.lock.Extend(ctx, k.ttl)
 }
 
 // wait waits for the lock, or for a signal that would end a process by default.
@@ -111,7 +168,7 @@ func (k *keeper) wait(client *redlock.Client) error {
 		if err := <-done; err == nil {
 			_ = release(lock)
 		}
-		k.signal = s
+		k.died = s
 		return &exit{128 + int(s), nil}
 	}
 	for {
@@ -139,107 +196,139 @@ func (k *keeper) supervise() {
 	began := time.Now()
 	look := time.NewTimer(0)
 	defer look.Stop()
-	kept, jobEnded := k.kept.Done(), k.jobEnded
+	kept, jobEnded, questions := k.kept.Done(), k.jobEnded, k.link.questions()
 	for {
+		asked := byte(0)
 		select {
 		case c := <-k.tree.changes:
-			switch c.kind {
-			case treeGone:
+			if c.kind == treeGone {
 				k.job.resume()
 				return
-			case programEnded:
-				k.ended, k.status, k.signal, k.stoppedAt = true, c.status, c.signal, time.Time{}
-			case programStopped:
-				k.stoppedAt, k.mirrored = time.Now(), false
-			case programContinued:
-				k.stoppedAt = time.Time{}
-				if k.tree.agrees(k.job, false) {
-					k.job.resume()
-				}
 			}
+			k.note(c)
 		case s := <-k.signals.due:
 			k.blame(k.tree.pass(s.signal, s.isOfGroup && s.at.Sub(began) > startPause))
 		case <-jobEnded:
 			jobEnded = nil
-			k.end(k.killAfter)
+			k.end(k.clock.Now(), k.killAfter)
+		case asked = <-questions:
 		case <-kept:
 			kept = nil
 		case <-look.C:
 		}
-		look.Reset(k.decide())
+		look.Reset(k.decide(k.clock.Now(), k.lock.Remaining()))
+		if asked != 0 {
+			k.answer(asked)
+		}
 	}
 }
 
-// decide does what is due, and returns when to look again.
-func (k *keeper) decide() time.Duration {
-	now, left := time.Now(), k.lock.Remaining()
-	pause := lookPause
+// note notes what has become of the program.
+func (k *keeper) note(c treeChange) {
+	k.since = k.clock.Now()
+	switch c.kind {
+	case programEnded:
+		k.state, k.status, k.died = hasEnded, c.status, c.signal
+	case programStopped:
+		k.state = halted
+	case programContinued:
+		k.state = atWork
+		if k.tree.agrees(k.job, false) {
+			k.job.resume()
+		}
+	}
+}
+
+// decide does what is due where so much of the lock is left, and returns when to look again.
+func (k *keeper) decide(now clock.Instant, left time.Duration) time.Duration {
+	pause, inState := lookPause, now.Sub(k.since)
+	isStopped := k.state == halted || k.state == mirrored
 	switch {
 	case k.lost != nil:
-	case k.kept.Err() != nil || left <= k.killAfter:
-		k.lose(left)
-	case k.stopped > 0 && !k.stoppedAt.IsZero() && now.Sub(k.stoppedAt) >= k.stopped:
+	case k.kept.Err() != nil:
+		k.lose(now, left, context.Cause(k.kept))
+	case left <= k.killAfter+k.patience():
+		if pause = killPause; k.isRefused(now, left) {
+			k.lose(now, left, k.refusal)
+		}
+	case k.stopped > 0 && isStopped && inState >= k.stopped:
 		k.lost = fmt.Errorf("the program was stopped for longer than the %v of -stopped", k.stopped)
-		k.end(k.killAfter)
-	case k.ended && !k.waitChildren && k.killAt.IsZero():
-		k.end(k.killAfter)
+		k.end(now, k.killAfter)
 	default:
-		k.inform(left)
-		pause = min(pause, left-k.killAfter+time.Millisecond)
+		pause = min(pause, left-k.killAfter-k.patience()+time.Millisecond)
 	}
-	if !k.stoppedAt.IsZero() && !k.mirrored {
-		k.mirrored = now.Sub(k.stoppedAt) >= mirrorPause
-		if k.mirrored && k.killAt.IsZero() {
-			k.notice("the program is stopped, and keeps the lock" + k.limit())
-		}
-		if k.mirrored && hasTerminal() && k.tree.agrees(k.job, true) {
-			k.job.stop()
-		}
+	if k.state == hasEnded && !k.waitChildren && k.step < ending {
+		k.end(now, k.killAfter)
+	}
+	if k.state == halted {
 		pause = min(pause, mirrorPause)
+		if inState >= mirrorPause {
+			k.mirror()
+		}
 	}
-	if k.killAt.IsZero() {
-		return pause
-	}
-	isOver := left <= k.margin() && k.lost != nil && !errors.Is(k.lost, redlock.ErrNotHeld)
-	if !isOver && now.Before(k.killAt) {
-		return min(pause, k.killAt.Sub(now)+time.Millisecond)
-	}
-	k.blame(k.tree.end(syscall.SIGKILL))
-	k.link.report(news{kind: newsEnding, left: time.Second})
-	return killPause
+	return min(pause, k.look(now))
 }
 
-// margin is how much of the lock is left at SIGKILL: it takes a moment.
-func (r *runner) margin() time.Duration { return r.killAfter / 8 }
+// mirror stops redlock with its program.
+func (k *keeper) mirror() {
+	k.state = mirrored
+	if k.step < ending {
+		k.notice("the program is stopped, and keeps the lock" + k.limit())
+	}
+	if hasTerminal() && k.tree.agrees(k.job, true) {
+		k.job.stop()
+	}
+}
+
+// patience is for how long the nodes may leave a question open before the lock is given up, beside -kill-after.
+func (k *keeper) patience() time.Duration { return min(k.killAfter/4, 500*time.Millisecond) }
+
+// isRefused asks the nodes for the lock, when little is left of it, and reports whether they have not given it. The last try
+// of a renewal may be a second old: an outage may have ended since, or it was this process that stood still.
+func (k *keeper) isRefused(now clock.Instant, left time.Duration) bool {
+	if !k.nodes.isOpen {
+		k.nodes.ask(now)
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), k.killAfter)
+			defer cancel()
+			k.answers <- k.extend(ctx)
+		}()
+	}
+	isSilent := k.nodes.silence(now) >= k.patience()
+	select {
+	case err := <-k.answers:
+		k.nodes.isOpen, k.refusedAt, k.refusal = false, now, err
+		if err == nil {
+			k.refusedAt = 0
+			return false
+		}
+	default:
+		if isSilent {
+			k.refusedAt, k.refusal = now, redlock.ErrNoQuorum
+		}
+	}
+	return left <= k.killAfter && k.refusedAt != 0 && now.Sub(k.refusedAt) <= k.patience()
+}
 
 // lose begins the end of a program whose lock cannot be kept.
-func (k *keeper) lose(left time.Duration) {
-	k.lost = context.Cause(k.kept)
-	if k.lost == nil {
-		k.lost = fmt.Errorf("too few nodes have answered, and %v are left: %w", left.Round(time.Millisecond), redlock.ErrNoQuorum)
+func (k *keeper) lose(now clock.Instant, left time.Duration, why error) {
+	k.lost = why
+	if left > 0 {
+		k.lost = fmt.Errorf("%v are left of it: %w", left.Round(time.Millisecond), why)
 	}
-	grace := min(k.killAfter, left) - k.margin()
-	if errors.Is(k.lost, redlock.ErrNotHeld) {
-		grace = k.killAfter // it was deleted: the program may clean up, as after a kill by hand
-	}
-	k.end(grace)
+	k.end(now, k.grace(left))
 }
 
-// end asks the tree to end within a time.
-func (k *keeper) end(grace time.Duration) {
-	if at := time.Now().Add(grace); k.killAt.IsZero() || at.Before(k.killAt) {
-		k.killAt = at
+// answer answers a question of the job.
+func (k *keeper) answer(number byte) {
+	n := news{kind: newsHeld, number: number, left: k.lock.Remaining()}
+	switch k.step {
+	case ending:
+		n.kind, n.left = newsEnding, k.killAt.Sub(k.clock.Now())
+	case killing:
+		n.kind, n.left = newsEnding, time.Second
 	}
-	k.blame(k.tree.end(syscall.SIGTERM))
-	k.link.report(news{kind: newsEnding, left: time.Until(k.killAt)})
-}
-
-// inform reports to the job for how long the lock is held, where that is news.
-func (k *keeper) inform(left time.Duration) {
-	if until := time.Now().Add(left); until.Sub(k.said) > lookPause {
-		k.said = until
-		k.link.report(news{kind: newsHeld, left: left})
-	}
+	k.link.report(n)
 }
 
 // limit is for how long a stopped program keeps the lock, as part of a sentence.
@@ -253,7 +342,7 @@ func (k *keeper) limit() string {
 // notice shows the user what happens.
 func (k *keeper) notice(text string) {
 	if !k.quiet {
-		fmt.Fprintln(k.env.err, "redlock: "+strings.Join(k.names, " ")+": "+text)
+		k.notes.say(strings.Join(k.names, " ") + ": " + text)
 	}
 }
 
@@ -262,7 +351,7 @@ func (r *runner) blame(denied []int) {
 	for _, pid := range denied {
 		if !r.blamed[pid] {
 			r.blamed[pid] = true
-			fmt.Fprintf(r.env.err, "redlock: process %d belongs to another user and cannot be signalled; it still runs\n", pid)
+			r.notes.say(fmt.Sprintf("process %d belongs to another user and cannot be signalled; it still runs", pid))
 		}
 	}
 }

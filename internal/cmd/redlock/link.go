@@ -12,12 +12,18 @@ import (
 
 // link is the keeper's end of the two pipes between it and the job. The job closes its end when it ends, also
 // by SIGKILL. A nil link leads nowhere: there is one process.
+//
+// The job sends signals and questions, and the keeper an answer to each question, and its last word. The job asks one question
+// at a time, so neither pipe fills while one of the two is stopped, and no answer is older than its question.
 type link struct {
-	in  *bufio.Reader
-	out io.Writer
+	in    *bufio.Reader
+	out   io.Writer
+	asked chan byte // the number of the question without an answer
 }
 
-func newLink(in io.Reader, out io.Writer) *link { return &link{bufio.NewReader(in), out} }
+func newLink(in io.Reader, out io.Writer) *link {
+	return &link{bufio.NewReader(in), out, make(chan byte, 1)}
+}
 
 // arguments are the first that the job sends: those of redlock run, and the text of its -config file. They may be long, and
 // hold any bytes but 0.
@@ -42,16 +48,31 @@ func sendArguments(w io.Writer, args []string) error {
 	return err
 }
 
-// listen passes on the numbers of signals that the job has got, until the job ends.
+// firstQuestion is the byte of question 0. Smaller ones are signals.
+const firstQuestion = 128
+
+// listen passes on the numbers of signals that the job has got, and its questions, until the job ends.
 func (l *link) listen(got chan<- syscall.Signal, jobEnded chan<- struct{}) {
 	defer close(jobEnded)
 	for {
 		number, err := l.in.ReadByte()
-		if err != nil {
+		switch {
+		case err != nil:
 			return
+		case number >= firstQuestion:
+			l.asked <- number
+		default:
+			got <- syscall.Signal(number)
 		}
-		got <- syscall.Signal(number)
 	}
+}
+
+// questions is asked, or nil.
+func (l *link) questions() <-chan byte {
+	if l == nil {
+		return nil
+	}
+	return l.asked
 }
 
 // What the keeper reports: the lock is held for a time, the program is being ended within a time, the run is over.
@@ -65,6 +86,7 @@ const (
 // news is a report of the keeper.
 type news struct {
 	kind   string
+	number byte           // held, ending: of the question
 	left   time.Duration  // held, ending
 	status int            // over: the exit status
 	signal syscall.Signal // over: the signal to end by, or 0
@@ -72,7 +94,7 @@ type news struct {
 
 func (l *link) report(n news) {
 	if l != nil {
-		_, _ = fmt.Fprintln(l.out, n.kind, int64(n.left), n.status, int(n.signal))
+		_, _ = fmt.Fprintln(l.out, n.kind, n.number, int64(n.left), n.status, int(n.signal))
 	}
 }
 
@@ -81,7 +103,7 @@ func readNews(r io.Reader, heard chan<- news) {
 	defer close(heard)
 	for lines := bufio.NewScanner(r); lines.Scan(); {
 		var n news
-		if _, err := fmt.Sscan(lines.Text(), &n.kind, (*int64)(&n.left), &n.status, (*int)(&n.signal)); err == nil {
+		if _, err := fmt.Sscan(lines.Text(), &n.kind, &n.number, (*int64)(&n.left), &n.status, (*int)(&n.signal)); err == nil {
 			heard <- n
 		}
 	}

@@ -135,7 +135,7 @@ func report(env *environment, err error) int {
 			return status
 		}
 	}
-	fmt.Fprintln(env.err, "redlock:", trimName(err))
+	fmt.Fprintln(env.err, "redlock:", inFlags(trimName(err)))
 	return status
 }
 

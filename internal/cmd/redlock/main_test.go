@@ -315,8 +315,8 @@ func TestBadInput(t *testing.T) {
 		{"nodes -nodes a,b -nodes redis://:hunter2@c", "-nodes is given 2 times: give it once, with ; between groups"},
 		{"nodes -nodes a,b;c;", "-nodes has no node in group 3 of 3"},
 		{"nodes -next-nodes ,", "-next-nodes has no node"},
-		{"nodes -nodes a,b,c;d,a", "both Groups[0] and Groups[1] have the node a:6379"},
-		{"nodes -next-max-ttl 1h", "NextMaxTTL is set, and Fenced is not"},
+		{"nodes -nodes a,b,c;d,a", "both -nodes[0] and -nodes[1] have the node a:6379"},
+		{"nodes -next-max-ttl 1h", "-next-max-ttl is set, and -fenced is not"},
 		{"serve -listen 127.0.0.1:x", "-listen: "},
 		{"serve -nodes " + replica[0].Addr(), "replica"},
 		{"serve -users " + readable, "chmod 600"},
@@ -337,6 +337,9 @@ func TestBadInput(t *testing.T) {
 		{"break -json a", "-json is no setting of break"},
 		{"run -wait soon name -- true", `-wait is "soon"`},
 		{"run -ttl 1s -kill-after 2s name -- true", "-kill-after is 2s"},
+		{"run -n 3 -shared name -- true", "-shared goes with one name, and without -n"},
+		{"run -at-least 2m name -- true", "-at-least is 2m0s, at most the 1m0s of -max-ttl work"},
+		{"nodes -node-timeout 1ns", "-node-timeout is 1ns, want 0"},
 		{"completion tcsh", "bash, zsh or fish"},
 	} {
 		if strings.Contains(c.args, readable) && runtime.GOOS == "windows" {

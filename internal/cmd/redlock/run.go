@@ -27,11 +27,14 @@ it were run alone. Its environment has
   redlock run -wait 30s backup -- pg_dump -f /backup/all.sql
   redlock run -q nightly -- ./report.sh           silent where another runs it, as flock -n
   redlock run -wait 1h -n 5 build -- make         one of five permits
+  redlock run -shared -wait 1m data -- ./read.sh  beside others with -shared, as flock -s
+  redlock run -q -E 0 -at-least 50s tick -- ./tick.sh  from cron on several machines: once a minute
   redlock run -wait 1m disk:a disk:b -- rsync …   several locks, all or none
 
 A second process (lock-keeper) has the lock. If the lock cannot be kept, the program gets SIGTERM when no more than
--kill-after is left of it, and SIGKILL when nothing is left: it ends before another holder begins. So do all
-processes that it has started, in other groups and sessions too. They also end when the program ends and leaves
+-kill-after is left of it, and SIGKILL when nothing is left: it ends before another holder begins. Where nothing is
+left already, since the lock was deleted or the machine stood still, SIGKILL comes -kill-after later. So do all
+processes end that it has started, in other groups and sessions too. They also end when the program ends and leaves
 them in the background (-wait-children waits for them), and when redlock or the second process is killed. A process
 of another user that cannot be signalled is reported; the lock is kept until it ends, or is lost. SIGKILL of both
 processes at once leaves the program with a SIGTERM.
@@ -40,11 +43,22 @@ Signals to redlock are passed on: SIGHUP, SIGINT, SIGQUIT and SIGTERM to the pro
 program. ^C reaches the program once. Where SIGHUP or SIGINT is ignored (nohup, & in scripts) it stays ignored. ^Z stops
 the program and redlock; the lock is kept, for as long as -stopped allows. Under systemd set KillMode=mixed.
 
+A lock is renewed at each third of its TTL, and asked for once more before it is given up. With the defaults (-ttl 10s,
+-kill-after 2.5s) an outage of the masters of 4s ends no program, whenever it begins. Of a longer one two thirds of the TTL
+less -kill-after are bridged at least.
+
 On macOS and the BSDs processes that have left the group and lost their parent are not found, SIGKILL of both processes
 leaves the program as it is, and one that was ended by another signal than SIGHUP, SIGINT and SIGTERM gives 128 and the
 signal. On Windows the program alone is ended, by force.
 
-Variables that begin with REDLOCK_ are settings, which may hold passwords: the program gets none but the four.
+Settings in variables (REDLOCK_NODES) go on to the program, which may run redlock as well. A list of nodes with a password
+does not: for programs that run redlock, give it in a file (REDLOCK_CONFIG).
+
+A short job runs twice if two machines' clocks differ by more than it takes. -at-least keeps the lock for a time after its
+grant, also where the job is done or has failed before, or all is killed. The status is that of the job, at once. With
+-shared any number hold the lock at once, beside none without -shared, as with flock -s.
+
+Without /proc the program alone is ended with the lock, and what it has left in the background is waited for.
 
 The exit status is that of the program. Where it was ended by a signal redlock ends by the same (128 and the signal
 in a shell), as where a signal ends the wait for the lock. 75, or -E: the lock is taken; 69: too few nodes
@@ -54,7 +68,9 @@ answer; 70: the lock was lost; 64: wrong arguments; 126: the program cannot be r
 type running struct {
 	ttl, killAfter, stopped time.Duration
 	wait                    string
+	atLeast                 time.Duration
 	waitChildren, quiet     bool
+	shared                  bool
 	permits, statusTaken    int
 }
 
@@ -66,38 +82,65 @@ type runner struct {
 	program []string // with its arguments
 	path    string   // of the program
 
+	notes  *notes
 	blamed map[int]bool // processes that cannot be signalled, once reported
 }
 
 // newRunner reads the settings of run and checks them.
 func newRunner(env *environment, args []string) (*runner, error) {
-	r := &runner{settings: newSettings(env, "run [settings] name… -- program [argument…]", aboutRun), blamed: map[int]bool{}}
+	r := &runner{settings: newSettings(env, "run [settings] name… -- program [argument…]", aboutRun), notes: &notes{out: env.err}, blamed: map[int]bool{}}
 	rest, err := r.parse(args)
 	if err != nil {
 		return nil, err
 	}
+	if err := r.check(rest); err != nil {
+		return nil, r.placed(err)
+	}
+	return r, r.find()
+}
+
+// check checks the settings and the arguments of run.
+func (r *runner) check(rest []string) error {
 	r.running = r.settings.run
 	split := slices.Index(rest, "--")
 	if split < 1 || split == len(rest)-1 {
-		return nil, usage("run wants: name… -- program [argument…]")
+		return usage("run wants: name… -- program [argument…]")
 	}
 	r.names, r.program = rest[:split], rest[split+1:]
 	if r.killAfter == 0 {
-		r.killAfter = min(r.ttl/2, 5*time.Second)
+		r.killAfter = min(r.ttl/4, 5*time.Second)
 	}
 	switch wait, err := time.ParseDuration(r.wait); {
 	case r.killAfter < 0 || r.killAfter > r.ttl/2:
-		return nil, usage("-kill-after is %v, at most half the TTL of %v works: a lock that is renewed has two thirds left", r.killAfter, r.ttl)
+		return usage("-kill-after is %v, at most half the TTL of %v works: a lock that is renewed has two thirds left", r.killAfter, r.ttl)
 	case r.wait != "forever" && (err != nil || wait < 0):
-		return nil, usage("-wait is %q, want a duration such as 30s, 0 or forever", r.wait)
+		return usage("-wait is %q, want a duration such as 30s, 0 or forever", r.wait)
 	case r.permits < 1 || r.permits > 64:
-		return nil, usage("-n is %d, want 1 to 64", r.permits)
+		return usage("-n is %d, want 1 to 64", r.permits)
 	case r.permits > 1 && len(r.names) > 1:
-		return nil, usage("-n goes with one name, and there are %d", len(r.names))
+		return usage("-n goes with one name, and there are %d", len(r.names))
+	case r.shared && (r.permits > 1 || len(r.names) > 1):
+		return usage("-shared goes with one name, and without -n")
+	case r.maxTTL > 0 && r.atLeast > r.maxTTL:
+		return usage("-at-least is %v, at most the %v of -max-ttl work", r.atLeast, r.maxTTL)
+	case r.maxTTL > 0 && r.ttl > r.maxTTL:
+		return usage("-ttl is %v, at most the %v of -max-ttl work", r.ttl, r.maxTTL)
 	case r.statusTaken < 0 || r.statusTaken > 255:
-		return nil, usage("-E is %d, want 0 to 255", r.statusTaken)
+		return usage("-E is %d, want 0 to 255", r.statusTaken)
 	}
-	return r, r.find()
+	return nil
+}
+
+// term is the TTL to ask for: the nodes keep the lock for -at-least after the grant, for which they have their time.
+func (r *runner) term() time.Duration {
+	if r.atLeast == 0 {
+		return r.ttl
+	}
+	term := r.atLeast + r.atLeast/50 + max(time.Second, r.nodeTimeout)
+	if r.maxTTL > 0 {
+		term = min(term, r.maxTTL)
+	}
+	return max(r.ttl, term)
 }
 
 // logger is the log of a run: -q leaves errors.
@@ -123,6 +166,12 @@ func holderName(pid int) string {
 // find finds the program: one that cannot be run is no reason to take a lock.
 func (r *runner) find() error {
 	path, err := exec.LookPath(r.program[0])
+	if _, isSet := os.LookupEnv("PATH"); !isSet && !strings.Contains(r.program[0], "/") {
+		path, err = exec.LookPath("/bin/" + r.program[0]) // where execvp looks
+		if err != nil {
+			path, err = exec.LookPath("/usr/bin/" + r.program[0])
+		}
+	}
 	switch {
 	case errors.Is(err, exec.ErrDot): // PATH says so
 	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EISDIR):
@@ -153,19 +202,24 @@ func (r *runner) acquire(ctx context.Context, client *redlock.Client) (redlock.L
 			defer cancel()
 		}
 	}
+	ttl := r.term()
 	switch {
 	case r.permits > 1 && once:
-		return client.TryAcquireAny(ctx, r.ttl, redlock.Permits(r.names[0], r.permits)...)
+		return client.TryAcquireAny(ctx, ttl, redlock.Permits(r.names[0], r.permits)...)
 	case r.permits > 1:
-		return client.AcquireAny(ctx, r.ttl, redlock.Permits(r.names[0], r.permits)...)
+		return client.AcquireAny(ctx, ttl, redlock.Permits(r.names[0], r.permits)...)
 	case len(r.names) > 1 && once:
-		return client.TryAcquireAll(ctx, r.ttl, r.names...)
+		return client.TryAcquireAll(ctx, ttl, r.names...)
 	case len(r.names) > 1:
-		return client.AcquireAll(ctx, r.ttl, r.names...)
+		return client.AcquireAll(ctx, ttl, r.names...)
+	case r.shared && once:
+		return client.TryAcquireShared(ctx, r.names[0], ttl)
+	case r.shared:
+		return client.AcquireShared(ctx, r.names[0], ttl)
 	case once:
-		return client.TryAcquire(ctx, r.names[0], r.ttl)
+		return client.TryAcquire(ctx, r.names[0], ttl)
 	}
-	return client.Acquire(ctx, r.names[0], r.ttl)
+	return client.Acquire(ctx, r.names[0], ttl)
 }
 
 // refused is the exit of a run that has no lock.
@@ -181,7 +235,10 @@ func (r *runner) refused(err error) error {
 
 // environ is the environment of the program.
 func (r *runner) environ(lock redlock.Lock) []string {
-	vars := slices.DeleteFunc(slices.Clone(r.settings.env.environ()), func(v string) bool { return strings.HasPrefix(v, "REDLOCK_") })
+	vars := slices.DeleteFunc(slices.Clone(r.settings.env.environ()), func(v string) bool {
+		name, text, _ := strings.Cut(v, "=")
+		return ofRun[name] || strings.HasPrefix(name, "REDLOCK_") && hasPassword(text)
+	})
 	return append(vars,
 		"REDLOCK_KEY="+lock.Key(), "REDLOCK_TOKEN="+lock.Token(), "REDLOCK_FENCE="+strconv.FormatUint(lock.Fence(), 10),
 		"REDLOCK_UNTIL="+strconv.FormatInt(time.Now().Add(lock.Remaining()).UnixMilli(), 10))

@@ -11,7 +11,8 @@ import (
 
 // runs holds the lock in this process: there are no signals and no groups of processes here, and no second process.
 func (r *runner) runs([]string) error {
-	k := &keeper{runner: r, jobEnded: make(chan struct{}), signals: newSignals(), tree: &tree{changes: make(chan treeChange, 2)}}
+	k := newKeeper(&tree{changes: make(chan treeChange, 2)})
+	k.runner = r
 	return k.keep()
 }
 
@@ -41,6 +42,9 @@ func (s *signals) areComing() bool   { return len(s.due) > 0 }
 func isHarmless(syscall.Signal) bool { return false }
 func ignoreStops()                   {}
 func hasTerminal() bool              { return false }
+
+// listsProcesses says nothing of a system where that is never so.
+func listsProcesses() bool { return true }
 
 // tree is the program: what it has started is not found here.
 type tree struct {

@@ -3,8 +3,10 @@
 package main
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
@@ -250,10 +253,9 @@ func TestRunKilled(t *testing.T) {
 }
 
 // TestRunChildren: the program's processes in the background end with the lock, or are waited for.
-// They get no setting of redlock: it may hold passwords.
 func TestRunChildren(t *testing.T) {
+	t.Parallel()
 	servers := cluster.Start(t, 3)
-	t.Setenv("REDLOCK_NODES", nodesOf(servers))
 	file := filepath.Join(t.TempDir(), "done")
 	gate := filepath.Join(t.TempDir(), "gate")
 	text := `(while [ ! -e ` + gate + ` ]; do sleep 0.05; done; env >` + file + `) >/dev/null 2>&1 & exit 5`
@@ -268,7 +270,71 @@ func TestRunChildren(t *testing.T) {
 	vars, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Contains(t, string(vars), "REDLOCK_KEY=job")
-	require.NotContains(t, string(vars), "REDLOCK_NODES")
+}
+
+// TestRunNests: a program may run redlock too. It gets the settings in variables, but no password, and the lock's own four are
+// those of the innermost.
+func TestRunNests(t *testing.T) {
+	t.Parallel()
+	servers := cluster.Start(t, 3)
+	status, out, errs := redlockOn(t, servers, "run", "-ttl", "20s", "outer", "--", self, "run", "-ttl", "20s", "inner", "--", "sh", "-c", "echo $REDLOCK_KEY; "+self+" held outer inner")
+	require.Zero(t, status, errs)
+	require.Regexp(t, `^inner\nouter .*\ninner `, out)
+	c := command{vars: map[string]string{"REDLOCK_NODES": "redis://:hunter2@a:1,b:1", "REDLOCK_TTL": "7s", "REDLOCK_TOKEN": "x", "HOME": "/"}}
+	r, err := newRunner(c.environment(), []string{"job", "--", "true"})
+	require.NoError(t, err)
+	vars := r.environ(redlock.Lock{})
+	require.Subset(t, vars, []string{"HOME=/", "REDLOCK_TTL=7s", "REDLOCK_TOKEN="})
+	require.NotContains(t, strings.Join(vars, " "), "hunter2")
+}
+
+// TestRunAtLeast: the lock of a short job stays, also if the job has failed, or all is killed, and the status is that of the job.
+// Beside -shared there is another with -shared, and none without.
+func TestRunAtLeast(t *testing.T) {
+	t.Parallel()
+	servers := cluster.Start(t, 3)
+	for _, kind := range []string{"", "-shared", "-n 2"} {
+		name := "job" + strings.ReplaceAll(kind, " ", "")
+		start := func(text, settings string) *process {
+			return runs(t, servers, name, text, flags(2, strings.Fields("-at-least 30s "+kind+settings)...)...)
+		}
+		began := time.Now()
+		require.Equal(t, 3, start("exit 3", "").status())
+		require.Less(t, time.Since(began), testkit.Patience/2, "it does not wait")
+		p := start("kill -KILL $PPID; sleep 1000", "") // the second process
+		if kind == "" {
+			require.Equal(t, exitTaken, p.status())
+		} else {
+			require.Equal(t, exitLost, p.status())
+		}
+		c := cluster.Connect(t, fakeredis.Addrs(servers))
+		key := map[string]string{"-n 2": redlock.Permits(name, 2)[0]}[kind]
+		state, err := c.Inspect(t.Context(), cmp.Or(key, name))
+		require.NoError(t, err)
+		require.Greater(t, state.TTL, 3*time.Second)
+		if kind == "-shared" {
+			require.Equal(t, 2, state.Holders)
+			require.Equal(t, exitTaken, runs(t, servers, name, "echo not run", flags(2)...).status())
+		}
+	}
+	dir := t.TempDir()
+	one, gate := filepath.Join(dir, "one"), filepath.Join(dir, "gate")
+	p := launch(t, servers, binary(append([]string{"run"}, flags(30, "-shared", "data", "--", "sh", "-c", waits, one, gate)...)...))
+	awaitFile(t, one)
+	write(t, gate, "")
+	status, _, errs := redlockOn(t, servers, append([]string{"run"}, flags(30, "-shared", "-wait", "1m", "data", "--", "true")...)...)
+	require.Zero(t, status, errs)
+	require.Zero(t, p.status())
+	awaitFree(t, servers, "data")
+}
+
+// TestRunWithout: without a PATH a program is found where flock finds it.
+func TestRunWithout(t *testing.T) {
+	t.Parallel()
+	servers := cluster.Start(t, 3)
+	p := launch(t, nil, exec.Command("/usr/bin/env", "-u", "PATH", self, "run", "-ttl", "20s", "-nodes", nodesOf(servers), "job", "--", "sh", "-c", "echo run"))
+	require.Zero(t, p.status(), &p.err)
+	require.Equal(t, "run\n", p.out.String())
 }
 
 // TestRunForwards: every signal to redlock is passed on to the program.

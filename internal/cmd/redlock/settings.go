@@ -175,7 +175,7 @@ func (s *settings) connect(logger *slog.Logger) (*redlock.Client, error) {
 	patience := max(time.Second, s.nodeTimeout) // a node that may be late to answer may be late to connect
 	cfg := redlock.Config{NodeTimeout: s.nodeTimeout, DialTimeout: patience, StallTimeout: patience, Name: s.name, Logger: logger, Hooks: s.hooks}
 	if err := s.configure(&cfg, logger); err != nil {
-		return nil, err
+		return nil, s.placed(err)
 	}
 	knobs.Of(&cfg).Stragglers = s.stragglers
 	if s.logins.start(s) {
@@ -183,9 +183,45 @@ func (s *settings) connect(logger *slog.Logger) (*redlock.Client, error) {
 	}
 	client, err := redlock.New(cfg)
 	if errors.Is(err, redlock.ErrConfig) {
-		return nil, &exit{exitUsage, err}
+		return nil, s.placed(&exit{exitUsage, err})
 	}
 	return client, err
+}
+
+// fields matches the settings of a client in an error of the library.
+var fields = regexp.MustCompile(`(^|[ (:,])(?:Config\.)?(NodeTimeout|DialTimeout|StallTimeout|NextMaxTTL|MaxTTL|NextNodes|NextGroups|Nodes|Groups|Fenced|InitFencing|RecoverFencing|ChangeFencing)\b`)
+
+// flagOf is the flag or the command for each of them.
+var flagOf = map[string]string{
+	"NodeTimeout": "-node-timeout", "DialTimeout": "-node-timeout", "StallTimeout": "-node-timeout",
+	"MaxTTL": "-max-ttl", "NextMaxTTL": "-next-max-ttl", "Nodes": "-nodes", "NextNodes": "-next-nodes",
+	"Groups": "-nodes", "NextGroups": "-next-nodes", "Fenced": "-fenced",
+	"InitFencing": "redlock fence init", "RecoverFencing": "redlock fence recover", "ChangeFencing": "redlock fence change",
+}
+
+// inFlags is the text of an error of the library with the command's own flags: who types has no Config.
+func inFlags(text string) string {
+	return fields.ReplaceAllStringFunc(text, func(match string) string {
+		at := fields.FindStringSubmatch(match)
+		return at[1] + flagOf[at[2]]
+	})
+}
+
+// placed is an error about settings with the lines of the file, and the variables, that it names.
+func (s *settings) placed(err error) error {
+	if e := (*exit)(nil); err == nil || !errors.As(err, &e) || e.status != exitUsage || e.err == nil {
+		return err
+	}
+	text := inFlags(trimName(err))
+	for _, row := range s.rows() {
+		if !regexp.MustCompile(`(^|[ (:,])-` + row.name + `\b[^-]`).MatchString(text + " ") {
+			continue
+		}
+		if line, is := s.lines[row.name]; is && !s.given[row.name] {
+			text += fmt.Sprintf(" (%s, line %d: %s)", s.config, line.number, row.name)
+		}
+	}
+	return usage("%s", text)
 }
 
 // trimName is the text of an error without the name of the library: the command's own name precedes

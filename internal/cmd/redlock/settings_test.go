@@ -66,6 +66,8 @@ func TestSettings(t *testing.T) {
 		{"", "max-ttl\n", "line 1: max-ttl has no value"},
 		{"", "\nttl soon\n", "line 2: ttl has a wrong value: want a duration"},
 		{"", "fenced maybe\n", "want yes or no"},
+		{"", "ttl 5s\nnodes \"a,b,c\"\n", "redlock.conf, line 2: write the value of nodes without quotes"},
+		{"", "nodes redis://:hunter2@a b,c\n", "redlock.conf, line 1: nodes has a wrong value: node 0: address is not a valid URL"},
 		{"", "frobnicate 1\n", `"frobnicate" is no setting`},
 		{"", "config /etc/x\n", `"config" cannot be set here: give -config as a flag`},
 		{"", "yes yes\n", `"yes" is no setting of serve, but of break`},

@@ -66,9 +66,11 @@ var table = []setting{
 
 	{name: "ttl", of: "run", byDefault: "10s", help: "the TTL of the lock: a `duration`", at: func(s *settings) any { return &s.run.ttl }},
 	{name: "wait", of: "run", byDefault: "0", help: "how long to wait for the lock: a `duration`, 0, or forever", at: func(s *settings) any { return &s.run.wait }},
-	{name: "kill-after", of: "run", help: "the `duration` that the program has from SIGTERM to SIGKILL if the lock is lost; 0 is half the TTL, at most 5s", at: func(s *settings) any { return &s.run.killAfter }},
+	{name: "kill-after", of: "run", help: "the `duration` that the program has from SIGTERM to SIGKILL if the lock is lost; 0 is a quarter of the TTL, at most 5s", at: func(s *settings) any { return &s.run.killAfter }},
 	{name: "wait-children", of: "run", help: "hold the lock until what the program has left in the background has ended, too", at: func(s *settings) any { return &s.run.waitChildren }},
 	{name: "stopped", of: "run", help: "the `duration` for which a program that is stopped (^Z) keeps the lock, before it is ended; 0 is as long as it is stopped", at: func(s *settings) any { return &s.run.stopped }},
+	{name: "at-least", of: "run", help: "keep the lock for this `duration` after its grant, also if the program ends before or is killed; up to -ttl longer", at: func(s *settings) any { return &s.run.atLeast }},
+	{name: "shared", of: "run", asFlag: true, notInFile: true, help: "hold the lock beside others with -shared, and beside no other, as flock -s", at: func(s *settings) any { return &s.run.shared }},
 	{name: "n", of: "run", byDefault: "1", asFlag: true, notInFile: true, help: "the `number` of holders at once, 1 to 64, the same for all", at: func(s *settings) any { return &s.run.permits }},
 	{name: "q", of: "run", asFlag: true, notInFile: true, help: "say nothing where the lock is taken, or a node is down; errors are shown", at: func(s *settings) any { return &s.run.quiet }},
 	{name: "E", of: "run", byDefault: "75", asFlag: true, notInFile: true, help: "the exit `status` where the lock is taken, also after -wait: 0 to 255", at: func(s *settings) any { return &s.run.statusTaken }},

@@ -97,6 +97,9 @@ func descendants(pid int) (below []int) {
 	return below
 }
 
+// listsProcesses reports whether there is a list of processes: there is ps.
+func listsProcesses() bool { return true }
+
 // isRunning reports whether a process exists.
 func isRunning(pid int) bool { return syscall.Kill(pid, 0) != syscall.ESRCH }
 

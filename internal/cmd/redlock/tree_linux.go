@@ -66,6 +66,12 @@ func (t *tree) reap() {
 	}
 }
 
+// listsProcesses reports whether there is a list of processes: a bare chroot has no /proc.
+var listsProcesses = sync.OnceValue(func() bool {
+	_, err := os.Stat("/proc/self/stat")
+	return err == nil
+})
+
 // hasLists reports whether the kernel lists the children of a process (CONFIG_PROC_CHILDREN).
 var hasLists = sync.OnceValue(func() bool {
 	_, err := os.Stat("/proc/thread-self/children")
@@ -136,6 +142,9 @@ func stateOf(pid int) (state byte, parent int) {
 
 // isRunning reports whether a process exists and is no zombie.
 func isRunning(pid int) bool {
+	if !listsProcesses() {
+		return syscall.Kill(pid, 0) != syscall.ESRCH
+	}
 	s, _ := stateOf(pid)
 	return s != 0 && s != 'Z' && s != 'X'
 }

@@ -51,6 +51,9 @@ func (t *tree) note(status syscall.WaitStatus) {
 
 // members returns the running processes of the tree, parents first.
 func (t *tree) members() []int {
+	if !listsProcesses() {
+		return slices.DeleteFunc([]int{t.program}, func(pid int) bool { return pid == 0 || pid == t.spared })
+	}
 	others := map[int]bool{t.spared: true}
 	for _, pid := range t.foreign {
 		others[pid] = true
