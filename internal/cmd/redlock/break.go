@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,8 @@ nodes; a lock that is acquired meanwhile stays. The holder learns of it within a
 when it extends: its work does not end by this, but that of redlock run.
 
   redlock break -config /etc/redlock.conf backup
-  redlock break -yes backup               asks nothing`
+  redlock break -yes backup               asks nothing
+  redlock break -n 3 build                each permit of run -n 3 build that is in use, after a question`
 
 func breakLock(ctx context.Context, env *environment, args []string) error {
 	t, client, rest, err := newTool(env, "break [settings] key", aboutBreak, args)
@@ -28,6 +28,12 @@ func breakLock(ctx context.Context, env *environment, args []string) error {
 	state, err := inspectOne(ctx, client, "break", rest)
 	if err != nil {
 		return err
+	}
+	if state.Status == redlock.KeyFree {
+		states, err := permitsInUse(ctx, client, state.Key, t.permitsOf)
+		if err != nil || len(states) > 0 {
+			return t.breakPermits(ctx, client, states, err)
+		}
 	}
 	k := newKey(state)
 	fmt.Fprintln(env.out, k.headline())
@@ -43,9 +49,45 @@ func breakLock(ctx context.Context, env *environment, args []string) error {
 	case redlock.KeyEternal:
 		return &exit{exitFailed, errors.New("it has no TTL, so it is no lock of this library; remove it with the program that set it")}
 	}
+	return t.breakOne(ctx, client, state)
+}
+
+// breakPermits shows the permits of a name that are in use, and releases each after a question.
+func (t *tool) breakPermits(ctx context.Context, client *redlock.Client, states []redlock.KeyState, err error) error {
+	if err != nil {
+		return statusOf(err)
+	}
+	all := permits(states, t.permitsOf)
+	if t.yes && t.permitsOf == 0 {
+		return usage("%q has %s: -yes releases all of them with -n, as in break -yes -n 3", all[0].Name, inUse(all))
+	}
+	kept := 0
+	for i, k := range all {
+		fmt.Fprintln(t.env.out, k.headline())
+		if !t.yes && !ask(t.env, "release it?") {
+			kept++
+			continue
+		}
+		if err := t.releaseOf(ctx, client, states[i]); err != nil {
+			return err
+		}
+	}
+	if kept == len(all) {
+		return &exit{exitFailed, errors.New("nothing was released")}
+	}
+	return nil
+}
+
+// breakOne releases a lock after a question.
+func (t *tool) breakOne(ctx context.Context, client *redlock.Client, state redlock.KeyState) error {
 	if !t.yes && !ask(t.env, "release it?") {
 		return &exit{exitFailed, errors.New("nothing was released")}
 	}
+	return t.releaseOf(ctx, client, state)
+}
+
+// releaseOf releases the lock of another.
+func (t *tool) releaseOf(ctx context.Context, client *redlock.Client, state redlock.KeyState) error {
 	lock, err := client.Attach(ctx, state.Key, state.Token(), time.Now().Add(redlock.MaxTTL))
 	if err == nil {
 		err = lock.Release(ctx)
@@ -56,13 +98,13 @@ func breakLock(ctx context.Context, env *environment, args []string) error {
 	case err != nil:
 		return statusOf(err)
 	}
-	fmt.Fprintln(env.out, "released")
+	fmt.Fprintln(t.env.out, "released")
 	return nil
 }
 
 func ask(env *environment, question string) bool {
 	fmt.Fprintf(env.out, "%s [y/N] ", question)
-	answer, _ := bufio.NewReader(env.in).ReadString('\n')
+	answer, _ := env.line()
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"
 }

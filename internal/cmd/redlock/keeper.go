@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type keeper struct {
 	answers   chan error                      // of the nodes
 	refusedAt clock.Instant                   // when they have refused it last, or 0
 	refusal   error                           // then
+	mix       chan string                     // what is wrong with the use of a name, or ""; nil: it was said
 
 	state  state
 	since  clock.Instant  // when it began
@@ -53,7 +55,7 @@ const (
 
 // newKeeper returns the keeper of a program.
 func newKeeper(t *tree) *keeper {
-	k := &keeper{clock: clock.New(), jobEnded: make(chan struct{}), signals: newSignals(), tree: t, answers: make(chan error, 1)}
+	k := &keeper{clock: clock.New(), jobEnded: make(chan struct{}), signals: newSignals(), tree: t, answers: make(chan error, 1), mix: make(chan string, 1)}
 	k.send = func(s syscall.Signal) { k.blame(t.end(s)) }
 	return k
 }
@@ -75,9 +77,7 @@ const (
 
 // keep runs the program under the lock.
 func (k *keeper) keep() error {
-	if k.name == "" {
-		k.name = k.job.name()
-	}
+	k.name = among(cmp.Or(k.name, k.job.name()), k.permits)
 	k.stragglers = stragglers
 	defer k.notes.close()
 	client, err := k.connect(k.logger())
@@ -116,6 +116,12 @@ func (k *keeper) keep() error {
 		case <-k.jobEnded:
 		}
 	}
+	mix := k.mix
+	go func() { // beside the start of the program
+		ctx, cancel := context.WithTimeout(context.Background(), max(time.Second, k.nodeTimeout))
+		defer cancel()
+		mix <- k.mixed(ctx, client)
+	}()
 	if err := k.tree.start(k.path, k.program, k.environ(k.lock)); err != nil {
 		_ = release(k.lock)
 		status := 126
@@ -203,6 +209,13 @@ func (k *keeper) supervise() {
 		case c := <-k.tree.changes:
 			if c.kind == treeGone {
 				k.job.resume()
+				if k.mix != nil { // the program has ended at once
+					select {
+					case text := <-k.mix:
+						k.warn(text)
+					case <-time.After(killPause):
+					}
+				}
 				return
 			}
 			k.note(c)
@@ -212,6 +225,8 @@ func (k *keeper) supervise() {
 			jobEnded = nil
 			k.end(k.clock.Now(), k.killAfter)
 		case asked = <-questions:
+		case text := <-k.mix:
+			k.warn(text)
 		case <-kept:
 			kept = nil
 		case <-look.C:
@@ -220,6 +235,14 @@ func (k *keeper) supervise() {
 		if asked != 0 {
 			k.answer(asked)
 		}
+	}
+}
+
+// warn says what is wrong with the use of a name, also with -q.
+func (k *keeper) warn(text string) {
+	k.mix = nil
+	if text != "" {
+		k.notes.say(text)
 	}
 }
 
@@ -313,6 +336,9 @@ func (k *keeper) isRefused(now clock.Instant, left time.Duration) bool {
 // lose begins the end of a program whose lock cannot be kept.
 func (k *keeper) lose(now clock.Instant, left time.Duration, why error) {
 	k.lost = why
+	if errors.Is(why, redlock.ErrNotHeld) {
+		left = 0
+	}
 	if left > 0 {
 		k.lost = fmt.Errorf("%v are left of it: %w", left.Round(time.Millisecond), why)
 	}

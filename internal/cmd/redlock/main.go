@@ -86,6 +86,15 @@ type environment struct {
 	file     string                          // of -config, where another process has read it: a pipe is read once
 }
 
+// line reads a line of the input. What follows stays for the next question.
+func (e *environment) line() (text string, err error) {
+	for one := []byte{0}; ; text += string(one) {
+		if _, err = io.ReadFull(e.in, one); err != nil || one[0] == '\n' {
+			return text, err
+		}
+	}
+}
+
 // exit is an error with an exit status.
 type exit struct {
 	status int

@@ -391,3 +391,9 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 }
+
+// awaits waits until a process has said something to its user.
+func (p *process) awaits(text string) {
+	p.t.Helper()
+	testkit.Await(p.t, text, func() bool { return strings.Contains(p.err.String(), text) })
+}

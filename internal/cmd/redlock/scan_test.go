@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/test/realredis"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -26,6 +27,7 @@ func TestHeldPattern(t *testing.T) {
 		cluster.MustAcquire(t, client, fmt.Sprint("orders:", i), cluster.TTL)
 	}
 	cluster.MustAcquire(t, client, "redlock:other", cluster.TTL)
+	cluster.MustAcquire(t, client, redlock.Permits("build", 2)[1], cluster.TTL)
 	cluster.Settle(t, client)
 	ask := func(pattern string) (int, string, string) {
 		c := command{vars: map[string]string{patient: "10s", "REDLOCK_NODES": strings.Join(nodes, ",")}}
@@ -40,6 +42,9 @@ func TestHeldPattern(t *testing.T) {
 	status, out, _ = ask("*lock:*")
 	require.Equal(t, exitOK, status)
 	require.Equal(t, 1, strings.Count(out, "\n"), out)
+	status, out, _ = ask("bui*")
+	require.Equal(t, exitOK, status)
+	require.Regexp(t, `^build .* permit 2\n$`, out)
 	status, _, _ = ask("none:*")
 	require.Equal(t, exitFailed, status)
 	require.NoError(t, servers[1].Kill())

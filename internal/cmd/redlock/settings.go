@@ -35,6 +35,7 @@ type settings struct {
 	stragglers  time.Duration // of the client; 0 is its default
 
 	json, yes bool // of tools
+	permitsOf int  // of tools; 0: any number
 	nodes     watching
 	serve     serving
 	run       running

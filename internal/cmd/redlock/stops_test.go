@@ -64,13 +64,13 @@ func TestStops(t *testing.T) {
 		pause  time.Duration
 		isLost bool
 	}{
-		{name: "job", ttl: 3, pause: 4 * time.Second, stops: func(p *process, _ int) []int { return []int{p.Process.Pid} }},
+		{name: "job", ttl: 6, pause: 7 * time.Second, stops: func(p *process, _ int) []int { return []int{p.Process.Pid} }},
 		{name: "job, short", ttl: 9, pause: 3 * time.Second, stops: func(p *process, _ int) []int { return []int{p.Process.Pid} }},
 		{name: "keeper", ttl: 9, pause: 2 * time.Second, stops: func(p *process, _ int) []int { return children(p.Process.Pid) }},
 		{name: "both", ttl: 9, pause: 2 * time.Second, stops: func(p *process, _ int) []int { return append(children(p.Process.Pid), p.Process.Pid) }},
-		{name: "program", ttl: 3, pause: 4 * time.Second, stops: func(_ *process, program int) []int { return []int{program} }},
-		{name: "job and program", ttl: 3, pause: 4 * time.Second, stops: func(p *process, program int) []int { return []int{p.Process.Pid, program} }},
-		{name: "all", ttl: 3, pause: 4 * time.Second, isLost: true,
+		{name: "program", ttl: 6, pause: 7 * time.Second, stops: func(_ *process, program int) []int { return []int{program} }},
+		{name: "job and program", ttl: 6, pause: 7 * time.Second, stops: func(p *process, program int) []int { return []int{p.Process.Pid, program} }},
+		{name: "all", ttl: 6, pause: 7 * time.Second, isLost: true,
 			stops: func(p *process, program int) []int { return append(children(p.Process.Pid), p.Process.Pid, program) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -122,13 +122,18 @@ func TestTerminalSuspends(t *testing.T) {
 			t.Parallel()
 			room <- struct{}{}
 			defer func() { <-room }()
-			p := wrapped(t, servers, "exec "+self+` run -ttl 2s job$$ -- "$@"`)
+			p := wrapped(t, servers, "exec "+self+` run -ttl 6s job$$ -- "$@"`)
 			file := filepath.Join(t.TempDir(), "ticks")
 			write(t, file+".sh", ticks)
 			p.Type("export FILE=" + file + "; W bash $FILE.sh\n")
+			defer func() {
+				if t.Failed() {
+					t.Log(p.Text())
+				}
+			}()
 			awaitLines(t, file, 1)
 			p.Suspend(keeperName)
-			time.Sleep(3 * time.Second)
+			time.Sleep(7 * time.Second)
 			p.Type("fg\n")
 			awaitLines(t, file, 40)
 			write(t, file+".end", "")

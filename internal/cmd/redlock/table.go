@@ -75,6 +75,7 @@ var table = []setting{
 	{name: "q", of: "run", asFlag: true, notInFile: true, help: "say nothing where the lock is taken, or a node is down; errors are shown", at: func(s *settings) any { return &s.run.quiet }},
 	{name: "E", of: "run", byDefault: "75", asFlag: true, notInFile: true, help: "the exit `status` where the lock is taken, also after -wait: 0 to 255", at: func(s *settings) any { return &s.run.statusTaken }},
 
+	{name: "n", of: "inspect held break", byDefault: "0", asFlag: true, notInFile: true, help: "the permits of redlock run -n: this `number`; 0 looks for any", at: func(s *settings) any { return &s.permitsOf }},
 	{name: "json", of: "inspect held nodes fence", help: "print JSON", at: func(s *settings) any { return &s.json }},
 	{name: "all", of: "nodes", asFlag: true, notInFile: true, help: "want all nodes to vote, and not a quorum alone: for a rolling restart", at: func(s *settings) any { return &s.nodes.all }},
 	{name: "wait", of: "nodes", asFlag: true, notInFile: true, help: "wait for that up to this `duration`", at: func(s *settings) any { return &s.nodes.wait }},

@@ -47,6 +47,8 @@ func (t *tool) print(v any, write func(w *tabwriter.Writer)) error {
 
 // key is a lock as shown by inspect.
 type key struct {
+	state redlock.KeyStatus
+
 	Key    string    `json:"key"`
 	Status string    `json:"status"`
 	Holder string    `json:"holder,omitempty"`  // the name of its client
@@ -55,6 +57,11 @@ type key struct {
 	Names  []string  `json:"names,omitempty"`   // of their clients
 	TTL    float64   `json:"ttl_seconds"`
 	Nodes  []keyNode `json:"nodes"`
+
+	Name    string `json:"name,omitempty"`    // of a permit: that of run -n
+	Permit  int    `json:"permit,omitempty"`  // its number
+	Of      int    `json:"of,omitempty"`      // how many there are, if known
+	Permits []key  `json:"permits,omitempty"` // of a name: those in use
 }
 
 type keyNode struct {
@@ -68,7 +75,7 @@ type keyNode struct {
 }
 
 func newKey(s redlock.KeyState) key {
-	k := key{Key: s.Key, Status: s.Status.String(), Holder: s.Holder, Digest: s.Digest, Shared: s.Holders, Names: s.Names, TTL: s.TTL.Seconds()}
+	k := key{state: s.Status, Key: s.Key, Status: s.Status.String(), Holder: s.Holder, Digest: s.Digest, Shared: s.Holders, Names: s.Names, TTL: s.TTL.Seconds()}
 	for _, n := range s.Nodes {
 		shown := keyNode{Node: n.Addr, Holder: n.Holder, Digest: n.Digest, TTL: n.TTL.Seconds(), Shared: n.Holders, NoTTL: n.NoTTL}
 		if n.Err != nil {
@@ -76,12 +83,18 @@ func newKey(s redlock.KeyState) key {
 		}
 		k.Nodes = append(k.Nodes, shown)
 	}
+	if k.Name, k.Permit = permitOf(s.Key); k.Permit > 0 {
+		k.Holder, k.Of = amongOf(k.Holder)
+	}
 	return k
 }
 
 // headline is a lock in one line.
 func (k *key) headline() string {
 	line := fmt.Sprintf("%q is %s", k.Key, k.Status)
+	if k.Permit > 0 {
+		line = fmt.Sprintf("%q, %s, is %s", k.Name, k.place(), k.Status)
+	}
 	if k.Shared > 0 {
 		return line + fmt.Sprintf(" by %s, the longest for %v", k.holders(), span(k.TTL))
 	}
@@ -94,8 +107,11 @@ func (k *key) headline() string {
 	return line
 }
 
-// holders are those of a shared lock.
+// holders are those of a shared lock, or the one of another.
 func (k *key) holders() string {
+	if k.Shared == 0 {
+		return cmp.Or(k.Holder, k.Digest)
+	}
 	text := counted(k.Shared)
 	if len(k.Names) > 0 {
 		text += " (" + strings.Join(k.Names, ", ") + ")"
@@ -146,6 +162,9 @@ Inspect shows what each node has at a key: the name of the holder's client, a di
 
   redlock inspect -nodes 10.0.0.1:6379,10.0.0.2:6379,10.0.0.3:6379 orders
   redlock inspect -json orders | jq .ttl_seconds
+  redlock inspect -n 3 build              the permits of run -n 3 build
+
+Without -n it shows which permits of the name are in use, and of how many, if their holders say so, as redlock run does.
 
 Its exit status is 69 where too few nodes answer.`
 
@@ -169,7 +188,15 @@ func inspect(ctx context.Context, env *environment, args []string) error {
 		return err
 	}
 	k := newKey(state)
+	states, err := permitsInUse(ctx, client, k.Key, t.permitsOf)
+	if err != nil {
+		return statusOf(err)
+	}
+	k.Permits = permits(states, t.permitsOf)
 	err = t.print(k, func(w *tabwriter.Writer) {
+		if k.showPermits(w); len(k.Permits) > 0 && state.Status == redlock.KeyFree {
+			return
+		}
 		fmt.Fprintf(w, "%s\n\nNODE\tHOLDER\tDIGEST\tTTL\tERROR\n", k.headline())
 		for _, n := range k.Nodes {
 			ttl := "-"
@@ -191,17 +218,32 @@ func inspect(ctx context.Context, env *environment, args []string) error {
 	return err
 }
 
+// showPermits prints the permits of a name that are in use.
+func (k *key) showPermits(w *tabwriter.Writer) {
+	if len(k.Permits) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "%q has %s\n\nPERMIT\tHOLDER\tDIGEST\tTTL\n", k.Key, inUse(k.Permits))
+	for _, p := range k.Permits {
+		fmt.Fprintf(w, "%d\t%s\t%s\t%v\n", p.Permit, dash(p.Holder), dash(p.Digest), span(p.TTL))
+	}
+	if isHeld(k.state) {
+		fmt.Fprintf(w, "\nThe name is held without -n as well; that lock and the permits do not exclude each other.\n\n")
+	}
+}
+
 const aboutHeld = `
 Held reports which of the keys are held, one a line, for scripts. Without arguments it reads keys from
 standard input. Its exit status is 0 if all are held, 1 if one is not, 69 without a quorum. A key with a * is a pattern: it
 stands for what is held of all keys that match, 10,000 at most, found by SCAN at the nodes (which needs +scan).
+A name with permits (run -n) is held where one is in use, and has a line for each of them.
 
   redlock held backup || echo no backup runs
   redlock held < keys.txt
   redlock held 'orders:*'                 what is held, by whom, and for how long`
 
-// heldOf is those of the keys that are held.
-func heldOf(ctx context.Context, client *redlock.Client, keys []string) (all []key, err error) {
+// heldOf is those of the keys that are held, and the permits in use of those that are not, or of all with -n.
+func (t *tool) heldOf(ctx context.Context, client *redlock.Client, keys []string) (all []key, err error) {
 	for _, name := range keys {
 		state, err := client.Inspect(ctx, name)
 		switch {
@@ -211,6 +253,13 @@ func heldOf(ctx context.Context, client *redlock.Client, keys []string) (all []k
 			return nil, &exit{exitNoQuorum, fmt.Errorf("%q: too few nodes answer", name)}
 		case isHeld(state.Status):
 			all = append(all, newKey(state))
+		}
+		if _, number := permitOf(name); t.permitsOf > 0 || number == 0 && !isHeld(state.Status) {
+			states, err := permitsInUse(ctx, client, name, t.permitsOf)
+			if err != nil {
+				return nil, statusOf(err)
+			}
+			all = append(all, permits(states, t.permitsOf)...)
 		}
 	}
 	return all, nil
@@ -240,8 +289,13 @@ func held(ctx context.Context, env *environment, args []string) error {
 			if names, err = t.scan(ctx, name); err != nil {
 				return err
 			}
+			ofPermits, err := t.scan(ctx, "{"+name+"}:permit:*") // of names without a {tag}
+			if err != nil {
+				return err
+			}
+			names = append(names, ofPermits...)
 		}
-		states, err := heldOf(ctx, client, names)
+		states, err := t.heldOf(ctx, client, names)
 		if err != nil {
 			return err
 		}
@@ -252,6 +306,10 @@ func held(ctx context.Context, env *environment, args []string) error {
 			holder := dash(k.Holder)
 			if k.Shared > 0 {
 				holder = k.holders()
+			}
+			if k.Permit > 0 {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%v\t%s\n", oneWord(k.Name), holder, dash(k.Digest), span(k.TTL), k.place())
+				continue
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\t%v\n", oneWord(k.Key), holder, dash(k.Digest), span(k.TTL))
 		}

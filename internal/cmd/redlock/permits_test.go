@@ -1,0 +1,90 @@
+package main
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
+)
+
+// TestPermitOf: the key of a permit has its name and number, and no other key has.
+func TestPermitOf(t *testing.T) {
+	for _, name := range []string{"build", "a{t}b", "x:permit:3", "{"} {
+		for i, key := range redlock.Permits(name, 64) {
+			got, number := permitOf(key)
+			require.Equal(t, name, got)
+			require.Equal(t, i+1, number)
+		}
+	}
+	for _, key := range []string{"build", "build:permit:1", "{build}:permit:0", "{build}:permit:65", "{build}:permit:x"} {
+		name, number := permitOf(key)
+		require.Zero(t, number, "%s %s", key, name)
+	}
+	for text, want := range map[string]int{"web1:47/3": 3, "web1:47": 0, "a/b": 0, "a/1": 0, "a/65": 0} {
+		name, n := amongOf(text)
+		require.Equal(t, want, n)
+		require.Equal(t, n == 0, name == text)
+	}
+}
+
+// TestPermits: an operator sees the permits of run -n by their name, and a mix with the name alone, or with another number, is
+// said to its user.
+func TestPermits(t *testing.T) {
+	t.Parallel()
+	servers := cluster.Start(t, 3)
+	dir, gate := t.TempDir(), filepath.Join(t.TempDir(), "gate")
+	var all []*process
+	start := func(settings ...string) *process {
+		ready := filepath.Join(dir, strconv.Itoa(len(all)))
+		p := launch(t, servers, binary(append([]string{"run"}, flags(30, append(settings, "build", "--", "sh", "-c", waits, ready, gate)...)...)...))
+		awaitFile(t, ready)
+		all = append(all, p)
+		return p
+	}
+	for range 3 {
+		start("-n", "3")
+	}
+	out := expect(t, servers, exitOK, "held build")
+	require.Equal(t, 3, strings.Count(out, "\n"), out)
+	for i := range 3 {
+		require.Regexp(t, `(?m)^build  \S+:\d+ +\w+ +[\d.]+s +permit `+strconv.Itoa(i+1)+` of 3$`, out)
+	}
+	require.Equal(t, 3, strings.Count(expect(t, servers, exitOK, "held -n 3 build"), " of 3"))
+	require.Contains(t, expect(t, servers, exitOK, "inspect build"), `"build" has 3 of 3 permits in use`)
+	out = expect(t, servers, exitOK, "inspect -json build")
+	require.Equal(t, 3, strings.Count(out, `"of": 3`), out)
+	expect(t, servers, exitFailed, "held other")
+
+	mixed := start()
+	mixed.awaits("build: it has 3 of 3 permits in use as well (-n, by ")
+	require.Contains(t, expect(t, servers, exitOK, "inspect build"), "do not exclude each other")
+	require.Contains(t, expect(t, servers, exitOK, "held -n 3 build"), "permit 2 of 3")
+	start("-q", "-n", "5").awaits("build: it is held without -n as well (by ")
+	write(t, gate, "")
+	for _, p := range all {
+		require.Zero(t, p.status(), &p.err)
+	}
+	awaitFree(t, servers, append(redlock.Permits("build", 5), "build")...)
+
+	c := cluster.Connect(t, strings.Split(nodesOf(servers), ","), holder("a/3"))
+	permits := redlock.Permits("build", 3)
+	for _, key := range permits[1:] {
+		cluster.MustAcquire(t, c, key, cluster.TTL)
+	}
+	p := launch(t, servers, binary(append([]string{"run"}, flags(30, "-n", "4", "build", "--", "sleep", "0.3")...)...))
+	p.awaits("build: permit 2 of 3 is in use (by a), and -n is 4 here: all must use the same")
+	require.Zero(t, p.status())
+	_, _, errs := redlockOn(t, servers, "break", "-yes", "build")
+	require.Contains(t, errs, `"build" has 2 of 3 permits in use: -yes releases all of them with -n`)
+	tool := command{vars: map[string]string{patient: "10s", "REDLOCK_NODES": nodesOf(servers)}, in: "n\ny\n"}
+	require.Equal(t, exitOK, tool.run(t.Context(), "break", "build"))
+	awaitHeld(t, servers, permits[1])
+	awaitFree(t, servers, permits[2])
+	expect(t, servers, exitOK, "break -yes -n 3 build")
+	awaitFree(t, servers, permits...)
+}
