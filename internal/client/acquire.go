@@ -35,7 +35,8 @@ type want struct {
 	limit engine.Limit
 	own   *holding.More // of a lock with another name than the client's, or with the value of a front end; or nil
 
-	at      int // the option of c and s
+	in      *waiting.Demand // where it stands in line; or nil
+	at      int             // the option of c and s
 	c       *engine.Call
 	s       holding.State
 	ended   bool     // the first attempt was made already, and has ended without a lock
@@ -69,7 +70,7 @@ func (c *Client) acquire(ctx context.Context, key string, ttl time.Duration, r r
 	}
 	ctx = orBackground(ctx)
 	var ended *engine.Call // the first attempt, if it was made and has ended without a lock
-	if r.err == nil && g.isPlain() && !r.term.isFixed() && ctx.Err() == nil && token.TailFrom(ctx) == "" {
+	if r.err == nil && g.plain && !g.lines.IsContended(key) && !r.term.isFixed() && ctx.Err() == nil && token.TailFrom(ctx) == "" {
 		if h, ended, err = g.plainly(ctx, key, ttl, r); ended == nil {
 			return h, err
 		}
@@ -130,7 +131,7 @@ func (r *request) limitOf(g *site, done <-chan struct{}) engine.Limit {
 // choose makes the calls for the attempts to get the lock of an option. The first may have ended already.
 func (w *want) choose(at int, ended *engine.Call) (err error) {
 	o := &w.options[at]
-	s := holding.State{Key: o.Key, More: o.More, Held: renewal.Held{TTL: w.ttl.Truncate(time.Millisecond)}, Shared: w.Mode&Shared != 0, Waits: w.Mode&Once == 0}
+	s := holding.State{Key: o.Key, More: o.More, Held: renewal.Held{TTL: w.ttl.Truncate(time.Millisecond)}, Turn: holding.Turn{Wanted: w.t.Began, Shared: w.Mode&Shared != 0, Waits: w.Mode&Once == 0}}
 	switch {
 	case w.own != nil && o.More != nil:
 		s.More.HasTail, s.More.Tail = true, w.own.Tail
@@ -160,11 +161,11 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 			return h, err
 		}
 	}
-	d := w.stand()
-	defer func() { d.Leave() }()
+	w.in = w.stand()
+	defer func() { w.in.Leave() }()
 	for patience := w.patience(); ; {
-		t.Wait(w.collects || w.isSet && (!d.Stands() || t.IsLimited()), patience.until)
-		why, at, handed := d.Await(w.limit, t)
+		t.Wait(w.collects || w.isSet && (!w.in.Stands() || t.IsLimited()), patience.until)
+		why, at, handed := w.in.Await(w.limit, t)
 		switch why {
 		case waiting.MayAttempt, waiting.Sent:
 		case waiting.Handed:
@@ -179,8 +180,8 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 			}
 			h.ReleaseAsync() // the caller's goroutine has waited long to run again
 			t.Hear(w.clock.Now(), engine.ErrExpired)
-			d.Leave()
-			d = w.stand()
+			w.in.Leave()
+			w.in = w.stand()
 			continue
 		case waiting.Closed:
 			return Handle{}, engine.ErrClosed
@@ -191,20 +192,20 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 		h, err := w.unlessEnding(w.attempt(at, why == waiting.Sent))
 		goesOn := w.shouldRetry(err)
 		if err != nil && !goesOn {
-			d.Hear(t)
+			w.in.Hear(t)
 		}
-		w.note(d, h, at, err, goesOn)
+		w.note(w.in, h, at, err, goesOn)
 		w.report(ctx, h)
 		if !goesOn {
 			return h, err
 		}
-		if errors.Is(err, engine.ErrTaken) && w.clock.Now() >= patience.until && d.MayCollect() {
-			d.Leave()
-			d = nil
+		if errors.Is(err, engine.ErrTaken) && w.clock.Now() >= patience.until && w.in.MayCollect() {
+			w.in.Leave()
+			w.in = nil
 			if h, err = w.collect(ctx, &patience); err == nil || !t.ShouldRetry(err) {
 				return h, err
 			}
-			d = w.stand()
+			w.in = w.stand()
 		}
 	}
 }
@@ -214,7 +215,7 @@ func (w *want) note(d *waiting.Demand, h Handle, at int, err error, goesOn bool)
 	rests := w.Config.OnAttempt == nil
 	switch {
 	case !w.isSet:
-		d.Attempted(h.hold, w.options[at].last.Denied, err, goesOn && rests)
+		d.Attempted(h.hold, w.c.Tally, err, goesOn && rests)
 	case !errors.Is(err, engine.ErrTaken) || !goesOn: // it has won; or no holder has refused it, and it stands before others in no line
 		d.Left(h.hold)
 	case !d.Missed(w.deniedAt, rests): // it waits for no turn, and stands again where it was refused
@@ -308,13 +309,17 @@ func (w *want) attemptAt(g *site, sent bool) (h Handle, err error) {
 				return Handle{}, failed
 			}
 			c.About(f.token, f.block, 0)
+			if c.And == nil {
+				c.Behind = w.in.Part(f.token.String() + c.Tail)
+			}
 			if counted {
 				g.Config.Underway.Enter()
 			}
 			by, err = c.Do()
 		}
 		s.Until = c.Least()
-		if err == nil && t.isLate(c, s.Until, g.clock.Now()) { // this goroutine may have waited long to run again
+		s.Granted = g.clock.Now()
+		if err == nil && t.isLate(c, s.Until, s.Granted) { // this goroutine may have waited long to run again
 			err = engine.ErrExpired
 		}
 		if err == nil && !stands(c) {

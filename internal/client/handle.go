@@ -157,7 +157,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 // Release has the nodes delete the key where it still has the lock's token.
 func (h Handle) Release(ctx context.Context) error {
 	ctx = orBackground(ctx)
-	if h.group != nil && h.group.isPlain() {
+	if h.group != nil && h.group.plain && !h.group.isAwaited(h.key) {
 		if done, err := h.releasePlainly(ctx); done {
 			return err
 		}
@@ -173,8 +173,8 @@ func (h Handle) ReleaseAsync() { _ = h.release(context.Background(), engine.Soon
 // lease is free for another lock once they certainly have; at once, if the release is not awaited. Its error is then
 // ErrNotHeld, or ErrClosed: no node learns of it.
 //
-// A lock that is to stay is passed on only if others may have it, and then to a caller in line at once. Without one its key
-// stays at the nodes for a while yet, and no longer than it would have; where the lock is lost no key stays.
+// A lock that is to stay is passed on only if others may have it, and its stay with it. Else its key stays at the nodes for
+// a while yet, also beside callers in line, and no longer than it would have; where the lock is lost no key stays.
 func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error {
 	s, ok := h.hold.State()
 	if !ok {
@@ -188,7 +188,15 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error
 	if s.Kept {
 		g.keeper.Stop(h.hold)
 	}
+	if s.Stays != 0 {
+		if left := s.Stays.Sub(g.clock.Now()); left > stay.left {
+			stay.left, stay.passes = left, true
+		}
+	}
 	stays := stay.left > 0 && s.Until > 0
+	if stays && stay.passes { // it passes on with the lock
+		h.hold.Stay(g.clock.Now().Add(stay.left))
+	}
 	passes := how != engine.Ahead && (!stays || stay.passes) // else its caller asks for the key again, in the same batch
 	if passes && g.lines.Pass(h.hold, &s) {
 		return nil
@@ -200,9 +208,7 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error
 	defer c.Free()
 	c.Watch(engine.Limit{Done: done})
 	var next fresh // of the first in line. It is made before the release is noted: user code may panic
-	waits, _ := g.lines.Awaits(s.Key)
-	waits = waits && passes
-	if waits && ended == nil && s.Several() == nil && !s.Shared && !engine.IsClosed(g.ending) {
+	if !stays && passes && g.isAwaited(s.Key) && ended == nil && s.Several() == nil && !s.Shared && !engine.IsClosed(g.ending) {
 		next, _ = g.fresh(new(fencing.Proposal), false)
 	}
 	absent, ok := g.keeper.Releasing(h.hold)
@@ -210,7 +216,7 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error
 		return engine.ErrNotHeld
 	}
 	c.About(s.Token, fencing.Block{}, absent)
-	if stays && !waits {
+	if stays {
 		c.Each(func(c *engine.Call) { c.Stay = (stay.left + time.Millisecond - 1).Truncate(time.Millisecond) })
 	}
 	var along *engine.Call
@@ -225,10 +231,8 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error
 	if how == engine.Ahead {
 		return err
 	}
-	if !how.IsAwaited() && s.Waits && !s.Shared {
-		now := c.Began()
-		g.eachKey(s.Key, s.More, func(g *site, key string) { g.lines.Left(key, now) })
-	}
+	ends := c.Began()
+	g.eachKey(s.Key, s.More, func(g *site, key string) { g.lines.Had(key, s.Turn, ends, how.IsAwaited()) })
 	if along == nil { // else the line knows. A hook and the context come after: these may block
 		g.freed(&s)
 	}
@@ -236,6 +240,12 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error
 		return err
 	}
 	return h.released(ctx, c, by, cmp.Or(err, ended))
+}
+
+// isAwaited reports whether callers of this process wait for a key.
+func (g *site) isAwaited(key string) bool {
+	awaited, _ := g.lines.Awaits(key)
+	return awaited
 }
 
 // released ends the hold of a released lock, and reports the result.

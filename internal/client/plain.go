@@ -11,11 +11,8 @@ import (
 )
 
 // This page is the whole path of a plain lock, exclusive or shared: one key in one group, no hook, no fencing, no value
-// of a front end, no term, and no line for any key. A grant, or a successful release, ends here. attempt and released judge any other end,
+// of a front end, no term, and no line for the key. A grant, or a successful release, ends here. attempt and released judge any other end,
 // given the ended call; so nothing is decided twice.
-
-// isPlain reports whether a call has nothing but its own key to look after.
-func (g *site) isPlain() bool { return g.plain && !g.lines.Known() }
 
 // plainly makes an attempt to acquire. A call without an error has not won. Rand and ctx are user code: after a panic
 // of theirs no node was asked, and the pool is short of a call.
@@ -29,11 +26,14 @@ func (g *site) plainly(ctx context.Context, key string, ttl time.Duration, r req
 	}
 	c.Watch(r.limitOf(g, ctx.Done()))
 	c.Tail, c.Denied, c.Shared = r.tail, r.denied, r.Mode&Shared != 0
-	won := g.Engine.Do(c, nil) == nil && c.Err == nil && g.clock.Now() < c.Until // this goroutine may have waited long to run again
+	failed := g.Engine.Do(c, nil)
+	now := g.clock.Now()
+	won := failed == nil && c.Err == nil && now < c.Until // this goroutine may have waited long to run again
 	if !won || !g.lines.Granted(key, c.Serial, c.Shared) {
 		return h, c, nil
 	}
-	s := holding.State{Key: key, Serial: c.Serial, Token: c.Token, Held: renewal.Held{Until: c.Until, TTL: c.TTL}, More: r.more, Shared: c.Shared, Waits: r.Mode&Once == 0}
+	s := holding.State{Key: key, Serial: c.Serial, Token: c.Token, Held: renewal.Held{Until: c.Until, TTL: c.TTL}, More: r.more}
+	s.Turn = holding.Turn{Wanted: c.Began(), Granted: now, Shared: c.Shared, Waits: r.Mode&Once == 0}
 	h = Handle{group: g, hold: g.keeper.Begin(&s, c.Absent, 0), key: key}
 	r.term.won(g, 0, c.Trip)
 	c.Free()
@@ -52,11 +52,13 @@ func (h Handle) releasePlainly(ctx context.Context) (done bool, err error) {
 	}
 	c.Watch(engine.Limit{Done: ctx.Done()})
 	c.Tail = g.Config.Tail // unless the lock has its own
-	if !g.keeper.ReleasingPlain(h.hold, &c.Op) {
+	turn, ok := g.keeper.ReleasingPlain(h.hold, &c.Op)
+	if !ok {
 		c.Free()
 		return false, nil
 	}
 	err = g.Engine.Do(c, nil) // ctx is asked only once the line knows: it may block
+	g.lines.Had(h.key, turn, c.Began(), true)
 	if !c.Shared {
 		g.lines.Freed(h.key, h.hold.Serial())
 	}

@@ -162,7 +162,7 @@ func (op *Op) Report() (ended bool) {
 		again, op.err = siteOf(op.decider.On).Fence.Again(&op.Call, op.err)
 	case op.Kind == engine.Release && op.err == nil && !op.Shared: // it may be the lock of a holder in this process
 		op.Each(func(c *engine.Call) {
-			if l := siteOf(c.On).lines; l.Known() {
+			if l := siteOf(c.On).lines; l.HasDesks() {
 				l.Freed(string(op.Key), 0)
 			}
 		})

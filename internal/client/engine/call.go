@@ -16,6 +16,7 @@ type Call struct {
 	Asked    bool             // it was given to its engine
 	Proposal fencing.Proposal // of a caller of fenced acquires
 	Ahead    func()           // queues the release of a lock that the caller has, ahead of the acquire; or nil
+	Behind   *Query           // a question to one node, to be sent right behind a call of Do; or nil
 
 	waits bool          // asked, and not waited for yet
 	done  chan struct{} // holds one
@@ -112,7 +113,12 @@ func (e *Engine) Do(c, along *Call) error {
 		by.own++
 	}
 	c.Asked = true
-	if err := e.queueAll(l, along, now); err != nil {
+	err := e.queueAll(l, along, now)
+	if q := c.Behind; q != nil {
+		c.Behind = nil
+		e.queries.follow(q, err == nil)
+	}
+	if err != nil {
 		c.Asked = false
 		return err
 	}

@@ -41,7 +41,7 @@ func (c *Call) Each(f func(*Call)) {
 func (c *Call) Free() {
 	for c != nil {
 		next := c.And
-		c.Key, c.limit, c.And, c.Ahead = nil, Limit{}, nil, nil
+		c.Key, c.limit, c.And, c.Ahead, c.Behind = nil, Limit{}, nil, nil, nil
 		c.On.calls.Put(c)
 		c = next
 	}

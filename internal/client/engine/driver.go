@@ -149,7 +149,13 @@ func (d *driver) unlock(handOver bool) {
 func (d *driver) flush() {
 	d.rounds.endLimits()
 	d.rounds.complete() // before any of their batches is used again
-	d.queries.ask()
+	d.send()
+	d.queries.ask() // behind the operations: see queries.follow
+	d.rounds.complete()
+}
+
+// send sends operations.
+func (d *driver) send() {
 	left := min(int(d.queue.size.Load()), scanWaiting)
 	if left == 0 {
 		return
@@ -166,5 +172,4 @@ func (d *driver) flush() {
 		left += d.rounds.send(ops) - ops.n
 		d.rounds.complete()
 	}
-	d.rounds.complete()
 }

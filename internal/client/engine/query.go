@@ -115,6 +115,17 @@ func (l *queries) begin(q *Query) bool {
 	return false
 }
 
+// follow queues a query behind an operation, if that is queued. Of two in one turn of the driver the operation is sent
+// first. Its caller is done with the query.
+func (l *queries) follow(q *Query, queued bool) {
+	if queued {
+		l.begin(q)
+	} else {
+		q.Free()
+	}
+	q.Free()
+}
+
 // Answered receives once: when the query is answered, or will not be.
 func (q *Query) Answered() <-chan struct{} { return q.answered }
 

@@ -1,6 +1,7 @@
 package holding
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 // A lease is used again once its lock is gone, so acquiring allocates nothing. A Hold may outlive its lock, so each
 // remembers its life of the lease, and holds nothing in another one. So a Hold may be copied, kept and used twice.
 //
-// A client may hold a million leases, so the fields are few, in an order without gaps: 96 bytes.
+// A client may hold a million leases, so the fields are few, in an order without gaps: 112 bytes.
 type lease struct {
 	mu       sync.Mutex
 	life     uint64
@@ -27,6 +28,9 @@ type lease struct {
 	notes    uint8 // a bit for each of the following
 
 	validity renewal.Validity
+	granted  clock.Instant
+	waited   uint32 // for the lock, in milliseconds before granted
+	stays    uint32 // at the nodes, in milliseconds after granted; 0: the key ends with the lock
 
 	absent quorum.Set // nodes without the key
 	kept   *Kept      // if the lock is kept alive
@@ -77,16 +81,24 @@ func (m *More) Turns() int {
 	return turns
 }
 
+// Turn is a holder's time with a lock.
+type Turn struct {
+	Wanted  clock.Instant // since when its caller wanted it
+	Granted clock.Instant // since when its caller has it
+	Shared  bool          // others may hold it too
+	Waits   bool          // its caller has called Acquire or Do, which wait for a lock
+}
+
 // State is a copy of what is known of a lock.
 type State struct {
 	Key          string
 	Serial       uint64 // of the grant, of the first key: see engine.Op
 	Token        token.Token
 	renewal.Held // once a release was asked for there is no validity, but perhaps a key
-	More         *More
-	Kept         bool // it is kept alive
-	Shared       bool // others may hold it too
-	Waits        bool // its caller has called Acquire or Do, which wait for a lock
+	Turn
+	More  *More
+	Kept  bool          // it is kept alive
+	Stays clock.Instant // until then its key stays at the nodes, also where it was released or passed on; or 0
 }
 
 // Keys is all keys, in the order of their writing.
@@ -153,6 +165,8 @@ func (l *lease) begin(s *State, absent quorum.Set) (life uint64) {
 	l.life, l.key, l.token, l.more, l.absent = life, s.Key, veil(s.Token), s.More, absent
 	l.validity, l.kept = renewal.Validity{TTL: s.TTL, Until: s.Until}, nil
 	l.releases, l.notes = 0, 0
+	l.granted, l.stays = s.Granted, 0
+	l.waited = milliseconds(s.Granted.Sub(s.Wanted))
 	if s.Shared {
 		l.notes = shared
 	}
@@ -161,6 +175,27 @@ func (l *lease) begin(s *State, absent quorum.Set) (life uint64) {
 	}
 	l.mu.Unlock()
 	return life
+}
+
+// milliseconds is d as a lease keeps it: to 49 days.
+func milliseconds(d time.Duration) uint32 {
+	return uint32(max(0, min(d/time.Millisecond, math.MaxUint32)))
+}
+
+// stay notes until when the key stays at the nodes, and staying is that, or 0.
+func (l *lease) stay(until clock.Instant) { l.stays = milliseconds(until.Sub(l.granted)) }
+
+func (l *lease) staying() clock.Instant {
+	if l.stays == 0 {
+		return 0
+	}
+	return l.granted.Add(time.Duration(l.stays) * time.Millisecond)
+}
+
+// turn is the present holder's.
+func (l *lease) turn() Turn {
+	wanted := l.granted.Add(-time.Duration(l.waited) * time.Millisecond)
+	return Turn{Wanted: wanted, Granted: l.granted, Shared: l.notes&shared != 0, Waits: l.notes&waits != 0}
 }
 
 // IsHeld implements engine.Repairer.
@@ -230,7 +265,7 @@ func (h Hold) State() (s State, ok bool) {
 	s = State{
 		Key: l.key, Serial: l.life / MaxPasses, Token: l.token.unveil(), More: l.more,
 		Held: renewal.Held{Until: l.validity.Until, TTL: l.validity.TTL, Released: l.releases > 0},
-		Kept: l.kept != nil, Shared: l.notes&shared != 0, Waits: l.notes&waits != 0,
+		Turn: l.turn(), Kept: l.kept != nil, Stays: l.staying(),
 	}
 	if s.Released {
 		s.Until = 0
@@ -300,15 +335,16 @@ func (k *Keeper) Releasing(h Hold) (absent quorum.Set, ok bool) {
 	return absent, true
 }
 
-// ReleasingPlain is Releasing for a lock of one key, not kept alive and not released before. It makes op the lock's
-// release; for any other lock it notes nothing.
-func (k *Keeper) ReleasingPlain(h Hold, op *engine.Op) (ok bool) {
+// ReleasingPlain is Releasing for a lock of one key, not kept alive, not released before, whose key does not stay. It
+// makes op the lock's release; for any other lock it notes nothing.
+func (k *Keeper) ReleasingPlain(h Hold, op *engine.Op) (t Turn, ok bool) {
 	if !h.lock() {
-		return false
+		return t, false
 	}
 	l := h.lease
 	until := l.validity.Until
-	ok = l.releases == 0 && l.kept == nil && (l.more == nil || l.more.Keys == nil)
+	t = l.turn()
+	ok = l.releases == 0 && l.kept == nil && l.stays == 0 && (l.more == nil || l.more.Keys == nil)
 	if ok {
 		l.releases = 1
 		op.Token, op.Absent, op.Shared = l.token.unveil(), l.absent, l.notes&shared != 0
@@ -320,7 +356,15 @@ func (k *Keeper) ReleasingPlain(h Hold, op *engine.Op) (ok bool) {
 	if ok {
 		k.expiries.add(until, -1)
 	}
-	return ok
+	return t, ok
+}
+
+// Stay notes until when the key of the lock stays at the nodes.
+func (h Hold) Stay(until clock.Instant) {
+	if h.lock() {
+		h.lease.stay(until)
+		h.lease.mu.Unlock()
+	}
 }
 
 // Unreleased takes back a release never sent.
@@ -374,11 +418,11 @@ func (h Hold) ShowToken() {
 	}
 }
 
-// Pass ends h and begins the Hold of the next holder, with the next holder's ttl and renewals: the nodes see one long
-// hold. It returns when validity ends. If not ok, the lock stays with h. The reasons are: less than 7/8 of ttl is left,
+// Pass ends h and begins the Hold of the next holder, who has wanted the lock since then, with the next holder's ttl and
+// renewals: the nodes see one long hold. A stay of its key passes on too. It returns when validity ends. If not ok, the lock stays with h. The reasons are: less than 7/8 of ttl is left,
 // or more than ttl; the next holder's locks have another value; the lock is shared, lost, or may be in other hands; it
 // was passed on often enough.
-func (h Hold) Pass(now clock.Instant, ttl time.Duration, more *More) (next Hold, until clock.Instant, ok bool) {
+func (h Hold) Pass(now, wanted clock.Instant, ttl time.Duration, more *More) (next Hold, until clock.Instant, ok bool) {
 	if !h.lock() {
 		return Hold{}, 0, false
 	}
@@ -393,6 +437,9 @@ func (h Hold) Pass(now clock.Instant, ttl time.Duration, more *More) (next Hold,
 		return Hold{}, 0, false
 	}
 	l.life++
+	stays := l.staying()
+	l.granted, l.waited = now, milliseconds(now.Sub(wanted))
+	l.stay(stays)
 	next = (Hold{l, l.life, h.Fence})
 	if next.Fence != 0 {
 		next.Fence++ // the nodes have recorded a token for each pass

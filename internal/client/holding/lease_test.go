@@ -56,7 +56,8 @@ func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
 		absent, ok := k.Releasing(old)
 		require.Zero(t, absent)
 		require.False(t, ok)
-		require.False(t, k.ReleasingPlain(old, new(engine.Op)))
+		_, ok = k.ReleasingPlain(old, new(engine.Op))
+		require.False(t, ok)
 		k.Unreleased(old)
 		require.False(t, old.ReportLoss())
 		require.False(t, old.End())
@@ -125,7 +126,7 @@ func TestPassedOnTTL(t *testing.T) {
 		first := lasting("key", 1, 9*second)
 		first.TTL = time.Hour
 		h := l.hold(first, 0)
-		next, until, ok := h.Pass(0, asked, nil)
+		next, until, ok := h.Pass(0, 0, asked, nil)
 		require.True(t, ok)
 		require.Equal(t, 9*second, until)
 		_, ok = h.State()

@@ -130,9 +130,6 @@ func (d *Demand) Join(at int, s Seat) {
 	p.desk, p.wants, p.shared, p.free, p.stood = k, s.Wants, s.Share, 0, l.cfg.Clock.Now()
 	k.push(p)
 	k.failed(s.Last.At, s.Last.Err, s.Share)
-	if !d.all && len(d.places) > 1 {
-		k.Apart(at, len(d.places))
-	}
 	if last := s.Last; isNew && (last.Denied != 0 || last.Err != nil && last.Err != engine.ErrTaken) { // else it may be old news to the first, watching the key since
 		around := l.around(k, p.stood)
 		k.Refused(&around, last.Denied)
@@ -248,7 +245,7 @@ func (d *Demand) due(t *Tries) Reason {
 // asks has it ask the nodes where it comes first, and reports whether it will: at once, or when a node has answered.
 func (d *Demand) asks() (will bool) {
 	d.each(func(p *place, k *desk) {
-		if !will && k.first == p && k.turns == 0 && k.Ask(k.lines.cfg.Clock.Now()) {
+		if !will && k.first == p && k.turns == 0 && k.Hurry(k.lines.cfg.Clock.Now()) {
 			will = true
 			k.advance()
 		}
@@ -265,19 +262,30 @@ func (d *Demand) Hear(t *Tries) {
 	})
 }
 
-// Attempted reports the end of the attempt of its turn: h is its result, and denied the nodes with the key. It rests
+// Attempted reports the end of the attempt of its turn: h is its result, and votes are those of the nodes. It rests
 // from now on, or is away.
-func (d *Demand) Attempted(h holding.Hold, denied quorum.Set, err error, rests bool) {
+func (d *Demand) Attempted(h holding.Hold, votes quorum.Tally, err error, rests bool) {
 	held, won := h.State()
 	turn := d.end(rests)
 	d.each(func(p *place, k *desk) {
 		switch {
 		case p == turn && p.turn:
-			k.attempted(p, won, held.Until, denied, err)
+			k.attempted(p, won, held.Until, votes, err)
 		case rests && k.offers:
 			k.advance()
 		}
 	})
+}
+
+// Part is a question to go right behind the acquire of its turn, with this value; or nil. See desk.part.
+func (d *Demand) Part(value string) (q *engine.Query) {
+	if d == nil || d.all || d.gift == nil {
+		return nil
+	}
+	k := d.gift.desk
+	s := k.lines.lock(k.key)
+	defer k.lines.unlock(s)
+	return k.part(d.gift, value)
 }
 
 // end ends what it does.

@@ -37,11 +37,12 @@ type desk struct {
 	key   string
 
 	first, last *place
-	asked       *inquiry // the question to a node; nil: there is none
-	slot        int      // in the schedule of the shard
-	weight      int32    // of the places
-	turns       int32    // of places whose callers ask the nodes: one, or several that share the lock
-	passes      int32    // how often the lock may still pass on before other processes have their turn
+	asked       *inquiry      // the question to a node; nil: there is none
+	parting     *engine.Query // to let go of the place with the attempt of the turn; nil: there is none, or the node has not done so
+	slot        int           // in the schedule of the shard
+	weight      int32         // of the places
+	turns       int32         // of places whose callers ask the nodes: one, or several that share the lock
+	passes      int32         // how often the lock may still pass on before other processes have their turn
 
 	sharing  bool // the callers that have the turn share the lock
 	offers   bool // a turn is due
@@ -57,6 +58,7 @@ type desk struct {
 	sharedBy uint64        // of the youngest shared one
 	unknown  uint64        // grants up to this number may have been followed by others, unseen
 	passedAt uint64        // the greatest number of all operations when the lock was passed on last
+	passing  clock.Instant // until when a lock that was passed on is held; 0: it has ended
 	held     clock.Instant // until when a holder in this process is known to have the lock
 	known    clock.Instant // until when the key is known to be contended, without callers
 	gated    clock.Instant // when the nodes were last asked to let none share the lock; 0: no gate is up
@@ -173,12 +175,16 @@ func (d *desk) settle(now clock.Instant) {
 		d.known = now.Add(knownFor)
 	}
 	needless := d.shares || d.brief && d.youngest != 0 // sharing callers meet no others, and a look is over: they need no line
-	drop := now >= d.known || needless && d.Others == 0
+	drop := now >= d.known || needless && !d.HasOthers()
+	until := d.known
+	if now < d.passing { // stands has to know of it
+		drop, until = false, max(until, d.passing)
+	}
 	if drop || d.BlocksOthers() {
 		d.leave(d.Depart())
 	}
 	if !drop {
-		d.shard.due.Set(d, d.known)
+		d.shard.due.Set(d, until)
 		return
 	}
 	d.shard.due.Remove(d)
@@ -243,7 +249,7 @@ func (d *desk) remove(p *place) {
 // endTurn ends the turn of p, kept or not.
 func (d *desk) endTurn(p *place) {
 	if p.turn {
-		p.turn = false
+		p.turn, d.parting = false, nil
 		d.turns--
 	}
 	if d.keeper == p {
@@ -299,10 +305,15 @@ func (d *desk) news(now, began clock.Instant, shared bool) (at clock.Instant, er
 	return d.ended, d.outcome
 }
 
-// attempted ends the turn of p, whose attempt has ended with err: the nodes of denied have the key. A lock that was
+// attempted ends the turn of p, whose attempt has ended with err and the votes of nodes. A lock that was
 // won is valid until then. Before other processes have their turn it may pass on to the present callers, or further
 // if no other process is known.
-func (d *desk) attempted(p *place, won bool, until clock.Instant, denied quorum.Set, err error) {
+func (d *desk) attempted(p *place, won bool, until clock.Instant, votes quorum.Tally, err error) {
+	denied := votes.Nodes(quorum.Denied)
+	parted := -1
+	if q := d.parting; q != nil && votes.Nodes(quorum.Granted).Has(q.Node) {
+		parted = q.Node
+	}
 	around := d.lines.around(d, d.lines.cfg.Clock.Now())
 	d.endTurn(p)
 	d.failed(around.Now, err, p.shared)
@@ -310,14 +321,14 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, denied quorum.
 	switch {
 	case won && p.shared: // others may have it too
 		d.remove(p)
-		d.Won(&around, denied)
+		d.Won(&around, denied, -1)
 		d.kept, d.shares = 0, true
 	case won:
 		d.remove(p)
-		d.Won(&around, denied)
+		d.Won(&around, denied, parted)
 		d.granted(around.Now, until)
 		d.passes = maxPasses - 1
-		if d.Others > 0 {
+		if d.HasOthers() {
 			d.passes = min(d.passes, d.callers())
 		}
 	case taken && d.turns > 0: // the callers asking with it have one answer
@@ -358,9 +369,9 @@ func (d *desk) mayPass(serial uint64, now clock.Instant) bool {
 
 // pass passes the lock of h on to the first caller, and reports whether it did. The desk sleeps on: it has noted when
 // the process has to act.
-func (d *desk) pass(h holding.Hold, serial uint64) bool {
+func (d *desk) pass(h holding.Hold, held *holding.State) bool {
 	now := d.lines.cfg.Clock.Now()
-	if !d.mayPass(serial, now) {
+	if !d.mayPass(held.Serial, now) {
 		return false
 	}
 	var until clock.Instant
@@ -369,7 +380,7 @@ func (d *desk) pass(h holding.Hold, serial uint64) bool {
 			return rests, false
 		}
 		var next holding.Hold
-		next, until, ok = h.Pass(now, p.wants.TTL, p.wants.More)
+		next, until, ok = h.Pass(now, p.stood, p.wants.TTL, p.wants.More)
 		if ok {
 			p.of.hold = next
 			d.remove(p) // before its caller knows: p may be used again then
@@ -378,6 +389,10 @@ func (d *desk) pass(h holding.Hold, serial uint64) bool {
 	}) == nil {
 		return false
 	}
+	hash := d.lines.hash(d.key)
+	if o, _ := d.lines.turns.note(hash, held.Turn, now, false); o != nothing {
+		d.owe(d.lines.turns.take(hash))
+	}
 	d.passed(now, until)
 	return true
 }
@@ -385,9 +400,8 @@ func (d *desk) pass(h holding.Hold, serial uint64) bool {
 // passed notes that the lock was passed on.
 func (d *desk) passed(now, until clock.Instant) {
 	d.granted(now, until)
-	d.passedAt = engine.Serials()
+	d.passedAt, d.passing = engine.Serials(), until
 	d.passes--
-	d.Passed(now)
 	if d.first == nil && d.asked == nil {
 		d.settle(now)
 	}
@@ -416,9 +430,7 @@ func (d *desk) freed(serial uint64, now clock.Instant) {
 		return
 	}
 	d.held, d.denied = 0, 0
+	d.passing = 0
 	d.Freed()
-	if d.first == nil {
-		d.Unwanted(now)
-	}
 	d.advance()
 }

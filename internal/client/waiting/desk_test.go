@@ -87,7 +87,7 @@ func TestDeskIsKept(t *testing.T) {
 	kept.asked = nil
 	kept.advance()
 	require.Empty(t, s.desks)
-	require.False(t, l.Known())
+	require.False(t, l.HasDesks())
 }
 
 // TestYoungestGrant: it alone is passed on. A grant that was on its way at that moment does not stand while the lock
@@ -143,13 +143,13 @@ func TestTurnOfOneThatLeaves(t *testing.T) {
 		why := first.await(t, &tries)
 		require.Equal(t, MayAttempt, why)
 		var ended sync.WaitGroup
-		ended.Go(func() { first.Attempted(holding.Hold{}, 0, context.Canceled, false) })
+		ended.Go(func() { first.Attempted(holding.Hold{}, quorum.Tally{}, context.Canceled, false) })
 		runtime.Gosched()
 		second.Leave()
 		ended.Wait()
 		why = third.await(t, &tries)
 		require.Equal(t, MayAttempt, why)
-		third.Attempted(holding.Hold{}, 0, context.Canceled, false)
+		third.Attempted(holding.Hold{}, quorum.Tally{}, context.Canceled, false)
 		first.Leave()
 		third.Leave()
 		require.Zero(t, l.waiting.Inside()+int(l.places.Load()))
@@ -165,14 +165,14 @@ func TestGivenWhileItRests(t *testing.T) {
 	tries.Wait(false, 0)
 	_ = first.await(t, &tries)
 	k := first.places[0].desk
-	first.Attempted(holding.Hold{}, 0, engine.ErrExpired, false)
+	first.Attempted(holding.Hold{}, quorum.Tally{}, engine.ErrExpired, false)
 	require.False(t, k.offers, "it pauses")
 	l.Freed("k", 0)
 	require.True(t, k.offers, "its only caller is in user code")
 	second := l.stand("k")
 	why := second.await(t, &tries)
 	require.Equal(t, MayAttempt, why)
-	second.Attempted(holding.Hold{}, 0, context.Canceled, false)
+	second.Attempted(holding.Hold{}, quorum.Tally{}, context.Canceled, false)
 	second.Leave()
 	require.True(t, k.offers)
 	why = first.await(t, &tries)
@@ -191,7 +191,7 @@ func TestSentAlong(t *testing.T) {
 		d.state, d.gift = rests, nil // as after an attempt
 		around := l.around(k, l.cfg.Clock.Now())
 		around.Usable = quorum.Only(0)
-		k.Entered(&around, 0, contention.Entry{First: true, Lease: time.Minute})
+		k.Entered(&around, contention.Step{}, contention.Entry{First: true, Lease: time.Minute})
 		call := k.along(0, around.Now)
 		require.Same(t, d.call, call)
 		done := make(chan struct{})
@@ -204,7 +204,7 @@ func TestSentAlong(t *testing.T) {
 		why, _, _ := d.Await(engine.Limit{Done: done}, &tries)
 		require.Equal(t, Sent, why)
 		require.Zero(t, tries.Attempts)
-		d.Attempted(holding.Hold{}, 0, context.Canceled, false)
+		d.Attempted(holding.Hold{}, quorum.Tally{}, context.Canceled, false)
 		d.Leave()
 		require.Zero(t, k.turns)
 	}
@@ -229,8 +229,11 @@ func TestAttemptBehindAQuestion(t *testing.T) {
 	d := l.stand("k")
 	k := d.places[0].desk
 	tries := l.NewTries("k", 0)
+	var denied quorum.Tally
+	denied.Reset(quorum.Majority(quorum.First(3)))
+	denied.Record(0, quorum.Denied)
 	_, _, _ = d.Await(engine.Limit{}, &tries)
-	d.Attempted(holding.Hold{}, 7, engine.ErrTaken, true)
+	d.Attempted(holding.Hold{}, denied, engine.ErrTaken, true)
 	k.asked = new(inquiry)
 	tries.limit, tries.next = 1, 1
 	require.Equal(t, none, d.due(&tries))
@@ -249,16 +252,16 @@ func TestForgottenDeskDoesNotMove(t *testing.T) {
 	k := d.places[0].desk
 	tries := l.NewTries("k", 0)
 	_, _, _ = d.Await(engine.Limit{}, &tries)
-	d.Attempted(holding.Hold{}, 0, engine.ErrExpired, false)
+	d.Attempted(holding.Hold{}, quorum.Tally{}, engine.ErrExpired, false)
 	l.Freed("k", 0)
 	require.True(t, k.offers)
 	now := l.cfg.Clock.Now()
 	k.remove(&d.places[0])
 	k.known = 1 // as if there were too many
-	k.passed(now, now.Add(time.Minute))
-	require.False(t, l.Known())
+	k.passed(now, now)
+	require.False(t, l.HasDesks())
 	younger := l.stand("k")
 	_, _, _ = d.Await(engine.Limit{At: 1}, &tries)
-	require.True(t, l.Known())
+	require.True(t, l.HasDesks())
 	require.Same(t, younger.places[0].desk, k.shard.desks["k"])
 }

@@ -21,8 +21,8 @@ const (
 // user code, does not come for its turn: none has it, or callers behind do, who share the lock. Then others may share the
 // key, and the caller looks before it asks: asking in vain would call its hook, and so on.
 func (d *desk) gate() {
-	wants := d.first != nil && d.Gates
-	away := d.offers || d.turns > 0 && d.sharing && !d.Clears
+	wants := d.first != nil && d.Gates()
+	away := d.offers || d.turns > 0 && d.sharing && !d.Clears()
 	switch {
 	case d.gated != 0 && (!wants || away):
 		d.gated = 0
@@ -32,7 +32,7 @@ func (d *desk) gate() {
 		}
 	case wants && !away:
 		pause := regate
-		if d.Clears {
+		if d.Clears() {
 			pause = regateInGap
 		}
 		if now := d.lines.cfg.Clock.Now(); d.gated == 0 || now >= d.gated.Add(pause) {

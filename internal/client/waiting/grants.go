@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
-	"github.com/redlock-go/redlock/internal/rules/contention"
 )
 
 // grants has the number of the youngest grant of some keys, for desks to come: each cell is of all keys with some
@@ -31,9 +30,6 @@ func (l *Lines) note(key string, serial uint64, f func(*desk)) {
 // Granted notes by the number of the acquire that the nodes have granted key, and reports whether the grant stands. If
 // not, its caller gives it back. See desk.stands.
 func (l *Lines) Granted(key string, serial uint64, shared bool) (stands bool) {
-	if shared && l.runs.isSteady(l.hash(key), l.cfg.Clock.Now(), contention.GapInterval) {
-		l.look(key, false)
-	}
 	stands = true
 	l.note(key, serial, func(d *desk) { stands = d.stands(serial, shared, l.cfg.Clock.Now()) })
 	return stands

@@ -34,10 +34,10 @@ func (d *desk) ask(step contention.Step) {
 	replies := 0
 	switch step.Action {
 	case contention.Enter:
-		x.Buf, replies = command.AppendQueue(x.Buf, d.key, p.id, step.Shared, ways[step.Way])
+		x.Buf, replies = command.AppendQueue(x.Buf, d.key, p.id, step.Shared, ways[step.Way], step.Rarely)
 	case contention.Watch:
-		x.shared = d.first.shared && !d.Clears
-		x.Buf, replies = command.AppendWatch(x.Buf, d.key, x.shared)
+		x.shared = d.first.shared && !d.Clears()
+		x.Buf, replies = command.AppendWatch(x.Buf, d.key, x.shared, step.Gaps)
 	}
 	x.Replies, x.Ring, d.asked = x.begins+replies, d.answered, x
 	if !cfg.Engine.AskSoon(x.Query) { // the engine is closed, and the process has left its queues
@@ -69,11 +69,11 @@ func (d *desk) answered() {
 
 // read reports an answer to the contender.
 func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
-	p, node := &d.lines.tracking, x.step.Node
+	p, node, step := &d.lines.tracking, x.step.Node, x.step
 	if err := p.begun(x); err != nil {
 		return err
 	}
-	var said [5]command.Said
+	var said [6]command.Said
 	copy(said[:], x.Said[x.begins:])
 	if x.step.Action == contention.Watch {
 		ttl, err := p.isTracked(node, &said[0], &said[1])
@@ -83,13 +83,14 @@ func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
 			seen.TTL, err = p.isTracked(node, &said[3], &said[4])
 		}
 		if err == nil {
+			seen.Gap = step.Gaps && x.Said[len(x.Said)-1].Ints[0] == 1
 			d.Watched(around, node, seen)
 		}
 		return err
 	}
 	switch err := said[0].Err; {
 	case said[0].Lacks:
-		return p.refuse(node, "node refuses the script by which processes queue up", err)
+		return p.refuseQueue(node, err)
 	case err != nil:
 		return err
 	}
@@ -97,8 +98,8 @@ func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
 	if err != nil {
 		return err
 	}
-	d.Entered(around, node, contention.EntryOfQueue(said[0].Ints, ttl, command.FirstTicket))
-	if d.Others > 0 {
+	d.Entered(around, x.step, contention.EntryOfQueue(said[0].Ints, ttl))
+	if d.HasOthers() {
 		d.passes, d.brief = min(d.passes, d.callers()), false
 	}
 	return nil

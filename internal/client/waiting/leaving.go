@@ -6,8 +6,46 @@ import (
 
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/rules/contention"
 	"github.com/redlock-go/redlock/internal/wire/command"
 )
+
+// part is the question that goes right behind the acquire with this value, of a caller that has its turn: where the node
+// of the queue grants it, the process leaves, and the next one there knows that it is the first before the lock is
+// released. It is nil where the process stays: other callers of it wait for the key, or it stands in no queue.
+func (d *desk) part(p *place, value string) *engine.Query {
+	node, parts := d.Parting(d.lines.cfg.Clock.Now())
+	if !parts || !p.turn || p.shared || d.first != p || p.next != nil {
+		return nil
+	}
+	cfg := &d.lines.cfg
+	q := cfg.Engine.Query(node, cfg.QueryTimeout)
+	q.Buf, q.Replies = command.AppendPart(q.Buf, d.key, d.lines.tracking.id, value)
+	q.Ring = func() { d.parted(q) }
+	d.parting = q
+	return q
+}
+
+// parted takes the answer to such a question. A process that has lost all the same enters again. If the node has not let
+// go of the place of one that has won, or may not have, it is taken back. A question to enter comes after this one at
+// the node, and undoes it. The driver lock is held.
+func (d *desk) parted(q *engine.Query) {
+	d.shard.mu.Lock()
+	defer d.lines.unlockDriven(d.shard)
+	entering := d.asked != nil && d.asked.step.Action == contention.Enter && d.asked.step.Node == q.Node
+	switch {
+	case entering:
+	case q.Err == nil && q.Said[0].Err == nil && q.Said[0].Ints[0] >= 0:
+		d.Parted(q.Node)
+	case q.Err == nil && q.Said[0].Lacks:
+		_ = d.lines.tracking.refuseQueue(q.Node, q.Said[0].Err)
+		d.parting = nil
+	case d.parting == q:
+		d.parting = nil
+	case !d.Nodes().Has(q.Node):
+		d.lines.takeBack(d.shard, stay{key: d.key, node: q.Node})
+	}
+}
 
 // stay is a place in the queue of a node that this process has left. It is owed back until the node has answered, or its
 // ticket has ended: others wait for this process meanwhile. If a node refuses or misses the return, it is asked again
@@ -33,7 +71,7 @@ const (
 // its desk, to enter, is behind it.
 func (l *Lines) takeBack(s *shard, x stay) {
 	q := l.cfg.Engine.Query(x.node, l.cfg.QueryTimeout)
-	q.Buf, q.Replies = command.AppendQueue(q.Buf, x.key, l.tracking.id, false, command.Leave)
+	q.Buf, q.Replies = command.AppendQueue(q.Buf, x.key, l.tracking.id, false, command.Leave, 0)
 	q.Ring = func() { // once it is answered
 		if err := q.Err; err == engine.ErrClosed || err == nil && q.Said[0].Err == nil || x.times >= maxLeaves {
 			return

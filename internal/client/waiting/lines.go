@@ -49,8 +49,7 @@ type Lines struct {
 	sentry   sentry
 	counts   counts
 	grants   grants
-	runs     runs // of shared locks
-	left     runs // of releases that no caller waits for
+	turns    turns
 }
 
 const (
@@ -164,8 +163,8 @@ func (l *Lines) at(key string, f func(*desk)) {
 // CanBeWoken reports whether some node can push the release of a lock.
 func (l *Lines) CanBeWoken() bool { return l.tracking.usable.Load() != 0 }
 
-// Known reports whether there are lines, with or without waiters.
-func (l *Lines) Known() bool { return l.known.Load() > 0 }
+// HasDesks reports whether some key has a desk, with or without callers.
+func (l *Lines) HasDesks() bool { return l.known.Load() > 0 }
 
 // Awaits reports whether callers wait for key, and whether the lock was seen to have a holder then.
 func (l *Lines) Awaits(key string) (awaited, taken bool) {
@@ -180,12 +179,12 @@ func (l *Lines) Awaits(key string) (awaited, taken bool) {
 	return awaited, taken
 }
 
-// IsContended reports whether others want the lock for key, as far as is known.
+// IsContended reports whether others want the lock for key, as far as is known, or may want it and are owed a look.
 func (l *Lines) IsContended(key string) (is bool) {
 	if l.known.Load() > 0 {
 		l.at(key, func(d *desk) { is = d.first != nil || l.cfg.Clock.Now() < d.known })
 	}
-	return is
+	return is || l.turns.owesAny(l.hash(key))
 }
 
 // over reports whether the client closes, or a caller gives up. Its context is not asked: others wait for its caller.
@@ -212,6 +211,10 @@ func (l *Lines) deskFor(s *shard, key string) (_ *desk, isNew bool) {
 	d := &desk{lines: l, shard: s, key: key, passes: maxPasses - 1, unknown: l.grants.of(l.hash(key)).Load()}
 	d.Init(key)
 	s.desks[key] = d
+	if o, hold := l.turns.take(l.hash(key)); o != nothing {
+		d.brief = true
+		d.owe(o, hold)
+	}
 	return d, true
 }
 
@@ -221,7 +224,7 @@ func (l *Lines) Pass(h holding.Hold, held *holding.State) (ok bool) {
 	if l.places.Load() == 0 || l.cfg.NoHandOver || engine.IsClosed(l.cfg.Ending) {
 		return false
 	}
-	l.at(held.Key, func(d *desk) { ok = d.pass(h, held.Serial) })
+	l.at(held.Key, func(d *desk) { ok = d.pass(h, held) })
 	if ok {
 		l.passed.Add(1)
 	}
@@ -258,35 +261,40 @@ func (l *Lines) KeyChanged(nodes quorum.Set, key []byte, own bool) {
 	if own && l.known.Load() == 0 {
 		return
 	}
+	if own {
+		l.changed(nodes, key, true)
+		return
+	}
 	for node := range nodes.All() {
-		if own {
-			l.changed(node, key, true)
-			continue
-		}
 		l.tracking.heard[node].Add(1)
 		if key == nil {
 			l.sentry.note(&l.sentry.flushed, node)
 			continue
 		}
-		l.changed(node, key, true)
+		l.changed(quorum.Only(node), key, true)
 		if beside, isTicket := command.CutWatched(key, l.tracking.id); len(beside) < len(key) {
-			l.changed(node, beside, !isTicket)
+			l.changed(quorum.Only(node), beside, !isTicket)
 		}
 	}
 }
 
-// changed notes that a node has changed the key, or the process's ticket beside it.
-func (l *Lines) changed(node int, key []byte, ofLock bool) {
+// changed notes that nodes have changed the key, or the process's ticket beside it.
+func (l *Lines) changed(nodes quorum.Set, key []byte, ofLock bool) {
 	s := &l.shards[maphash.Bytes(l.seed, key)%shards]
 	s.mu.Lock()
 	defer l.unlockDriven(s)
-	d, matters := s.desks[string(key)], false
-	switch {
-	case d == nil:
-	case ofLock:
-		matters = d.Pushed(node)
-	case d.Rung(node):
-		d.passes, matters = min(d.passes, d.callers()), true
+	d := s.desks[string(key)]
+	if d == nil {
+		return
+	}
+	matters := false
+	for node := range nodes.All() {
+		switch {
+		case ofLock:
+			matters = d.Pushed(node) || matters
+		case d.Rung(l.cfg.Clock.Now(), node):
+			d.passes, matters = min(d.passes, d.callers()), true
+		}
 	}
 	if matters {
 		d.advance()
@@ -316,6 +324,6 @@ func (l *Lines) around(d *desk, now clock.Instant) contention.Surroundings {
 	}
 	return contention.Surroundings{
 		Now: now, Names: l.names, Held: d.held, Shared: d.first != nil && d.first.shared, Usable: l.tracking.usable.Load(), Slow: l.tracking.slow.Load(),
-		Pause: l.cfg.Retry.pause(int(d.Attempts)+1, rand.N), Jitter: rand.N(maxJitter), Ask: ask,
+		Pause: l.cfg.Retry.pause(int(d.Vain)+1, rand.N), Jitter: rand.N(maxJitter), Ask: ask,
 	}
 }

@@ -69,7 +69,7 @@ const (
 // deleted all keys of some database. If they do so all the time, the desks are not at once where they were: the questions
 // of each second find the free locks.
 func (s *sentry) note(what *quorum.SharedSet, node int) {
-	if what.Add(node) && s.lines.Known() {
+	if what.Add(node) && s.lines.HasDesks() {
 		s.lines.cfg.Ring()
 	}
 }
@@ -116,7 +116,7 @@ func (l *Lines) Turn() time.Duration {
 // tend looks after the nodes, and returns when it is to be called again.
 func (l *Lines) tend(now clock.Instant) clock.Instant {
 	s, e := &l.sentry, l.cfg.Engine
-	if some := l.Known(); some != s.listens {
+	if some := l.HasDesks(); some != s.listens {
 		s.listens = some
 		e.Listen(map[bool]int64{true: 1, false: -1}[some])
 	}
@@ -160,7 +160,7 @@ func (l *Lines) tend(now clock.Instant) clock.Instant {
 
 // Regained notes that a quorum of nodes has its vote again. It is called under the driver lock.
 func (l *Lines) Regained() {
-	if l.Known() { // later callers ask the nodes themselves
+	if l.HasDesks() { // later callers ask the nodes themselves
 		l.sentry.regained.Store(true)
 		l.cfg.Ring()
 	}
@@ -274,7 +274,7 @@ func (s *sentry) answered(node int, keys []string, there int) {
 		now := s.lines.cfg.Clock.Now()
 		for _, key := range keys {
 			s.lines.at(key, func(d *desk) {
-				if d.isIdle() && d.held <= now && d.Ask(now) {
+				if d.isIdle() && d.held <= now && d.Hurry(now) {
 					d.advance()
 				}
 			})

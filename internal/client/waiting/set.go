@@ -94,7 +94,7 @@ func (d *Demand) Left(h holding.Hold) {
 	d.each(func(p *place, k *desk) {
 		switch {
 		case won && p.turn && k.keeper != p: // where it has kept its turn the process stays first in its queue
-			k.attempted(p, true, held.Until, 0, nil)
+			k.attempted(p, true, held.Until, quorum.Tally{}, nil)
 		case p.stands:
 			k.out(p)
 		}
@@ -161,11 +161,11 @@ func (d *desk) missed(p *place, denied quorum.Set) {
 	case p.turn && d.keeper == p && !p.isNew: // it has used a turn that it keeps
 		p.turn = false
 		d.turns--
-		d.Asked(&around)
+		d.Polled(&around)
 	case p.turn:
 		d.keepTurn(p)
 	case d.first == p && d.isIdle():
-		d.Asked(&around)
+		d.Polled(&around)
 	}
 	d.advance()
 }

@@ -52,6 +52,11 @@ func (p *tracking) refuse(node int, what string, err error) error {
 	return errRefused
 }
 
+// refuseQueue is refuse for a node that refuses the script of the queue.
+func (p *tracking) refuseQueue(node int, err error) error {
+	return p.refuse(node, "node refuses the script by which processes queue up", err)
+}
+
 // isTracked reads the replies of CLIENT CACHING and of PTTL: how long the key lives, 0 without a key.
 func (p *tracking) isTracked(node int, caching, pttl *command.Said) (ttl time.Duration, err error) {
 	switch {

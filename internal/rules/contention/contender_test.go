@@ -21,32 +21,37 @@ func contend() (c *contention.Contender, s *contention.Surroundings) {
 // TestNoHotLoop: immediate refusals or senseless answers of a node, again and again, make a process
 // ask a bounded number of times a second.
 func TestNoHotLoop(t *testing.T) {
-	type said func(c *contention.Contender, s *contention.Surroundings, node int)
+	type said func(c *contention.Contender, s *contention.Surroundings, step contention.Step)
 	entered := func(e contention.Entry) said {
-		return func(c *contention.Contender, s *contention.Surroundings, node int) { c.Entered(s, node, e) }
+		return func(c *contention.Contender, s *contention.Surroundings, step contention.Step) { c.Entered(s, step, e) }
 	}
-	failed := func(c *contention.Contender, s *contention.Surroundings, node int) { c.Failed(s, node) }
+	failed := func(c *contention.Contender, s *contention.Surroundings, step contention.Step) {
+		c.Failed(s, step.Node)
+	}
+	watched := func(c *contention.Contender, s *contention.Surroundings, step contention.Step) {
+		c.Watched(s, step.Node, contention.Seen{TTL: time.Minute})
+	}
 	first := entered(contention.Entry{First: true, Lease: 20 * time.Second})
-	second := contention.Entry{Others: 1, Lease: 3 * time.Second, Left: time.Second}
+	second := contention.Entry{Others: true, Lease: 3 * time.Second, Left: time.Second}
 	rung := second
 	rung.Rung = true
 	for name, answer := range map[string]struct{ enter, watch said }{ // without a watch, to both
 		"the queue fails": {enter: failed},
 		"watches fail":    {first, failed},
-		"the key is never there": {first, func(c *contention.Contender, s *contention.Surroundings, node int) {
-			c.Watched(s, node, contention.Seen{})
+		"the key is never there": {first, func(c *contention.Contender, s *contention.Surroundings, step contention.Step) {
+			c.Watched(s, step.Node, contention.Seen{})
 		}},
-		"holders leave all the time": {first, func(c *contention.Contender, s *contention.Surroundings, node int) {
-			c.Watched(s, node, contention.Seen{TTL: time.Minute, Steps: true})
-			c.Pushed(node)
+		"holders leave all the time": {first, func(c *contention.Contender, s *contention.Surroundings, step contention.Step) {
+			c.Watched(s, step.Node, contention.Seen{TTL: time.Minute, Steps: true})
+			c.Pushed(step.Node)
 		}},
 		"no lease":       {enter: entered(contention.Entry{})},
-		"less than none": {enter: entered(contention.Entry{Others: 1, Lease: -time.Hour, Left: -time.Hour})},
-		"always rung":    {enter: entered(rung)},
-		"rung when it has entered": {enter: func(c *contention.Contender, s *contention.Surroundings, node int) {
-			c.Entered(s, node, second)
-			c.Rung(node)
-		}},
+		"less than none": {enter: entered(contention.Entry{Others: true, Lease: -time.Hour, Left: -time.Hour})},
+		"always rung":    {entered(rung), watched},
+		"rung when it has entered": {enter: func(c *contention.Contender, s *contention.Surroundings, step contention.Step) {
+			c.Entered(s, step, second)
+			c.Rung(s.Now, step.Node)
+		}, watch: watched},
 	} {
 		for _, denied := range []quorum.Set{0, 1, 2, 4, 7} {
 			t.Run(name, func(t *testing.T) {
@@ -66,9 +71,9 @@ func TestNoHotLoop(t *testing.T) {
 					default:
 						actions++
 						if step.Action == contention.Watch && answer.watch != nil {
-							answer.watch(c, s, step.Node)
+							answer.watch(c, s, step)
 						} else {
-							answer.enter(c, s, step.Node)
+							answer.enter(c, s, step)
 						}
 					}
 				}
@@ -83,7 +88,7 @@ func TestChangedBeforeTheAnswer(t *testing.T) {
 	c, s := contend()
 	entered := c.Next(s)
 	require.Equal(t, contention.Enter, entered.Action)
-	c.Entered(s, entered.Node, contention.Entry{First: true, Lease: time.Minute})
+	c.Entered(s, entered, contention.Entry{First: true, Lease: time.Minute})
 	require.Equal(t, contention.Attempt, c.Next(s).Action)
 	c.Refused(s, 7)
 	step := c.Next(s)
@@ -98,7 +103,7 @@ func TestThoseWhoShareAreInTheWay(t *testing.T) {
 	c, s := contend()
 	step := c.Next(s)
 	require.False(t, step.Shared)
-	c.Entered(s, step.Node, contention.Entry{First: true, Others: 1, Lease: time.Minute})
+	c.Entered(s, step, contention.Entry{First: true, Others: true, Lease: time.Minute})
 	c.Refused(s, 7)
 	watch := func() int {
 		step := c.Next(s)
@@ -106,9 +111,9 @@ func TestThoseWhoShareAreInTheWay(t *testing.T) {
 		return step.Node
 	}
 	node := watch()
-	require.False(t, c.Gates)
+	require.False(t, c.Gates())
 	c.Watched(s, node, contention.Seen{TTL: time.Minute, Steps: true})
-	require.True(t, c.Gates)
+	require.True(t, c.Gates())
 	require.True(t, c.Pushed(node), "one has left")
 	c.Watched(s, watch(), contention.Seen{TTL: time.Minute, Steps: true})
 	step = c.Next(s)
@@ -116,10 +121,10 @@ func TestThoseWhoShareAreInTheWay(t *testing.T) {
 	require.LessOrEqual(t, step.Until, s.Now.Add(500*time.Millisecond), "a gate is put up again")
 	s.Now = step.Until
 	c.Watched(s, watch(), contention.Seen{})
-	require.True(t, c.Gates, "until it has the lock")
+	require.True(t, c.Gates(), "until it has the lock")
 	require.Equal(t, contention.Attempt, c.Next(s).Action)
-	c.Won(s, 0)
-	require.False(t, c.Gates)
+	c.Won(s, 0, -1)
+	require.False(t, c.Gates())
 }
 
 // TestKindsOfTurns: a process whose next caller is of the other kind enters again, at the end.
@@ -128,14 +133,14 @@ func TestKindsOfTurns(t *testing.T) {
 	s.Shared = true
 	step := c.Next(s)
 	require.True(t, step.Shared)
-	c.Entered(s, step.Node, contention.Entry{First: true, Lease: time.Minute})
+	c.Entered(s, step, contention.Entry{First: true, Lease: time.Minute})
 	require.Equal(t, contention.Attempt, c.Next(s).Action)
-	c.Won(s, 0)
+	c.Won(s, 0, -1)
 	require.Equal(t, contention.Attempt, c.Next(s).Action, "with no other in the queue the next may share it at once")
 	c.Refused(s, 7)
 	node := c.Next(s).Node
 	c.Watched(s, node, contention.Seen{TTL: time.Second, Steps: true})
-	require.False(t, c.Gates, "it shares")
+	require.False(t, c.Gates(), "it shares")
 	s.Shared = false
 	step = c.Next(s)
 	require.Equal(t, contention.Step{Action: contention.Enter, Node: step.Node, Way: contention.AtEnd}, step)

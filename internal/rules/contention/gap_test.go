@@ -19,6 +19,7 @@ type queue struct {
 	others int           // in the queue
 	held   clock.Instant // another has the lock until then, found out by asking
 	gaps   int
+	begun  clock.Instant // since when the process wants the lock without a break
 	gap    clock.Instant // the end of one that has the first place
 }
 
@@ -33,7 +34,7 @@ func (q *queue) next() contention.Step {
 			q.gap, q.gaps = q.s.Now.Add(contention.GapLength), q.gaps+1
 		}
 		left := max(0, q.gap.Sub(q.s.Now))
-		q.c.Entered(q.s, step.Node, contention.Entry{First: left == 0, Gap: left > 0, Others: q.others, Lease: time.Minute, Left: left})
+		q.c.Entered(q.s, step, contention.Entry{First: left == 0, Gap: left > 0, Others: q.others > 0, Lease: time.Minute, Left: left})
 		q.c.Freed()
 	case contention.Watch:
 		q.c.Watched(q.s, step.Node, contention.Seen{TTL: max(0, q.held.Sub(q.s.Now))})
@@ -42,7 +43,11 @@ func (q *queue) next() contention.Step {
 			q.c.Refused(q.s, 7)
 			break
 		}
-		q.c.Won(q.s, 0)
+		q.c.Won(q.s, 0, -1)
+		if q.s.Now.Sub(q.begun) >= contention.GapAfter(time.Millisecond, false) {
+			q.c.Due(time.Millisecond)
+			q.begun = q.s.Now
+		}
 		q.s.Now = q.s.Now.Add(time.Millisecond) // of holding it
 		q.c.Freed()
 	}
@@ -54,7 +59,7 @@ func (q *queue) next() contention.Step {
 func TestGaps(t *testing.T) {
 	for _, others := range []int{0, 3} {
 		c, s := contend()
-		q := queue{c: c, s: s, others: others}
+		q := queue{c: c, s: s, others: others, begun: s.Now}
 		var gaps, longest time.Duration
 		last := s.Now // when the lock was free for long
 		begin := s.Now
@@ -95,7 +100,7 @@ func TestAsks(t *testing.T) {
 					if name == "the node of the queue fails" {
 						c.Failed(s, step.Node)
 					} else {
-						c.Entered(s, step.Node, contention.Entry{First: name != "another is before it", Others: 1, Lease: time.Hour, Left: time.Hour})
+						c.Entered(s, step, contention.Entry{First: name != "another is before it", Others: true, Lease: time.Hour, Left: time.Hour})
 					}
 				case contention.Watch:
 					c.Watched(s, step.Node, contention.Seen{TTL: time.Hour})
@@ -112,12 +117,12 @@ func TestAsks(t *testing.T) {
 // watched.
 func TestOutvotedNode(t *testing.T) {
 	c, s := contend()
-	c.Entered(s, 0, contention.Entry{First: true, Lease: time.Hour})
+	c.Entered(s, contention.Step{Action: contention.Enter}, contention.Entry{First: true, Lease: time.Hour})
 	c.Refused(s, 7)
 	watched := c.Next(s)
 	require.Equal(t, contention.Watch, watched.Action)
-	c.Won(s, 1<<uint(watched.Node))
-	c.Entered(s, 0, contention.Entry{First: true, Lease: time.Hour})
+	c.Won(s, 1<<uint(watched.Node), -1)
+	c.Entered(s, contention.Step{Action: contention.Enter}, contention.Entry{First: true, Lease: time.Hour})
 	c.Refused(s, 7)
 	again := c.Next(s)
 	require.Equal(t, contention.Watch, again.Action)
@@ -129,14 +134,14 @@ func TestOutvotedNode(t *testing.T) {
 func TestGoesHome(t *testing.T) {
 	c, s := contend()
 	home := c.Next(s).Node
-	c.Entered(s, home, contention.Entry{First: true, Lease: time.Hour})
+	c.Entered(s, contention.Step{Node: home}, contention.Entry{First: true, Lease: time.Hour})
 	s.Usable &^= 1 << uint(home)
 	other := c.Next(s)
 	require.Equal(t, contention.Enter, other.Action)
-	c.Entered(s, other.Node, contention.Entry{First: true, Lease: time.Hour})
+	c.Entered(s, other, contention.Entry{First: true, Lease: time.Hour})
 	s.Usable |= 1 << uint(home)
 	require.Equal(t, contention.Attempt, c.Next(s).Action)
-	c.Won(s, 0)
+	c.Won(s, 0, -1)
 	both := quorum.Only(home) | quorum.Only(other.Node) // the home has kept the earlier ticket
 	require.Equal(t, contention.Step{Action: contention.Leave, Leave: both}, c.Next(s))
 	require.Equal(t, contention.Step{Action: contention.Enter, Node: home}, c.Next(s))

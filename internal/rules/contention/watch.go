@@ -10,6 +10,7 @@ import (
 type Seen struct {
 	TTL   time.Duration // 0: nothing, clock.Forever: what does not end
 	Steps bool          // it ends in steps: holders of a shared lock leave one by one, and a gate before another lock
+	Gap   bool          // the queue has left a gap lately
 }
 
 // A process looks at each change of what ends in steps: freeLooks times at once, and after that once in lookPause. It
@@ -22,44 +23,57 @@ const (
 
 // Watched reports that a node tracks the key, and what it has seen there.
 func (c *Contender) Watched(s *Surroundings, node int, seen Seen) {
-	if c.Clears && !seen.Steps { // it is free, or another has it already
-		c.looks, c.watched, c.cleared = false, none, true
-		c.gap.open = min(c.gap.open, s.Now.Add(GapLength))
+	if seen.Gap && c.gap.state == due {
+		c.gap.state = closed
+	}
+	if c.gap.isClearing() && !seen.Steps { // it is free, or another has it already
+		c.forget()
+		c.gap.cleared(s.Now)
 		return
 	}
-	c.watched, c.looks = int8(node), seen.Steps
-	if seen.TTL == 0 || c.early && !seen.Steps {
-		c.due, c.watched, c.looks = true, none, false
+	if seen.TTL == 0 || c.early&ofKey != 0 && !seen.Steps {
+		c.freed()
 		return
 	}
-	c.Gates = seen.Steps && !c.shared || c.Clears
-	c.expires = clock.Never
+	c.key, c.watched, c.expires = tracked, int8(node), clock.Never
 	if seen.TTL != clock.Forever {
 		c.expires = s.Now.Add(seen.TTL + s.Jitter)
+	}
+	if c.standing == gating {
+		c.standing = first
 	}
 	if !seen.Steps {
 		return
 	}
-	c.expires = min(c.expires, s.Now.Add(lookEvery))
-	c.looked++
-	if c.looked > freeLooks {
+	if c.standing == first && !c.shared {
+		c.standing = gating
+	}
+	c.key, c.expires = stepped, min(c.expires, s.Now.Add(lookEvery))
+	c.looks++
+	if c.looks > freeLooks {
 		c.look = s.Now.Add(lookPause)
 	}
-	if c.early {
-		c.watched = none
+	if c.early&ofKey != 0 {
+		c.forget()
 	}
 }
 
 // Look has the process look at the key before its next attempt: it may have been shared since it was free.
-func (c *Contender) Look() { c.due, c.watched = false, none }
+func (c *Contender) Look() { c.forget() }
 
 // Pushed reports that a node has pushed the key, and returns whether this matters.
 func (c *Contender) Pushed(node int) bool {
-	c.early = c.early || int(c.asking) == node
-	if int(c.watched) != node {
-		return false
+	if int(c.question) == node {
+		c.early |= ofKey
 	}
-	c.due, c.watched = !c.looks, none
+	switch {
+	case int(c.watched) != node:
+		return false
+	case c.key == stepped:
+		c.forget()
+	default:
+		c.freed()
+	}
 	return true
 }
 
@@ -74,28 +88,23 @@ func (c *Contender) watch(s *Surroundings) Step {
 	if preferred == 0 { // it has not asked in this turn
 		preferred = ^c.outvoted
 	}
-	return Step{Action: Watch, Node: c.home(&among, preferred)}
+	node := c.home(&among, preferred)
+	return Step{Action: Watch, Node: node, Gaps: c.gap.isDue(s.Now) && node == int(c.seat)}
 }
 
-// clearFor bounds a gap of those who share a lock. Only a gate makes it free for others: it is up until the lock has
-// been free for GapLength.
-const clearFor = 700 * time.Millisecond
-
-// clearing is advised in such a gap.
+// clearing is advised in a gap of those who share a lock.
 func (c *Contender) clearing(s *Surroundings) Step {
 	switch {
 	case !c.gap.isOpen(s.Now):
-		c.Clears, c.cleared, c.Gates, c.due = false, false, false, true
+		c.gap.noClearing()
+		c.freed()
 		return Step{Action: Enter, Node: int(c.seat)}
-	case c.cleared:
-		return Step{Until: c.gap.open}
+	case c.gap.state == clear:
+		return Step{Until: c.gap.until}
 	case c.watched != none:
-		return Step{Until: min(c.expires, c.gap.open)}
+		return Step{Until: min(c.expires, c.gap.until)}
 	case s.Now < c.look:
-		return Step{Until: min(c.look, c.gap.open)}
+		return Step{Until: min(c.look, c.gap.until)}
 	}
 	return c.watch(s)
 }
-
-// Steady reports that the lock was shared for long without a break: a gap is due.
-func (c *Contender) Steady(now clock.Instant) { c.gap.grants, c.gap.next = gapGrants, now }

@@ -69,7 +69,7 @@ func TestRealRefusedForNow(t *testing.T) {
 // The permissions beside the minimum for waking waiters, and for serving processes in order.
 var (
 	wakePrivileges  = []string{"+client|tracking", "+client|caching"}
-	queuePrivileges = []string{"+zadd", "+zrem", "+zrange", "+zcard", "+exists"}
+	queuePrivileges = []string{"+zadd", "+zrem", "+zrange"}
 )
 
 // frequently has a client that is not woken ask soon.

@@ -22,7 +22,7 @@ func (s *Server) Deny(names ...string) {
 }
 
 // onlyInScripts are commands known from the scripts alone.
-var onlyInScripts = map[string]bool{"mget": true, "pexpire": true, "zscore": true, "zadd": true, "zrangebyscore": true, "zcard": true,
+var onlyInScripts = map[string]bool{"mget": true, "pexpire": true, "zscore": true, "zadd": true, "zrangebyscore": true,
 	"zremrangebyscore": true, "zrevrange": true, "zrevrangebyscore": true, "pexpireat": true, "zrem": true, "zcount": true}
 
 // DenyScripts forbids every command that runs or loads a script.

@@ -24,7 +24,7 @@ func shares(id []byte) bool { return bytes.HasPrefix(id, []byte(sharedID)) }
 
 // queueCommands are the commands of entering a queue, for the access list. All are checked before,
 // while Lua comes as far as it can.
-var queueCommands = []string{"zrange", "zadd", "zcard", "set", "pexpire"}
+var queueCommands = []string{"zrange", "zadd", "set", "pexpire"}
 
 // runQueue acts as the script of the queue: see package command.
 func (c *conn) runQueue(keys, argv [][]byte) {
@@ -49,7 +49,78 @@ func (c *conn) runQueue(keys, argv [][]byte) {
 	for i := range spans {
 		spans[i], _ = parseInt(argv[2+i])
 	}
+	switch {
+	case len(keys) == 3 && !c.partFrom(keys, id, argv[7], spans[1]):
+		return
+	case len(keys) == 3:
+		way = []byte("leave")
+	case string(way) == "enter" && !shares(id) && !c.enterAtEnd(keys[0], keys[1], id, spans):
+		return
+	}
 	c.answerQueue(keys[0], keys[1], id, way, spans)
+}
+
+// partFrom takes the process with this id out of a queue if the key of the lock has a value. It returns false if it has
+// answered, and has left nothing to be done.
+func (c *conn) partFrom(keys [][]byte, id, value []byte, head int64) (goesOn bool) {
+	e := c.table().get(keys[2], c.now)
+	if e == nil || e.kind != stringKind || !bytes.Equal(e.value(), value) {
+		c.array(4)
+		c.ints(-1, 0, 0, 0)
+		return false
+	}
+	ids := slices.DeleteFunc(c.queued(keys[0]), func(one []byte) bool { return bytes.Equal(one, id) })
+	c.enqueue(keys[0], ids)
+	switch {
+	case len(ids) == 0:
+		c.table().del(keys[1], c.now)
+		c.array(4)
+		c.ints(0, 0, 0, 0)
+		return false
+	case shares(ids[0]), isGap(ids[0]):
+		return true
+	}
+	ticket := slices.Concat(bytes.TrimSuffix(keys[1], id), ids[0])
+	if c.table().get(ticket, c.now) == nil {
+		return true
+	}
+	c.set(ticket, head)
+	c.array(4)
+	c.ints(0, 1, 0, head)
+	return false
+}
+
+// enterAtEnd enters a process that is in no queue yet. It returns false if it has answered.
+func (c *conn) enterAtEnd(key, ticket, id []byte, spans [5]int64) (goesOn bool) {
+	ids := c.queued(key)
+	if slices.ContainsFunc(ids, func(one []byte) bool { return bytes.Equal(one, id) }) {
+		return true
+	}
+	place, others, lease, left := int64(1), int64(0), spans[0], int64(0)
+	if len(ids) > 0 {
+		front := slices.Concat(bytes.TrimSuffix(ticket, id), ids[0])
+		switch {
+		case shares(ids[0]), isGap(ids[0]), len(ids) == 1 && c.table().get(front, c.now) == nil:
+			return true
+		case len(ids) == 1:
+			c.set(front, spans[1])
+		}
+		place, others, lease, left = 0, 1, spans[2], spans[1]
+	}
+	c.enqueue(key, append(ids, id))
+	t := c.table()
+	t.put(t.get(ticket, c.now), ticket, nil, stringKind, c.now+lease, c.now)
+	t.get(key, c.now).expires = c.now + lease + spans[1]
+	c.srv.touched(key)
+	c.array(4)
+	c.ints(place, others, lease, left)
+	return false
+}
+
+// set gives a key so long to live.
+func (c *conn) set(key []byte, lives int64) {
+	c.table().get(key, c.now).expires = c.now + lives
+	c.srv.touched(key)
 }
 
 // answerQueue is runQueue for a process's id, with its ticket and the lifetimes of tickets: of a
@@ -113,6 +184,9 @@ func (c *conn) answerQueue(key, ticket, id, way []byte, spans [5]int64) {
 		c.enqueue(key, ids)
 	}
 	others, gap := int64(len(ids)), len(ids) > 0 && isGap(ids[0])
+	if len(ids) > 0 && !shares(ids[0]) && !shares(id) {
+		others = min(others, 3)
+	}
 	if !leaves {
 		others--
 	}

@@ -98,7 +98,7 @@ func takes(which int, keys, argv int64) bool {
 	case extend:
 		return argv == 2*keys
 	case queue:
-		return keys == 2 && argv == 7
+		return keys == 2 && argv == 7 || keys == 3 && argv == 8
 	case fenceAcquire:
 		return argv >= 5+(keys-1) || keys == 1 && argv >= 1 // or no key, by a probe
 	case fenceExtend:

@@ -29,6 +29,7 @@ type zones struct {
 	job              time.Duration // of TryDo, in place of TryAcquireAll and a hold for some round trips
 	apart            time.Duration // the clocks of the processes; 0: a part of far
 	atLeast          time.Duration // of Options
+	also             bool          // the first process has a caller of Acquire too, who does nothing
 }
 
 // fired is the results of the fires: in how many no process had the lock, in how many two had it at
@@ -96,6 +97,14 @@ func (z zones) fire(w *virtual.World, random *rand.Rand, fires int) (f fired) {
 			keys = append(keys, fmt.Sprint("job:", n, ":", k))
 		}
 		began := time.Now()
+		if z.also {
+			all.Go(func() {
+				time.Sleep(z.far / 4)
+				l, err := clients[0].Acquire(w.T.Context(), keys[0], longTTL)
+				require.NoError(w.T, err)
+				require.NoError(w.T, l.Release(w.T.Context()))
+			})
+		}
 		for _, c := range clients {
 			late := time.Duration(random.Int64N(int64(cmp.Or(z.apart, z.far/4))))
 			work := func(context.Context) error {
@@ -174,6 +183,7 @@ func TestSplits(t *testing.T) {
 		"fenced":                        {processes: 8, nodes: 3, near: ms / 5, far: 2 * ms, change: fenced},
 		"grants come last":              {processes: 3, nodes: 3, near: ms / 5, far: 2 * ms, late: 4 * ms},
 		"a short job, 2 ms apart":       {processes: 3, nodes: 3, near: ms / 5, far: 2 * ms, job: 2 * ms},
+		"a short job beside Acquire":    {processes: 3, nodes: 3, near: ms / 5, far: 10 * ms, job: 2 * ms, also: true},
 		"a short job, fenced":           {processes: 3, nodes: 3, near: ms / 5, far: 20 * ms, job: 20 * ms, change: fenced},
 		"a short job, a joint quorum":   {processes: 8, nodes: 6, near: ms / 5, far: 20 * ms, job: 20 * ms, change: joint},
 		"a short job, 10 ms apart":      {processes: 3, nodes: 3, near: ms / 5, far: 10 * ms, job: 20 * ms},

@@ -21,7 +21,7 @@ import (
 // places next to each other are in turn together.
 //
 // The script of the queue enters a process into it, at the end (Enter, or Again where it may be there already), or
-// takes it out (Leave). It drops leading processes without a ticket. A renewal of a place calls ZADD too: a node that
+// takes it out (Leave; part, if its key has a value). It drops leading processes without a ticket. A renewal of a place calls ZADD too: a node that
 // refuses it refuses all processes alike, and they meet on the next node. A first with others behind it gets a short
 // ticket, by PEXPIRE. This notifies the process, since it tracks its ticket.
 //
@@ -29,16 +29,19 @@ import (
 // so that the processes of a queue leave one gap, and not one each. The last process that leaves takes the gap along.
 //
 //	EVALSHA QueueSHA1 2 queue ticket id way alone first behind gap every
+//	EVALSHA QueueSHA1 3 queue ticket key id way alone first behind gap every value
 //
 // answers whether the process is in turn (1) or a gap is (2), the number of other processes, of one that shares the
-// lock those that do not, the lifetime of its ticket, and of the first's ticket if the process is not in turn.
+// lock those that do not, the lifetime of its ticket, and of the first's ticket if the process is not in turn. A process
+// that does not share the lock learns no more of others than whether there are any, and one that enters at the end, or
+// parts, of the first's ticket the most: so a hand-over costs the node few commands.
 
 // QueueScript is the script of the queue, and QueueSHA1 its digest.
 //
 //go:embed queue.lua
 var QueueScript string
 
-const QueueSHA1 = "3dbd71e7fb732d2a3d64bc71c897d65e7b484cfd"
+const QueueSHA1 = "fdc38ba3eef49706f16cab0b02923ed1964da759"
 
 // Way is the action of the script of the queue.
 type Way string
@@ -47,66 +50,81 @@ const (
 	Enter Way = "enter"
 	Again Way = "again"
 	Leave Way = "leave"
-	Gap   Way = "gap" // enter, behind a gap if none was left lately
-)
-
-// Lifetimes of tickets. A process renews its ticket at half of it. A dead first process delays the
-// others by FirstTicket.
-const (
-	AloneTicket  = time.Minute
-	FirstTicket  = 500 * time.Millisecond
-	BehindTicket = 3 * time.Second
+	Gap   Way = "gap"  // enter, behind a gap if none was left lately
+	part  Way = "part" // leave, where the key has a token of the process
 )
 
 // Suffixes to the key of a lock, in the names of these keys.
 const (
 	sharing      = "r" // begins the places of those who share the lock
 	queueSuffix  = ":redlock:queue"
+	gapSuffix    = ":redlock:gap" // queue.lua derives it from the queue's
 	ticketSuffix = ":redlock:ticket:"
+	proofSuffix  = ":redlock:proof:"
 )
 
 // AppendTracking switches tracking on for a connection, and makes the node push at once, as a proof
-// that pushes arrive: the ticket is tracked, and set for a millisecond, while the connection's own
-// changes are pushed too. Without OPTIN, release scripts would track all keys of all locks.
+// that pushes arrive: a key is tracked, and set for a millisecond, while the connection's own
+// changes are pushed too. It is not the ticket: the push of that is a ring. Without OPTIN, release scripts would track all keys of all locks.
 func AppendTracking(dst []byte, key, id string) (_ []byte, replies int) {
 	const on = "*4\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\nON\r\n$5\r\nOPTIN\r\n"
-	dst = appendWatch(append(dst, on...), key, ticketSuffix, id)
+	dst = appendWatch(append(dst, on...), key, proofSuffix, id)
 	dst = append(dst, "*5\r\n$3\r\nSET\r\n"...)
-	dst = appendName(dst, key, ticketSuffix, id)
+	dst = appendName(dst, key, proofSuffix, id)
 	dst = append(dst, "$0\r\n\r\n$2\r\nPX\r\n"...)
 	dst = appendInt(dst, 1)
 	return append(dst, "*5"+on[2:]+"$6\r\nNOLOOP\r\n"...), 5
 }
 
 // AppendQueue writes the call of the script of the queue for a lock, and then the tracking of the process's ticket: a
-// change by the connection itself ends tracking. The replies are those of the script, of CLIENT CACHING and of PTTL.
-func AppendQueue(dst []byte, key, id string, shared bool, way Way) (_ []byte, replies int) {
+// change by the connection itself ends tracking. The replies are those of the script, of CLIENT CACHING and of PTTL. With
+// Gap the queue leaves no other gap for as long as rarely says.
+func AppendQueue(dst []byte, key, id string, shared bool, way Way, rarely time.Duration) (_ []byte, replies int) {
 	if shared {
 		id = sharing + id
 	}
-	dst = append(dst, "*12\r\n"+callBySHA+QueueSHA1+"\r\n$1\r\n2\r\n"...)
-	dst = appendName(dst, key, queueSuffix, "")
-	dst = appendName(dst, key, ticketSuffix, id)
-	dst = resp.AppendBulkString(dst, id)
-	dst = resp.AppendBulkString(dst, string(way))
-	for _, d := range [...]time.Duration{AloneTicket, FirstTicket, BehindTicket, contention.GapLength, contention.GapLength + contention.GapInterval} {
-		dst = appendInt(dst, d.Milliseconds())
-	}
+	dst = appendQueue(append(dst, "*12\r\n"+callBySHA+QueueSHA1+"\r\n$1\r\n2\r\n"...), key, "", id, way, rarely)
 	if way == Leave {
 		return dst, 1
 	}
 	return appendWatch(dst, key, ticketSuffix, id), 3
 }
 
+// AppendPart writes the call of the script of the queue that follows the acquire of a process in it: where the key has
+// this value now, the process leaves, and the next is rung. The first number of the reply is negative where it has not.
+func AppendPart(dst []byte, key, id, value string) (_ []byte, replies int) {
+	dst = appendQueue(append(dst, "*14\r\n"+callBySHA+QueueSHA1+"\r\n$1\r\n3\r\n"...), key, key, id, part, 0)
+	return resp.AppendBulkString(dst, value), 1
+}
+
+func appendQueue(dst []byte, key, held, id string, way Way, rarely time.Duration) []byte {
+	dst = appendName(dst, key, queueSuffix, "")
+	dst = appendName(dst, key, ticketSuffix, id)
+	if held != "" {
+		dst = resp.AppendBulkString(dst, held)
+	}
+	dst = resp.AppendBulkString(dst, id)
+	dst = resp.AppendBulkString(dst, string(way))
+	for _, d := range [...]time.Duration{contention.AloneTicket, contention.FirstTicket, contention.BehindTicket, contention.GapLength, rarely} {
+		dst = appendInt(dst, d.Milliseconds())
+	}
+	return dst
+}
+
 // AppendWatch makes a node track the key of a lock: it pushes at the next change. The replies are
 // those of CLIENT CACHING, of PTTL, and of GETRANGE, which a shared lock refuses by its type. For one
-// that wants to share the lock the node tracks its gate too: two replies more.
-func AppendWatch(dst []byte, key string, shared bool) (_ []byte, replies int) {
-	dst = appendRange(appendWatch(dst, key, "", ""), key, 1)
-	if !shared {
-		return dst, 3
+// that wants to share the lock the node tracks its gate too: two replies more. With gap the last one is
+// whether the queue has left a gap lately, from EXISTS.
+func AppendWatch(dst []byte, key string, shared, gap bool) (_ []byte, replies int) {
+	dst, replies = appendRange(appendWatch(dst, key, "", ""), key, 1), 3
+	if shared {
+		dst, replies = appendWatch(dst, key, gateSuffix, ""), replies+2
 	}
-	return appendWatch(dst, key, gateSuffix, ""), 5
+	if gap {
+		dst, _ = AppendExists(dst, []string{key + gapSuffix})
+		replies++
+	}
+	return dst, replies
 }
 
 // GateLasts is the lifetime of a gate.

@@ -1,0 +1,173 @@
+package waiting
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/internal/rules/contention"
+)
+
+// turns is since when this process has wanted a key again and again without a break. A process that releases a lock and
+// has it again at once leaves others no turn: a release may travel in one batch with the next acquire of its key, and an
+// acquire right behind a release comes before those of processes farther away. No refusal shows that others wait then.
+// So the process owes them:
+//
+//   - a look: its next caller goes through the queue, as if the key were contended. The first is due after finest, each
+//     other one after a pause twice as long, lookEvery at most.
+//   - a gap, after contention.GapAfter: it leaves the key free for a while, for those in no queue.
+//
+// A break is measured: from the end of a lock to the instant from which the caller of the next one wanted it. So neither
+// the length of the work counts nor that of the wait, and of locks that are shared the union of their times. All of it
+// is noted in one place, where a lock ends (Had), and outlives the desks of the key.
+//
+// A key has one of the four cells of its bucket: its own, or else the one noted longest ago, unless that is in a run too.
+// Where a key finds none, a run of its bucket gives its cell up at its next look: so more keys than cells have their
+// turns, but no gaps. No lock protects a cell, and what it says is advice: where two callers change it at once, a run is
+// missed, or is taken for that of another key.
+type turns struct {
+	looks   [2]atomic.Int64 // of any key: none before; where a caller waited for the release, and where none did
+	buckets [256]struct {
+		runs  [4]run
+		short atomic.Bool // a key has found no cell
+	}
+}
+
+// run is the present run of a key.
+type run struct {
+	hash   atomic.Uint64 // of the key
+	latest atomic.Int64  // when its last lock ended
+	begun  atomic.Int64  // since when there was no break and no gap
+	look   atomic.Int64  // when the next look is due
+	pause  atomic.Int64  // between the last look and this one
+	hold   atomic.Int64  // how long holders have it, of late at most
+	owes   atomic.Uint32 // until a caller stands in line
+}
+
+// due is what a process has to leave to others.
+type due uint32
+
+const (
+	nothing due = iota
+	aLook
+	aGap
+)
+
+const (
+	finest    = 4 * time.Millisecond // how exactly breaks are measured
+	lookEvery = 500 * time.Millisecond
+
+	// A look costs as much CPU as some pairs on free keys, and all keys together have one in so long. Behind a release
+	// that a caller waits for others may come first without it.
+	looksAwaited = 20 * time.Millisecond
+	looksElse    = time.Millisecond
+)
+
+// of is the run of a key; or one that it may have, or nil.
+func (all *turns) of(hash uint64) (r *run, its bool) {
+	bucket := &all.buckets[hash/shards%uint64(len(all.buckets))]
+	r = &bucket.runs[0]
+	for i := range bucket.runs {
+		c := &bucket.runs[i]
+		if c.hash.Load() == hash {
+			return c, true
+		}
+		if c.latest.Load() < r.latest.Load() {
+			r = c
+		}
+	}
+	return r, false
+}
+
+// note notes a turn with a lock on a key, which ends now. It returns what the process owes from now on, and how long
+// holders have the key. awaited: a caller waits for the release.
+func (all *turns) note(hash uint64, t holding.Turn, now clock.Instant, awaited bool) (d due, hold time.Duration) {
+	r, its := all.of(hash)
+	latest := clock.Instant(r.latest.Load())
+	hold = now.Sub(t.Granted)
+	switch {
+	case !its && now.Sub(latest) < contention.GapLength:
+		all.buckets[hash/shards%uint64(len(all.buckets))].short.Store(true)
+		return nothing, 0
+	case !its || t.Wanted.Sub(latest) >= contention.GapLength:
+		r.hash.Store(hash)
+		r.begun.Store(int64(t.Wanted))
+		r.look.Store(int64(t.Wanted.Add(finest)))
+		r.pause.Store(int64(finest))
+		r.hold.Store(0)
+		r.owes.Store(uint32(nothing))
+	case now.Sub(latest) < finest: // a write costs more than all the rest
+		return nothing, 0
+	}
+	hold = max(hold, time.Duration(r.hold.Load()/8*7))
+	r.hold.Store(int64(hold))
+	r.latest.Store(int64(now))
+	begun, look := r.begun.Load(), r.look.Load()
+	switch {
+	case now.Sub(clock.Instant(begun)) >= contention.GapAfter(hold, t.Shared):
+		if r.begun.CompareAndSwap(begun, int64(now.Add(contention.GapLength))) {
+			d = aGap
+		}
+	case !t.Shared && int64(now) >= look && all.mayLook(now, awaited) && r.look.CompareAndSwap(look, int64(now)+r.pause.Load()):
+		d = aLook
+		r.pause.Store(min(2*r.pause.Load(), int64(lookEvery)))
+		if all.buckets[hash/shards%uint64(len(all.buckets))].short.Swap(false) {
+			r.latest.Store(0)
+		}
+	}
+	if d != nothing {
+		r.owes.Store(uint32(d))
+	}
+	return d, hold
+}
+
+// mayLook reports whether a key may be looked at now, after those of others.
+func (all *turns) mayLook(now clock.Instant, awaited bool) bool {
+	next, pause := &all.looks[1], looksElse
+	if awaited {
+		next, pause = &all.looks[0], looksAwaited
+	}
+	at := next.Load()
+	return int64(now) >= at && next.CompareAndSwap(at, int64(now.Add(pause)))
+}
+
+// owesAny reports whether something is due for a key.
+func (all *turns) owesAny(hash uint64) bool {
+	r, its := all.of(hash)
+	return its && r.owes.Load() != uint32(nothing)
+}
+
+// take takes over what is due, for the desk of the key.
+func (all *turns) take(hash uint64) (d due, hold time.Duration) {
+	if r, its := all.of(hash); its && r.owes.Load() != uint32(nothing) {
+		return due(r.owes.Swap(uint32(nothing))), time.Duration(r.hold.Load())
+	}
+	return nothing, 0
+}
+
+// Had notes a turn with a lock on key, which ends now. The next caller for key may owe others a look or a gap.
+func (l *Lines) Had(key string, t holding.Turn, now clock.Instant, awaited bool) {
+	if !t.Waits && !t.Shared { // a caller that tries stands in no queue
+		return
+	}
+	hash := l.hash(key)
+	if d, _ := l.turns.note(hash, t, now, awaited); d != nothing && l.known.Load() > 0 {
+		l.at(key, func(k *desk) { k.owe(l.turns.take(hash)) })
+	}
+}
+
+// owe has the next caller go through the queue: to look who waits there, or to leave a gap.
+func (d *desk) owe(o due, hold time.Duration) {
+	switch o {
+	case aGap:
+		d.Due(hold)
+		fallthrough
+	case aLook:
+		if d.first == nil {
+			now := d.lines.cfg.Clock.Now()
+			d.known = max(d.known, now.Add(leastAsk))
+			d.Queues(now.Add(leastAsk))
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package contention
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Lifetimes of tickets, without which a process loses its place. A process renews its ticket at half of it. A dead first
+// process delays the others by FirstTicket.
+const (
+	AloneTicket  = time.Minute
+	FirstTicket  = 500 * time.Millisecond
+	BehindTicket = 3 * time.Second
+)
+
+// Entry is the answer to Enter.
+type Entry struct {
+	First  bool
+	Gap    bool // a gap is the first
+	Others bool
+	Lease  time.Duration // of the own ticket
+	Left   time.Duration // of the first's ticket, if that is another's
+	Rung   bool          // the ticket has been shortened already
+}
+
+// EntryOfQueue reads the answer of the queue's script: whether the process is the first or a gap is,
+// the number of others, and the lifetimes of its ticket and of the first's, in milliseconds. ticket is the
+// present lifetime of its own ticket.
+func EntryOfQueue(said [4]int64, ticket time.Duration) Entry {
+	e := Entry{First: said[0] == 1, Gap: said[0] == 2, Others: said[1] > 0}
+	e.Lease, e.Left = Millis(said[2]), Millis(said[3])
+	e.Rung = e.Lease > FirstTicket && ticket <= FirstTicket
+	return e
+}
+
+// Millis is a time of n milliseconds, within bounds: n comes from a node.
+func Millis(n int64) time.Duration {
+	return time.Duration(min(max(0, n), 1<<40)) * time.Millisecond
+}
+
+// Entered reports that the process is in the queue of a step's node. A ring that has come since says that it is in turn.
+func (c *Contender) Entered(s *Surroundings, step Step, e Entry) {
+	had := c.hasTurn() && int(c.seat) == step.Node
+	rung := !e.First && !e.Gap && (e.Rung || c.early&ofTicket != 0)
+	c.seat, c.others = int8(step.Node), e.Others || e.Rung || c.early&ofTicket != 0
+	switch {
+	case !e.First && !rung:
+		c.standing = behind
+	case !had:
+		c.standing = first
+	}
+	switch {
+	case e.Gap && step.Way == BehindGap && c.shared:
+		c.gap.clear(s.Now)
+		c.looks = 0
+	case e.Gap && !c.gap.isClearing():
+		c.gap.begin(s.Now, min(e.Left, GapLength))
+	}
+	lease := e.Lease
+	if e.Rung || c.early&ofTicket != 0 {
+		lease = min(lease, FirstTicket)
+	}
+	c.enters = s.Now.Add(max(lease/2, leastLease))
+	if !c.hasTurn() {
+		c.enters = min(c.enters, s.Now.Add(max(e.Left, leastLease)+s.Jitter))
+	}
+	c.watched = none
+	if c.key != free || !had && c.others { // the first before it has the lock, as a rule
+		c.forget() // each renewal looks at the key again, in case a push was lost
+	}
+}
+
+// leastLease bounds how often a process enters a queue with senseless answers.
+const leastLease = 10 * time.Millisecond
+
+// Rung reports that a node has pushed the process's ticket, and returns whether this matters. The queue's script shortens
+// the ticket of a process that is in turn from now on, or that is so already and keeps others waiting. So one that was
+// behind looks at the key, and asks no more where it stands. A false ring costs the order until it enters again.
+func (c *Contender) Rung(now clock.Instant, node int) bool {
+	if int(c.question) == node {
+		c.early |= ofTicket
+	}
+	if int(c.seat) != node || c.standing < behind || c.hasTurn() && c.others {
+		return false
+	}
+	c.others = true
+	c.enters = min(c.enters, now.Add(FirstTicket/2))
+	if c.standing == behind {
+		c.standing = first
+		c.forget()
+	}
+	return true
+}
+
+// Failed reports that an action at a node has failed. For a while the process uses the others.
+func (c *Contender) Failed(s *Surroundings, node int) {
+	c.Lost(quorum.Only(node))
+	if c.failed == nil {
+		c.failed = failing{}
+	}
+	c.failed.add(s.Now, node)
+}
+
+// Lost reports that pushes of nodes may be lost.
+func (c *Contender) Lost(nodes quorum.Set) {
+	if c.seat != none && nodes.Has(int(c.seat)) {
+		c.leave(out)
+	}
+	if c.watched != none && nodes.Has(int(c.watched)) {
+		c.forget()
+	}
+}
+
+// leave ends its place, for another standing. One that polls goes on.
+func (c *Contender) leave(next standing) {
+	c.seat = none
+	c.gap.noClearing()
+	if c.standing != aside && (c.standing != last || next != out) {
+		c.standing = next
+	}
+}
+
+// Depart has the process give up its place. It returns the nodes that may have its ticket: a node
+// that was down for a while has kept an earlier one.
+func (c *Contender) Depart() (placed quorum.Set) {
+	placed = c.placed
+	c.leave(out)
+	if c.standing == last {
+		c.standing = out
+	}
+	c.placed, c.others = 0, false
+	return placed
+}
+
+// hasTurn reports whether the process is in turn.
+func (c *Contender) hasTurn() bool { return c.standing >= first }
+
+// HasOthers reports whether other processes are known to want the lock.
+func (c *Contender) HasOthers() bool { return c.others }
+
+// BlocksOthers reports whether the process has a place in a queue with others in it.
+func (c *Contender) BlocksOthers() bool { return c.seat != none && c.others }
+
+// MayAttempt reports whether the process is the one to ask for the lock after a release by a holder of its own.
+func (c *Contender) MayAttempt() bool { return c.seat != none && c.hasTurn() }
+
+// Gates reports whether nodes are to let no others share the lock.
+func (c *Contender) Gates() bool { return c.standing == gating || c.gap.isClearing() }
+
+// Clears reports whether the gap is the process's own, among those who share the lock.
+func (c *Contender) Clears() bool { return c.gap.isClearing() }
+
+// Nodes is the nodes whose pushes it awaits.
+func (c *Contender) Nodes() (nodes quorum.Set) {
+	if c.seat != none {
+		nodes.Add(int(c.seat))
+	}
+	if c.watched != none {
+		nodes.Add(int(c.watched))
+	}
+	return nodes
+}
