@@ -210,7 +210,7 @@ func TestTokens(t *testing.T) {
 			value, _ = f.Servers[0].Get("k")
 			return value != "" && !stored[value]
 		})
-		require.Regexp(t, `^[\w-]{22}\|v$`, value)
+		require.Regexp(t, `^[\w-]{22}~[^|]+\|v$`, value)
 		stored[value] = true
 		c.expect("DELEX k IFEQ v => :1")
 	}
