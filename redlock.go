@@ -208,13 +208,13 @@ func (c *Client) ReadyAll(ctx context.Context) error { return c.client.Ready(ctx
 func (c *Client) InitFencing(ctx context.Context) error { return c.client.InitFencing(ctx) }
 
 // RecoverFencing gives nodes their vote after [ErrForgotten]. Too many nodes have then lost their tokens, by a restart
-// without a disk, a flush or an eviction, and the others may not know all. It acts only if the answers show this. A
-// node out of reach may remember. If it never comes back name it in lost, as in Stats().Nodes. RecoverFencing waits and
-// returns as InitFencing does, and leaves a change of nodes where it was.
+// without a disk, a flush or an eviction. It acts only if the answers show this. A node out of reach may remember. If it
+// never comes back name it in lost, as in Nodes, or by its host alone. If the others are no quorum, that is the error.
+// RecoverFencing waits and returns as InitFencing does, and leaves a change of nodes where it was.
 //
 // atLeast is the largest token that the resources have seen, of any key. Read it anew for each call, MaxTTL after the
-// nodes were lost. Later tokens exceed atLeast and all that nodes have shown by then. If too few nodes remember, they
-// also exceed this client's clock. Earlier holders may have larger tokens, which are not refused: stop them first.
+// nodes were lost. A day beyond all that nodes and the clock show it is ErrArgument. Later tokens exceed atLeast and what
+// nodes have shown by then, and the clock if too few remember. Earlier holders may have larger tokens: stop them first.
 func (c *Client) RecoverFencing(ctx context.Context, atLeast uint64, lost ...string) error {
 	return c.client.RecoverFencing(ctx, atLeast, lost)
 }

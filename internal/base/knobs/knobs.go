@@ -25,6 +25,10 @@ type Knobs struct {
 	// MaxInFlight bounds the replies owed by a node. Default: 65536. Queries of waiting callers
 	// have a quarter more.
 	MaxInFlight int
+	// Looks is a fenced client that gives nodes no notice, and so writes nothing to them, until an act of fencing begins.
+	Looks bool
+	// AnyToken has RecoverFencing take a number far beyond all that nodes and the clock show.
+	AnyToken bool
 	// Lookup returns the addresses of a name in place of the system's resolver, also for a Dialer.
 	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 }

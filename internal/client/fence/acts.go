@@ -27,7 +27,7 @@ type Acts struct {
 
 // Init gives the nodes of a new fleet their vote, or the nodes of groups added by a change.
 func (a Acts) Init(ctx context.Context) error {
-	views, err := a.views(ctx, "InitFencing", nil, fencing.Inits)
+	views, err := a.views(ctx, act{name: "InitFencing", decide: fencing.Inits})
 	if err != nil {
 		return err
 	}
@@ -43,11 +43,41 @@ func (a Acts) Recover(ctx context.Context, atLeast fencing.Token, lost []string)
 	if atLeast > fencing.MaxToken-2*block {
 		return engine.WrongArgument("atLeast is %d, which leaves no tokens below 2^53", atLeast)
 	}
-	views, err := a.views(ctx, "RecoverFencing", lost, apart((*fencing.Look).Recovers))
+	lost, err := a.lost(lost)
+	if err != nil {
+		return err
+	}
+	views, err := a.views(ctx, act{name: "RecoverFencing", lost: lost, atLeast: atLeast, decide: apart((*fencing.Look).Recovers)})
 	if err != nil {
 		return err
 	}
 	return a.vote(ctx, views, atLeast)
+}
+
+// farBeyond is how much larger an operator's number may be than what nodes and the clock show: a day, in µs. A number
+// with a wrong digit is larger, and what has been used cannot be taken back: with one near 2^53 no lock is granted again.
+const farBeyond = fencing.Token(24 * 60 * 60 * 1e6)
+
+// refuses refuses a number far beyond what nodes show.
+func (a Acts) refuses(atLeast fencing.Token, views []view) error {
+	now, _ := a.Groups[0].micros() // it was right when the act began
+	shown := fencing.Token(0)
+	for i := range views {
+		shown = max(shown, views[i].Token)
+	}
+	if a.Groups[0].cfg.AnyToken || atLeast <= max(shown, fencing.Token(now))+farBeyond {
+		return nil
+	}
+	return engine.WrongArgument("atLeast is %d, and nothing was changed: it is more than a day beyond the largest token that nodes show, %d, and this clock, %d. "+
+		"Tokens are microseconds, and never get smaller again. If resources have seen this number, use redlock fence recover -force", atLeast, shown, now)
+}
+
+// act is what an operator has called.
+type act struct {
+	name    string
+	lost    []string
+	atLeast fencing.Token
+	decide  func([]*fencing.Look) []fencing.Verdict
 }
 
 // apart has each group decided by its own look.
@@ -63,11 +93,12 @@ func apart(verdict func(*fencing.Look) fencing.Verdict) func([]*fencing.Look) []
 // patience is how many looks wait for nodes beyond a quorum, 100 ms apart.
 const patience = 10
 
-// views looks at all groups until none has to wait, and returns the views with their verdicts.
-func (a Acts) views(ctx context.Context, name string, lost []string, decide func([]*fencing.Look) []fencing.Verdict) ([]view, error) {
+// views looks at all groups until none has to wait, and returns the views with their verdicts. A client that only looks
+// takes part from the first look on that refuses nothing.
+func (a Acts) views(ctx context.Context, act act) ([]view, error) {
 	c := a.Groups[0]
 	if !c.isFenced() {
-		return nil, fmt.Errorf("%w: %s needs Config.Fenced", engine.ErrConfig, name)
+		return nil, fmt.Errorf("%w: %s needs Config.Fenced", engine.ErrConfig, act.name)
 	}
 	if _, err := c.micros(); err != nil {
 		return nil, err
@@ -78,7 +109,7 @@ func (a Acts) views(ctx context.Context, name string, lost []string, decide func
 	for looks := 1; ; looks++ {
 		views, all, errs := make([]view, len(a.Groups)), make([]*fencing.Look, len(a.Groups)), make([]error, len(a.Groups))
 		for i, asked := range a.ask(fencing.ShowVerb, each()) {
-			views[i] = a.Groups[i].view(asked, lost)
+			views[i] = a.Groups[i].view(asked, act.lost)
 			views[i].Patient = looks < patience
 			all[i] = &views[i].Look
 		}
@@ -86,7 +117,7 @@ func (a Acts) views(ctx context.Context, name string, lost []string, decide func
 			return nil, engine.ErrClosed
 		}
 		waits := false
-		for i, verdict := range decide(all) {
+		for i, verdict := range act.decide(all) {
 			v := &views[i]
 			v.verdict = v.Fits()
 			if v.verdict == fencing.Acts {
@@ -96,6 +127,12 @@ func (a Acts) views(ctx context.Context, name string, lost []string, decide func
 		}
 		if err := a.Join(errs); err != nil {
 			return nil, err
+		}
+		if err := a.refuses(act.atLeast, views); err != nil {
+			return nil, err
+		}
+		for _, c := range a.Groups {
+			c.act()
 		}
 		if !waits {
 			return views, nil

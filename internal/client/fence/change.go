@@ -23,7 +23,7 @@ func (a Acts) Change(ctx context.Context) error {
 			return fmt.Errorf("%w: ChangeFencing needs a client of both lists: NextNodes, NextGroups or NextMaxTTL", engine.ErrConfig)
 		}
 	}
-	if _, err := a.views(ctx, "ChangeFencing", nil, apart((*fencing.Look).Changes)); err != nil {
+	if _, err := a.views(ctx, act{name: "ChangeFencing", decide: apart((*fencing.Look).Changes)}); err != nil {
 		return err
 	}
 	var before fencing.Looks

@@ -48,6 +48,8 @@ type Config struct {
 	NextMaxTTL time.Duration // of the next configuration; 0: the same
 	IsNew      bool          // the group is added by a change
 	ID         string        // of the process; no other has it
+	Looks      bool          // it writes to no node, until an act begins
+	AnyToken   bool          // no number of an operator is too large
 
 	// IsUp reports whether a node has a connection.
 	IsUp func(node int) bool
@@ -65,6 +67,7 @@ type Client struct {
 	asks   time.Duration  // how long a node has to answer
 
 	forgotten quorum.SharedSet // nodes that came up, and are not known to have their vote: those that are not in memory
+	looks     atomic.Bool      // it writes to no node
 	doubted   quorum.SharedSet // some of them, perhaps changed since they were asked
 	nonces    atomic.Uint64    // how many were made
 	ahead     atomic.Int64     // µs by which the largest floor met was ahead of the client's own running time
@@ -107,6 +110,7 @@ func New(cfg Config) *Client {
 		}
 		return ""
 	}
+	c.looks.Store(cfg.Looks)
 	longest := max(cfg.MaxTTL, cfg.NextMaxTTL)
 	c.fleet = fencing.Fleet{Now: configuration(cfg.Nodes, cfg.Now, cfg.MaxTTL, place(0)), Quarantine: longest + quorum.Drift(longest)}
 	if cfg.Next != 0 {
@@ -142,6 +146,16 @@ func (c *Client) Start(e *engine.Engine) {
 
 // Encode is the encoding of the commands of fenced acquires. It is nil without fencing.
 func (c *Client) Encode() *command.Fence { return c.encode }
+
+// act has a client that looks take part: nodes are given notice from now on.
+func (c *Client) act() {
+	if c.looks.CompareAndSwap(true, false) {
+		for node := range c.forgotten.Load().All() {
+			c.doubted.Add(node)
+		}
+		c.cfg.Ring()
+	}
+}
 
 // Up begins the life of a node on a new connection; keeps is whether it forgets nothing in a restart. The driver lock is
 // held.

@@ -128,7 +128,14 @@ func (c *Client) shown(x *question) (votes, news bool) {
 		return true, c.forgotten.Remove(x.node)
 	}
 	news = c.forgotten.Add(x.node)
-	if x.verb != fencing.NoticeVerb && x.verb != fencing.ResumeVerb && !c.fleet.HasNotice(m, n.run) {
+	switch {
+	case x.verb == fencing.NoticeVerb || x.verb == fencing.ResumeVerb:
+	case c.looks.Load():
+		n.due = 0
+		if m.Phase == fencing.Provisional && m.Me.Run == n.run { // other clients bring it back
+			n.due = c.cfg.Clock.Now().Add(c.fleet.Quarantine - a.Age)
+		}
+	case !c.fleet.HasNotice(m, n.run):
 		news = c.doubted.Add(x.node) || news
 	}
 	return false, news

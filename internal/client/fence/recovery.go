@@ -83,15 +83,17 @@ func (c *Client) advance(r *recovery) (pause time.Duration) {
 				r.request.Verb, args = fencing.CollectVerb, []string{strconv.FormatInt(keepTokens.Microseconds(), 10)}
 			}
 		}
-		switch q := &r.request; q.Verb {
-		case "":
+		switch q := &r.request; {
+		case q.Verb == "":
 			return pause
-		case fencing.NoticeVerb:
+		case c.looks.Load(): // the node is asked all the same, and its answer begins nothing
+			q.Verb, args = fencing.ShowVerb, nil
+		case q.Verb == fencing.NoticeVerb:
 			if c.keeps(r.Node) { // it forgets nothing in a restart: if it had its vote before, it has it again
 				q.Verb = fencing.ResumeVerb
 			}
 			args = []string{q.Nonce}
-		case fencing.RejoinVerb:
+		case q.Verb == fencing.RejoinVerb:
 			args = []string{q.Nonce, q.Floor.String(), q.Fleet}
 		}
 		r.asked = c.ask(r.request.Node, c.cfg.Ring, r.request.Verb, args...)
@@ -112,6 +114,9 @@ func (c *Client) answered(r *recovery, x *question) {
 	}
 	before, name, now := r.Due, c.cfg.Nodes[x.node], c.cfg.Clock.Now()
 	r.Answered(r.request, x.answer, x.err == nil, now)
+	if x.verb == fencing.ShowVerb {
+		return
+	}
 	c.mu.Lock()
 	c.nodes[r.Node].due = r.Due
 	if x.err != nil && x.verb == fencing.ReadVerb { // perhaps too few others have a vote

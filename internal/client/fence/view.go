@@ -49,8 +49,8 @@ func (v *view) refusal() error {
 		return c.misfit()
 	case fencing.Apart:
 		return fmt.Errorf("%w: %s serve clients with the old list alone, and %s serve clients with the new list alone, but there was no change between the lists: "+
-			"InitFencing was called by a client with the new list alone. Stop all such clients, and delete the key %s on the nodes of the new list alone",
-			errFleet, c.names(v.Memory.Now), c.names(v.Memory.Next), c.cfg.Set)
+			"InitFencing was called by a client with the new list alone. Stop all such clients, and remove the marker of the nodes of the new list alone, "+
+			"which keeps the tokens: ZREMRANGEBYSCORE %s -inf -1", errFleet, c.names(v.Memory.Now), c.names(v.Memory.Next), c.cfg.Set)
 	case fencing.Changing:
 		return c.changing(v.Other, v.Others)
 	case fencing.HadVote:
@@ -68,6 +68,9 @@ func (v *view) refusal() error {
 	case fencing.Unclear:
 		return fmt.Errorf("%w: nothing was changed, since %s cannot be asked and may remember: start them, or name them as lost if they never come back: %w",
 			errUnclear, c.names(v.Silent&^v.Lost), nodesError(v.faults))
+	case fencing.TooFew:
+		return fmt.Errorf("%w: nothing was changed, since no quorum is left without %s: start new servers under these names, without data, and call again",
+			engine.ErrNoQuorum, c.names(v.Silent))
 	}
 	return nil
 }
@@ -75,5 +78,5 @@ func (v *view) refusal() error {
 // changing is the error of an act beside a change to a fleet whose clients have given notice to nodes.
 func (c *Client) changing(to string, nodes quorum.Set) error {
 	return fmt.Errorf("%w (clients with %s use %s): nothing was changed. During a change, wait until ChangeFencing has returned; "+
-		"if no such client runs any more, delete the key %s on those nodes", errFleet, quoted(to), c.names(nodes), c.cfg.Set)
+		"else end these clients: %v later they do not count", errFleet, quoted(to), c.names(nodes), fencing.Lapse)
 }

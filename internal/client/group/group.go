@@ -107,7 +107,7 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 		Env: g.Env(), Wall: cfg.FenceClock, Set: cfg.FenceSet, MaxTTL: cfg.maxTTL, NextMaxTTL: cfg.NextMaxTTL,
 		IsNew: cfg.In == Lists{NextNodes: true},
 		Now:   cfg.members.Now.Nodes(), Next: next, Places: cfg.Places,
-		ID: rand.Text(), IsUp: g.IsUp, Voting: g.Voting, Forgot: g.Forgot,
+		Looks: cfg.Looks, AnyToken: cfg.AnyToken, ID: rand.Text(), IsUp: g.IsUp, Voting: g.Voting, Forgot: g.Forgot,
 	})
 }
 

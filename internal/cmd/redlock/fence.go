@@ -11,20 +11,23 @@ have the same -max-ttl, and the same nodes by the same names. The other verbs ta
 
   fence init     gives the nodes of a new fleet their vote, once, or those of a group that -next-nodes adds
   fence recover  after too many nodes have lost the tokens: -at-least is the largest token that the resources
-                 have seen, read when -max-ttl has passed since; -lost names nodes that never come back
+                 have seen, read when -max-ttl has passed since; -lost names nodes that never come back,
+                 as in -nodes, the port left out where one node has the name; -force takes a number more
+                 than a day beyond what all nodes and the clock show: it cannot be taken back
   fence change   with -next-nodes or -next-max-ttl, when no client without them is left: has such clients
                  refused, and those with the next settings alone served
 
   redlock fence init -fenced -config /etc/redlock.conf
   redlock fence recover -fenced -config /etc/redlock.conf -at-least 1790000000000000
 
-Each looks at all nodes first, and changes nothing if they are not as it needs them. Each may be cut off and made
+Each looks at all nodes first, and writes nothing if they are not as it needs them. Status never does. Each may be cut off and made
 again. SERVES is "next" where a change is done, and "now" in groups that do not change.`
 
 // fencing is the settings of fence.
 type fencing struct {
 	atLeast uint64
 	lost    string
+	force   bool
 }
 
 func fence(ctx context.Context, env *environment, args []string) error {
@@ -47,7 +50,7 @@ func fence(ctx context.Context, env *environment, args []string) error {
 	case len(rest) > 0:
 		return usage("fence %s takes no argument %q", action, rest[0])
 	}
-	t.fenced = true
+	t.fenced, t.looks = true, true
 	client, err := t.connect(t.logger())
 	if err != nil {
 		return err

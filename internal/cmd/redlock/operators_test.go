@@ -170,13 +170,13 @@ func TestProcedures(t *testing.T) {
 		const change = "-nodes a,b,c -next-nodes a,b,d -max-ttl 1m"
 		p.works("redlock fence status "+change, " now ", 2)
 		p.works("redlock fence change "+change, " next ", 2)
-		_, out = p.types("redis-cli -h a ZRANGE redlock:fence 0 0")
+		_, out = p.types("redis-cli -h a ZRANGEBYSCORE redlock:fence -1 -1")
 		require.Contains(t, out, "active:nodes-")
 		p.flush("a,b,c,d") // for the next procedure
 		status, out = p.run("redlock fence init " + all)
 		require.Equal(t, exitOK, status, out)
 		p.works("redlock fence change -nodes a,b,c -next-nodes a,b", " next ", 2)
-		_, out = p.types("redis-cli -h c DEL redlock:fence")
+		_, out = p.types("redis-cli -h c ZREMRANGEBYSCORE redlock:fence -inf -1")
 		require.Contains(t, out, ":1")
 		p.works("redlock fence change -nodes a,b -next-nodes a,b,c2", " next ", 2)
 		require.Empty(t, p.untyped)

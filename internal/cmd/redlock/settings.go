@@ -33,6 +33,7 @@ type settings struct {
 	verbose     bool
 	hooks       redlock.Hooks // of the client
 	stragglers  time.Duration // of the client; 0 is its default
+	looks       bool          // the client is to write nothing but what an act writes
 
 	json, yes bool // of tools
 	permitsOf int  // of tools; 0: any number
@@ -178,7 +179,8 @@ func (s *settings) connect(logger *slog.Logger) (*redlock.Client, error) {
 	if err := s.configure(&cfg, logger); err != nil {
 		return nil, s.placed(err)
 	}
-	knobs.Of(&cfg).Stragglers = s.stragglers
+	k := knobs.Of(&cfg)
+	k.Stragglers, k.Looks, k.AnyToken = s.stragglers, s.looks, s.fence.force
 	if s.logins.start(s) {
 		cfg.Credentials = s.logins.login
 	}

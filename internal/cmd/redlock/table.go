@@ -81,6 +81,7 @@ var table = []setting{
 	{name: "wait", of: "nodes", asFlag: true, notInFile: true, help: "wait for that up to this `duration`", at: func(s *settings) any { return &s.nodes.wait }},
 	{name: "yes", of: "break", asFlag: true, notInFile: true, help: "do not ask", at: func(s *settings) any { return &s.yes }},
 	{name: "at-least", of: "fence", asFlag: true, notInFile: true, help: "recover: the largest `token` that the resources have seen", at: func(s *settings) any { return &s.fence.atLeast }},
+	{name: "force", of: "fence", asFlag: true, notInFile: true, help: "recover: take -at-least, though it is far beyond all that nodes and the clock show", at: func(s *settings) any { return &s.fence.force }},
 	{name: "lost", of: "fence", asFlag: true, notInFile: true, help: "recover: a `list` of nodes that never come back", at: func(s *settings) any { return &s.fence.lost }},
 }
 

@@ -28,7 +28,7 @@ func newTool(env *environment, use, about string, args []string) (*tool, *redloc
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	t.stragglers = max(time.Second, t.nodeTimeout) // a tool is about all nodes
+	t.stragglers, t.looks = max(time.Second, t.nodeTimeout), true // a tool is about all nodes
 	client, err := t.connect(t.logger())
 	return t, client, rest, err
 }

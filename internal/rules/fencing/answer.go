@@ -2,6 +2,7 @@ package fencing
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -37,6 +38,7 @@ type Answer struct {
 	Code  Code
 	Token Token
 	Text  string
+	Age   time.Duration // of Show: how long the node has its nonce, by its clock
 }
 
 // Advice is what follows a lost round.

@@ -21,6 +21,7 @@ var small = []world{
 	{name: "2 losses, lazy", nodes: 3, attempts: 2, clients: 1, losses: 2, lazy: true, everyPath: true},
 	{name: "2 losses, 2 clients, earlier nonces", nodes: 3, attempts: 2, clients: 2, losses: 2, keepStale: true},
 	{name: "rollback", nodes: 3, attempts: 2, clients: 2, losses: 2, rollback: true},
+	{name: "notices lapse", nodes: 3, attempts: 2, clients: 2, losses: 2, lapse: true},
 	{name: "collection", nodes: 3, attempts: 2, clients: 1, losses: 2, collect: true},
 	{name: "first start", nodes: 3, attempts: 2, clients: 2, losses: 1, empty: true, init: true},
 	{name: "an operator", nodes: 3, attempts: 2, clients: 2, losses: 3, init: true},
@@ -45,6 +46,8 @@ var large = []world{
 	{name: "3 attempts, 4 losses, 2 clients", nodes: 3, attempts: 3, clients: 2, losses: 4},
 	{name: "4 attempts, 2 losses, 2 clients", nodes: 3, attempts: 4, clients: 2, losses: 2},
 	{name: "3 attempts, 3 rollbacks, 2 clients", nodes: 3, attempts: 3, clients: 2, losses: 3, rollback: true},
+	{name: "3 attempts, 2 losses, 2 clients, notices lapse", nodes: 3, attempts: 3, clients: 2, losses: 2, lapse: true},
+	{name: "groups, a loss and a recovery in a change, notices lapse", nodes: 2, from: 1, to: 2, groups: true, joined: true, attempts: 2, steps: "02", clients: 1, losses: 1, calls: 2, acts: "r1 c1", gives: true, lapse: true},
 	{name: "3 attempts, 2 losses, 2 clients, collection", nodes: 3, attempts: 3, clients: 2, losses: 2, collect: true},
 	{name: "first start", nodes: 3, attempts: 3, clients: 2, losses: 1, empty: true, init: true},
 	{name: "an operator", nodes: 3, attempts: 3, clients: 2, losses: 3, init: true},
@@ -179,7 +182,7 @@ func TestBroken(t *testing.T) {
 			t.Logf("\n%s", w.describe(r))
 
 			sound := world{name: "without", nodes: w.nodes, attempts: w.attempts, clients: w.clients, losses: w.losses,
-				block: w.block, collect: w.collect, rollback: w.rollback, init: w.init, live: w.live, everyPath: w.everyPath,
+				block: w.block, collect: w.collect, rollback: w.rollback, lapse: w.lapse, init: w.init, live: w.live, everyPath: w.everyPath,
 				from: w.from, to: w.to, calls: w.calls, steps: w.steps, joined: w.joined,
 				acts: w.acts, groups: w.groups, gives: w.gives, given: w.given}
 			if !testkit.Long() {

@@ -15,7 +15,7 @@ type Look struct {
 	Silent  quorum.Set // nodes without an answer
 	Foreign quorum.Set // of another fleet
 	Marked  quorum.Set // with a marker of an earlier run
-	Others  quorum.Set // given notice by clients of another fleet: another change is under way
+	Others  quorum.Set // given notice by clients of another fleet, which run: another change is under way
 	Other   string     // that fleet
 	Lost    quorum.Set // never to come back, by an operator's word
 	Added   bool       // the group comes with a change
@@ -94,6 +94,7 @@ const (
 	InChange          // the client is of a change, which does not add the group
 	Elsewhere         // other groups have tokens
 	Forgotten         // by too many
+	TooFew            // the nodes that are not lost are no quorum
 )
 
 // Fits is whether the nodes are of the client's fleet. No change leads apart: it seals a quorum of the first before it
@@ -156,6 +157,8 @@ func (l *Look) Recovers() Verdict {
 		return Changing
 	case l.Silent&^l.Lost != 0:
 		return Unclear
+	case !l.fleet.IsQuorum(l.fleet.Nodes() &^ l.Silent):
+		return TooFew
 	}
 	return l.acts()
 }

@@ -10,13 +10,18 @@ local active = names and life == run
 local mine = (active and 'active:' .. names or 'prov') .. ':' .. run .. ':'
 if marker:sub(1, #mine) == mine then nonce = marker:sub(#mine + 1) end
 
-local function shown(code) -- each answer shows the node
-  local top = redis.call('ZREVRANGE', set, 0, 0, 'WITHSCORES')[2] or 0
-  return {code, string.format('%.0f ', math.max(tonumber(top), 0)) .. marker}
-end
 local function micros()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
+end
+local function shown(code) -- each answer shows the node
+  local top = redis.call('ZREVRANGE', set, 0, 0, 'WITHSCORES')[2] or 0
+  local made, age = not active and verb == 'show' and nonce:match('%.(%d+)$'), ''
+  if made then age = string.format(' %.0f', math.max(micros() - made, 0)) end
+  return {code, string.format('%.0f ', math.max(tonumber(top), 0)) .. marker .. age}
+end
+if nonce ~= '' and not active and micros() + (redis.call('ZSCORE', set, 'noticed') or 0) > 10000000 then
+  marker, nonce = '', '' -- a notice that its clients have not repeated for 10 s is none
 end
 local function raise(x)
   if tonumber(x) > 9007199254740991 then return 9 end
@@ -29,7 +34,7 @@ local function raise(x)
   return 1
 end
 local function mark(member)
-  redis.call('ZREMRANGEBYSCORE', set, -1, -1)
+  redis.call('ZREMRANGEBYSCORE', set, '-inf', -1)
   redis.call('ZADD', set, -1, member)
   marker = member
   return 1
@@ -53,7 +58,11 @@ elseif active and verb == 'collect' then
   code = raise(string.format('%.0f', math.max(micros() - ARGV[3], 0)))
 elseif verb == 'resume' and names and not active then
   code = mark('active:' .. names .. ':' .. run .. marker:sub(#('active:' .. names .. ':' .. life) + 1))
-elseif not active and (verb == 'notice' or verb == 'resume') and (nonce == '' or two(ARGV[3]) and not two(nonce)) then
-  mark(mine .. made())
+elseif not active and (verb == 'notice' or verb == 'resume') then
+  if nonce == '' or two(ARGV[3]) and not two(nonce) then mark(mine .. made()) end
+  if marker:match('^([^/]*)/', #mine + 1) == fleet then
+    redis.call('ZREMRANGEBYSCORE', set, '-inf', '(-1') -- after a write a full node refuses no ZADD
+    redis.call('ZADD', set, string.format('%.0f', -micros()), 'noticed')
+  end
 end
 return shown(code)

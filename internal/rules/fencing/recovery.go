@@ -27,6 +27,10 @@ const (
 	MaxPause = time.Second
 )
 
+// Lapse is for how long a notice counts that the clients of its fleet do not repeat. These do while the node has no
+// vote: at least each [MaxPause] and its jitter. The member script has it as a number.
+const Lapse = 10 * time.Second
+
 // Request is one call of the member script. The zero Request is none.
 type Request struct {
 	Node  int

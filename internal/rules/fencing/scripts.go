@@ -56,5 +56,5 @@ const LastDigits = 16
 const (
 	AcquireSHA1 = "9fa305a60990c0c11a1c9d8b8719a3d833df7541"
 	ExtendSHA1  = "77dd0c7f4fef1ace68c3e1c370162ff536adef2b"
-	MemberSHA1  = "aa4ba934b2967a84c967747da20a8432e23bd371"
+	MemberSHA1  = "b8715ae44b74c026fef6743dd8fdf3517d1a20a8"
 )

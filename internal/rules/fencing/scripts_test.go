@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -89,6 +90,11 @@ func answerOf(reply any) Answer {
 	if shows || a.Code == Held || a.Code == Stale || a.Code == Low {
 		n, _ := strconv.ParseUint(number, 10, 64)
 		a.Token, a.Text = Token(n), marker
+		if marker, age, has := strings.Cut(marker, " "); has {
+			a.Text = marker
+			micros, _ := strconv.Atoi(age)
+			a.Age = time.Duration(micros) * time.Microsecond
+		}
 	}
 	return a
 }
@@ -107,6 +113,9 @@ func text(m Me) string { return m.Fleet + ":" + m.Run }
 // contents is a node as its sorted set.
 func contents(n *fencenode.Node) []any {
 	all := []any{}
+	if n.Marker.Phase == Provisional {
+		all = append(all, "noticed", fmt.Sprint(-int64(n.Noticed)))
+	}
 	if n.Marker.Phase != Absent {
 		all = append(all, n.Marker.String(), "-1")
 	}
@@ -145,17 +154,28 @@ func numbers(t *testing.T, list any) []any {
 // runs, two fleets and clients of both, with losses. The fake server runs Node itself, reads the
 // requests and writes the answers as real servers do.
 func TestScripts(t *testing.T) {
-	t.Run("fake", func(t *testing.T) { compare(t, fakeredis.StartN(t, 1)[0].Addr()) })
+	t.Run("fake", func(t *testing.T) {
+		fake := fakeredis.StartN(t, 1)[0]
+		compare(t, fake.Addr(), func(at uint64) {
+			n, _ := fake.Fence("set")
+			n.Noticed = at
+			fake.SetFence("set", n)
+		})
+	})
 	for _, kind := range realredis.Kinds() {
-		t.Run(kind.String(), func(t *testing.T) { compare(t, realredis.Start(t, realredis.Options{Kind: kind}).Addr()) })
+		t.Run(kind.String(), func(t *testing.T) { compare(t, realredis.Start(t, realredis.Options{Kind: kind}).Addr(), nil) })
 	}
 }
 
-func compare(t *testing.T, addr string) {
+// compare compares a server. noticed sets when a notice was repeated, in a way of a fake.
+func compare(t *testing.T, addr string, noticed func(at uint64)) {
 	conn, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
 	s := &server{t: t, conn: conn}
+	if noticed == nil {
+		noticed = func(at uint64) { s.do("ZADD", "set", fmt.Sprint(-int64(at)), "noticed") }
+	}
 	random := rand.New(rand.NewPCG(5, 6))
 	var n fencenode.Node
 	keys := map[string]string{} // name to nonce
@@ -164,14 +184,24 @@ func compare(t *testing.T, addr string) {
 		return Token([...]uint64{random.Uint64N(60), 1_000_000 + random.Uint64N(40), 1_790_000_000_000_000 + random.Uint64N(3)*1_000_000_000,
 			MaxToken - 3 + random.Uint64N(6)}[min(random.IntN(40)/11, 3)])
 	}
-	seen := map[string]int{}
+	seen, ages := map[string]int{}, 0
 	for call := range 4_000 {
 		me := mes[random.IntN(len(mes))]
-		time := s.do("TIME").([]any)
-		micros := time[0].(string) + fmt.Sprintf("%06s", time[1])
+		at := s.do("TIME").([]any)
+		micros := at[0].(string) + fmt.Sprintf("%06s", at[1])
 		now, err := strconv.ParseUint(micros, 10, 64)
 		require.NoError(t, err)
-		verb, nonce, x := "", fmt.Sprint("n", random.IntN(2)), token()
+		verb, nonce, x := "", fmt.Sprint(me.Fleet, "/n", random.IntN(2)), token()
+		if n.Marker.Phase == Provisional && random.IntN(100) == 0 { // its clients have not been here for long
+			n.Noticed -= min(n.Noticed, uint64(2*Lapse.Microseconds()))
+			noticed(n.Noticed)
+		}
+		before, which := n.Marker, random.IntN(16)
+		ofMembers := which < 5 || which > 11
+		lapsed := ofMembers && n.Lapse(me, now)
+		if lapsed {
+			seen["lapsed"]++
+		}
 		var want, got []Answer
 		var known []string // of a client of two configurations: the marker, or one before it
 		if strings.Contains(me.Fleet, "+") {
@@ -180,16 +210,15 @@ func compare(t *testing.T, addr string) {
 				known[0] = n.Marker.String()
 			}
 		}
-		switch random.IntN(16) {
+		switch which {
 		case 0:
 			verb = "notice"
 			a := answerOf(s.do("EVAL", MemberScript, "1", "set", "notice", text(me), nonce))
-			if _, at, ok := strings.Cut(ParseMarker(a.Text).Nonce, "."); ok && a.Code == Amnesia {
+			if m := ParseMarker(a.Text); m.Phase == Provisional && m != n.Marker {
+				_, at, _ := strings.Cut(m.Nonce, ".")
 				executed, err := strconv.ParseUint(at, 10, 64)
 				require.NoError(t, err)
-				if n.Extend(me, true).Text == "" {
-					require.InDelta(t, now, executed, 60e6)
-				}
+				require.InDelta(t, now, executed, 60e6)
 				now = executed
 			}
 			want, got = []Answer{n.Notice(me, nonce, now)}, []Answer{a}
@@ -222,7 +251,11 @@ func compare(t *testing.T, addr string) {
 			want, got = []Answer{n.Collect(me, age, now)}, []Answer{a}
 		case 13:
 			verb = "show"
-			want, got = []Answer{n.Show(me)}, []Answer{answerOf(s.do("EVAL", MemberScript, "1", "set", "show", text(me)))}
+			a := answerOf(s.do("EVAL", MemberScript, "1", "set", "show", text(me)))
+			require.InDelta(t, n.Age(me, now), a.Age, 5e9)
+			ages += int(min(a.Age, 1))
+			a.Age = 0
+			want, got = []Answer{n.Show(me)}, []Answer{a}
 		case 15:
 			verb = "seal"
 			a := answerOf(s.do("EVAL", MemberScript, "1", "set", "seal", text(me), nonce))
@@ -234,6 +267,7 @@ func compare(t *testing.T, addr string) {
 			want, got = []Answer{n.Seal(me, nonce, now)}, []Answer{a}
 		case 14:
 			if random.IntN(4) > 0 {
+				n.Marker = before
 				continue
 			}
 			verb = "resume"
@@ -292,15 +326,26 @@ func compare(t *testing.T, addr string) {
 			}
 		}
 		require.Equal(t, want, got, "call %d: %s", call, verb)
-		require.Equal(t, contents(&n), numbers(t, s.do("ZRANGE", "set", "0", "-1", "WITHSCORES")), "call %d: %s", call, verb)
+		if lapsed && n.Marker.Phase == Absent {
+			n.Marker = before // it is there still
+		}
+		has := numbers(t, s.do("ZRANGE", "set", "0", "-1", "WITHSCORES"))
+		if n.Marker.Phase == Provisional { // by the node's TIME
+			at, err := strconv.ParseInt(has[1].(string), 10, 64)
+			require.NoError(t, err)
+			require.InDelta(t, n.Noticed, -at, 5e6, "call %d: %s", call, verb)
+			n.Noticed = uint64(-at)
+		}
+		require.Equal(t, contents(&n), has, "call %d: %s", call, verb)
 		for _, a := range want {
 			seen[verb+" "+a.Code.String()]++
 		}
 	}
-	t.Log(seen)
+	t.Log(seen, ages)
+	require.Positive(t, ages)
 	for _, what := range strings.Split("acquire OK,acquire HELD,acquire STALE,acquire AMNESIA,acquire FOREIGN,acquire INVALID,"+
 		"extend OK,extend GONE,extend AMNESIA,read OK,read AMNESIA,show OK,show FOREIGN,raise OK,raise INVALID,raise AMNESIA,collect OK,collect AMNESIA,"+
-		"notice AMNESIA,notice ACTIVE,notice FOREIGN,seal OK,seal AMNESIA,seal FOREIGN,read FOREIGN,rejoin OK,rejoin AMNESIA,rejoin ACTIVE,rejoin INVALID,resume OK,resume AMNESIA,resume ACTIVE", ",") {
+		"notice AMNESIA,notice ACTIVE,notice FOREIGN,seal OK,seal AMNESIA,seal FOREIGN,read FOREIGN,rejoin OK,rejoin AMNESIA,rejoin ACTIVE,rejoin INVALID,resume OK,resume AMNESIA,resume ACTIVE,lapsed", ",") {
 		require.Positive(t, seen[what], what)
 	}
 }

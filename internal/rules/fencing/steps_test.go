@@ -71,6 +71,12 @@ func (m *stepper) nodeSteps(i int) {
 	if n.marker == active {
 		m.collectSteps(i)
 	}
+	if m.lapse && n.isProvisional() {
+		x := m.add(lapses, i)
+		x.after.nodes[i].marker = absent
+		m.replace(&x.after, i)
+		m.settle(&x.after)
+	}
 	for x := range (int(m.top()) + 1) * m.namings() {
 		if n.fresh>>x&1 == 1 {
 			m.write(i, x, nonceNow, rejoins)

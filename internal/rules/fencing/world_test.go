@@ -25,6 +25,7 @@ type world struct {
 	steps                            string     // of each attempt's client, if not all are tried
 	block                            int        // tokens of an attempt
 	rollback                         bool       // a loss may leave any older state
+	lapse                            bool       // notices lapse, at any time
 	collect                          bool       // floors are raised by collection
 	empty                            bool       // the fleet's first start
 	init                             bool       // an operator may give the largest token seen
@@ -371,6 +372,7 @@ const (
 	starts = iota
 	votes
 	loses
+	lapses
 	restarts
 	sends
 	notices
@@ -398,6 +400,7 @@ var texts = [...]string{
 	starts:         "a%d starts",
 	votes:          "n%[2]d executes the acquire of a%[1]d: OK",
 	loses:          "n%d loses its data",
+	lapses:         "the notice of n%d is not repeated",
 	restarts:       "n%d restarts with an older state: F=%d floor=%d",
 	sends:          "c%d sends NOTICE to n%d",
 	notices:        "c%d has the reply to NOTICE of n%d, in step %d",

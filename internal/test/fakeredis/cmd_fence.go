@@ -174,7 +174,11 @@ func (f *fenceCall) sayWhole(a fencing.Answer, shows bool) {
 	f.int(int64(a.Code))
 	var digits [20]byte
 	if shows {
-		f.text(string(strconv.AppendUint(digits[:0], uint64(a.Token), 10)) + " " + a.Text)
+		text := string(strconv.AppendUint(digits[:0], uint64(a.Token), 10)) + " " + a.Text
+		if a.Age > 0 {
+			text += " " + strconv.FormatInt(a.Age.Microseconds(), 10)
+		}
+		f.text(text)
 	} else if a.Code == fencing.Held || a.Code == fencing.Stale || a.Code == fencing.Low {
 		f.bulk(strconv.AppendUint(digits[:0], uint64(a.Token), 10))
 	} else {

@@ -19,7 +19,8 @@ func (f *fenceCall) member() {
 	f.identify(f.argv[1])
 	before := f.node
 	f.node = cloneFence(before)
-	state := before.Extend(f.me, true)
+	lapsed := f.node.Lapse(f.me, f.micros())
+	state := f.node.Extend(f.me, true)
 	verb, votes, forgot := string(f.argv[0]), state.Code == fencing.OK, state.Code == fencing.Amnesia
 	arg := func(i int) []byte { // or nothing
 		if i < len(f.argv) {
@@ -28,11 +29,12 @@ func (f *fenceCall) member() {
 		return nil
 	}
 	var a fencing.Answer
-	switch nonce := before.Marker.Nonce; {
+	switch nonce := f.node.Marker.Nonce; {
 	case verb == "rejoin" && nonce != "" && nonce == string(arg(2)) && before.Marker.Me.Run == f.me.Run:
 		a = f.node.Rejoin(f.me, nonce, token(arg(3)), string(arg(4)))
 	case verb == "show":
 		a = f.node.Show(f.me)
+		a.Age = f.node.Age(f.me, f.micros())
 	case verb == "read":
 		a = f.node.Read(f.me)
 	case votes && verb == "seal":
@@ -43,12 +45,15 @@ func (f *fenceCall) member() {
 		a = f.node.Collect(f.me, uint64(token(arg(2))), f.micros())
 	case forgot && verb == "resume":
 		a = f.node.Resume(f.me, string(arg(2)), f.micros())
-	case forgot && verb == "notice" && !fencenode.Keeps(state.Text, string(arg(2))):
+	case forgot && verb == "notice":
 		a = f.node.Notice(f.me, string(arg(2)), f.micros())
 	default:
 		a = f.node.Rejoin(f.me, "", 0, "") // which does nothing
 	}
-	if (f.node.Floor != before.Floor || f.node.Marker != before.Marker) && f.barred("zadd") {
+	if lapsed && f.node.Marker.Phase == fencing.Absent {
+		f.node.Marker = before.Marker
+	}
+	if (f.node.Floor != before.Floor || f.node.Marker != before.Marker || f.node.Noticed != before.Noticed) && f.barred("zadd") {
 		return
 	}
 	f.keep()
@@ -79,6 +84,9 @@ type member struct {
 func members(n *fencenode.Node) (all []member) {
 	if n.Marker.Phase != fencing.Absent {
 		all = append(all, member{n.Marker.String(), -1})
+	}
+	if n.Marker.Phase == fencing.Provisional {
+		all = append(all, member{"noticed", -float64(n.Noticed)})
 	}
 	if n.Floor > 0 {
 		all = append(all, member{"floor", float64(n.Floor)})

@@ -297,8 +297,8 @@ var scriptNames = map[string]int{
 	"share": sharedAcquire, "share-extend": sharedExtend, "unshare": sharedRelease, "shared-look": sharedLook,
 }
 
-// nonces are "n" with the time of the server.
-var nonces = regexp.MustCompile(`n\.\d+`)
+// nonces are a fleet and "n" with the time of the server.
+var nonces = regexp.MustCompile(`[fg+]+/n\.\d+`)
 
 var numbered = regexp.MustCompile(`^(.*)#(\d+)$`)
 

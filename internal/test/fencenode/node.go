@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
@@ -15,9 +16,20 @@ import (
 // of it or nothing. Each method is one script, and atomic. The lock keys are apart; the caller
 // knows whether one exists, and sets it after an OK.
 type Node struct {
-	Marker fencing.Marker
-	Floor  fencing.Token // no token up to it is accepted, for any key
-	Tokens []KeyToken    // F of each key with one above the floor, sorted by name
+	Marker  fencing.Marker
+	Noticed uint64        // of a provisional marker: when its clients have repeated the notice, in µs
+	Floor   fencing.Token // no token up to it is accepted, for any key
+	Tokens  []KeyToken    // F of each key with one above the floor, sorted by name
+}
+
+// Lapse has the node answer as one without the notice that its clients have not repeated for long. It reports whether
+// there is such a one. What only reads leaves it where it is.
+func (n *Node) Lapse(me fencing.Me, now uint64) bool {
+	if n.Marker.Phase != fencing.Provisional || n.Marker.Me.Run != me.Run || int64(now-n.Noticed) <= fencing.Lapse.Microseconds() {
+		return false
+	}
+	n.Marker = fencing.Marker{}
+	return true
 }
 
 // KeyToken is the largest token accepted by a node for a key.
@@ -127,18 +139,24 @@ func (n *Node) Collect(me fencing.Me, age, now uint64) fencing.Answer {
 // earlier one of this life, or a new one made of nonce and the node's TIME. A request delivered
 // twice, in two lives of the node, makes two nonces. The node keeps tokens that it still has: a
 // token too many does no harm. The nonce of a client of two configurations replaces one of clients
-// of one, perhaps those of a later step. So these learn of the change under way ([NonceFleet]).
+// of one, perhaps those of a later step. So these learn of the change under way ([NonceFleet]), while it is repeated by
+// a client of its fleet.
 func (n *Node) Notice(me fencing.Me, nonce string, now uint64) fencing.Answer {
 	state := n.read(me)
-	if state.Code == fencing.Amnesia && !Keeps(state.Text, nonce) {
-		nonce += "." + strconv.FormatUint(now, 10)
-		n.Marker = fencing.Marker{Phase: fencing.Provisional, Me: fencing.Me{Run: me.Run}, Nonce: nonce}
+	if state.Code == fencing.Amnesia {
+		if !keeps(state.Text, nonce) {
+			nonce += "." + strconv.FormatUint(now, 10)
+			n.Marker, n.Noticed = fencing.Marker{Phase: fencing.Provisional, Me: fencing.Me{Run: me.Run}, Nonce: nonce}, 0
+		}
+		if fencing.NonceFleet(n.Marker.Nonce) == me.Fleet {
+			n.Noticed = now
+		}
 	}
 	return n.shown(state.Code)
 }
 
-// Keeps reports whether a node with a nonce, or without, keeps it when given notice with another.
-func Keeps(has, nonce string) bool { return has != "" && (fencing.OfTwo(has) || !fencing.OfTwo(nonce)) }
+// keeps reports whether a node with a nonce, or without, keeps it when given notice with another.
+func keeps(has, nonce string) bool { return has != "" && (fencing.OfTwo(has) || !fencing.OfTwo(nonce)) }
 
 // Resume gives the node its vote back at once, if it had one in an earlier run; else it is Notice. It is for nodes
 // that forget nothing in a restart, by the operator's word.
@@ -179,6 +197,18 @@ func (n *Node) Show(me fencing.Me) fencing.Answer {
 		return n.shown(fencing.Foreign)
 	}
 	return n.shown(fencing.OK)
+}
+
+// Age is for how long the node has its nonce, which Show answers too.
+func (n *Node) Age(me fencing.Me, now uint64) time.Duration {
+	if n.Marker.Phase != fencing.Provisional || n.Marker.Me.Run != me.Run {
+		return 0
+	}
+	made, err := strconv.ParseUint(n.Marker.Nonce[strings.LastIndexByte(n.Marker.Nonce, '.')+1:], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(max(int64(now-made), 0)) * time.Microsecond
 }
 
 // Rejoin gives a node with this nonce a vote, with a marker naming fleet: a forgetful node gets its

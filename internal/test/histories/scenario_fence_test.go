@@ -182,6 +182,53 @@ var fences = []scenario{
 		require.NoError(s.T, late.RecoverFencing(s.ctx, seen))
 		require.Greater(s.T, s.lockOnce(first, "k"), seen)
 	}},
+	// A client that looks writes nothing, and shows for how long a node has no vote: by the node's clock, since others
+	// bring the node back. What an act writes is written once it has begun.
+	{"look at a node that others bring back", 3, func(s *stage) {
+		c := s.Client(fencedRight())
+		require.NoError(s.T, c.InitFencing(s.ctx))
+		looks := func(c *redlock.Config) { knobs.Of(c).Looks = true }
+		s.Servers[0].Flush()
+		early := s.Client(fencedRight(), looks)
+		time.Sleep(2*maxTTL + 4*time.Second)
+		s.Servers[0].SetClock(time.Hour)
+		late := s.Client(fencedRight(), looks)
+		time.Sleep(10 * time.Millisecond)
+		require.Zero(s.T, early.Stats().Nodes[0].NoVoteFor)
+		require.NoError(s.T, early.Stats().Nodes[0].NoVote)
+		s.Servers[0].Flush()
+		require.NoError(s.T, c.Close())
+		for range 2 {
+			time.Sleep(30 * time.Second)
+			n, _ := s.Servers[0].Fence(fenceSet)
+			require.Zero(s.T, n.Marker)
+		}
+		c = s.Client(fencedRight())
+		time.Sleep(1500 * time.Millisecond) // it asks once a second
+		require.InDelta(s.T, maxTTL-1500*time.Millisecond, late.Stats().Nodes[0].NoVoteFor, float64(maxTTL/20))
+		require.NoError(s.T, c.Close())
+		time.Sleep(fencing.Lapse + time.Second)
+		s.Servers.Flush()
+		require.NoError(s.T, late.RecoverFencing(s.ctx, 1))
+		time.Sleep(2 * time.Second)
+		require.NoError(s.T, cluster.IsReady(early))
+	}},
+	// Clients that are configured otherwise give nodes notice, and so no act is begun beside them. 10 s after their end
+	// they do not count.
+	{"notice that is not repeated", 3, func(s *stage) {
+		other := s.Client(fencedRight(), func(c *redlock.Config) { c.MaxTTL *= 2 })
+		c := s.Client(fencedRight())
+		time.Sleep(time.Minute)
+		ctx, cancel := context.WithTimeout(s.ctx, maxTTL/2)
+		defer cancel()
+		refused := c.InitFencing(ctx)
+		require.ErrorIs(s.T, refused, redlock.ErrConfig)
+		require.ErrorContains(s.T, refused, "end these clients: 10s later they do not count")
+		require.NoError(s.T, other.Close())
+		time.Sleep(fencing.Lapse + 2*time.Second)
+		require.NoError(s.T, c.InitFencing(s.ctx))
+		s.lockOnce(c, "k")
+	}},
 	// The questions of clients that wait for an operator, at each node.
 	{"fencing is not initialized yet", 3, func(s *stage) {
 		for range 20 {

@@ -3,6 +3,8 @@ package command
 import (
 	"bytes"
 	"errors"
+	"strconv"
+	"time"
 
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/wire/refusal"
@@ -118,7 +120,13 @@ func readFenced(v *resp.Value) (a fencing.Answer, fits bool) {
 	number, marker, shows := bytes.Cut(text.Bytes, []byte{' '})
 	switch {
 	case shows:
+		marker, age, hasAge := bytes.Cut(marker, []byte{' '})
 		a.Text = string(marker)
+		if micros, err := strconv.ParseUint(string(age), 10, 53); err == nil {
+			a.Age = time.Duration(micros) * time.Microsecond
+		} else if hasAge {
+			return a, false
+		}
 	case a.Code == fencing.Amnesia, a.Code == fencing.Foreign:
 		a.Text = string(number)
 		return a, true
