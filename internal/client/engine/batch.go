@@ -29,6 +29,7 @@ type batch struct {
 	batches *batches
 	runs    []run      // of rounds
 	to      quorum.Set // the only node that it is for, a handoff; 0: all
+	probes  bool       // of a handoff: the node refused releases when it was sent
 	first   wire
 	others  []*wire // where the nodes want several forms; more than are in use
 	owed    int     // wires and errands in use, still to be answered by a node

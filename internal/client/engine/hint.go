@@ -14,9 +14,11 @@ import (
 //
 //   - A release is missed if the connection ends. It is handed off on the node's next connection before anything else
 //     is sent: otherwise the node could extend a lock it is about to release.
-//   - A refused release is handed off again after a pause. The pause doubles with each refusal. It does not matter
-//     which error the node gave: a list of passing errors would never be complete. If the answer ends the connection,
-//     the pause also keeps the release from ending each next one.
+//   - A refused release is handed off again after a pause, whichever error the node gave: a list of passing errors
+//     would never be complete. The refusal may be about all releases, while an outage lasts, or about this one. While
+//     the node refuses all, one is tried at a time, four times a second; as soon as a release is done there, all others
+//     follow. One that is refused although others are done has a pause that doubles. If the answer ends the
+//     connection, the pause also keeps the release from ending each next one.
 //
 // Hints of releases are enough: each acquire that may have set a key without a holder is followed by a release. The
 // release of an absent key does no harm. A node that cannot have the key gets no hint (round.absent). While a quorum is
@@ -41,9 +43,11 @@ const (
 	// handoffOps is how many are handed off at a time. The next follow when they are answered: each may have to be
 	// sent again by itself.
 	handoffOps = 1024
-	// hintPause is the pause after the first refusal of a release, and mostHintPause the longest.
+	// hintPause is the pause after the first refusal of a release, and mostHintPause the longest. A node that refuses all
+	// releases is tried after partOfOutage of the time since it has, between these.
 	hintPause     = 250 * time.Millisecond
 	mostHintPause = 30 * time.Second
+	partOfOutage  = 256
 	// maxDenied is how often a repair is denied before it is left to the next extend.
 	maxDenied = 4
 )
@@ -60,7 +64,7 @@ func (x hint) size() int { return hintCost + len(x.key) + len(x.token) }
 // owed is a hint that waits: refused or denied so often, and not to be handed off before due.
 type owed struct {
 	hint
-	refused uint8
+	refused uint8         // how often although the node has done others
 	due     clock.Instant // 0: at once
 	stays   clock.Instant // until then the key of a release stays; 0: it does not
 	lock    Repairer      // of a repair
@@ -81,7 +85,7 @@ func (x *owed) ttl(bs *batches, node int, now clock.Instant) (ms int64, vain boo
 	return int64(ttl / time.Millisecond), false
 }
 
-// pauseAfter is the pause after so many refusals of a release in succession.
+// pauseAfter is the pause of a release after so many refusals of its own.
 func pauseAfter(refused uint8) time.Duration {
 	return min(hintPause<<min(refused-1, 16), mostHintPause)
 }
@@ -95,6 +99,25 @@ type hints struct {
 	met   bool          // the node had a connection once; without it there are no keys
 	out   bool          // some are on their way
 	next  clock.Instant // when the first of all is due
+
+	refuses clock.Instant // since when the node has refused releases, and has done none; 0: it does them
+	probe   clock.Instant // when the next is tried meanwhile
+}
+
+// dueAt is when the next are to be handed off.
+func (h *hints) dueAt() clock.Instant {
+	if h.refuses != 0 {
+		return max(h.next, h.probe)
+	}
+	return h.next
+}
+
+// refused notes that the node has refused releases.
+func (h *hints) refused(now clock.Instant) {
+	if h.refuses == 0 {
+		h.refuses = max(now, 1)
+	}
+	h.probe = now.Add(min(max(hintPause, now.Sub(h.refuses)/partOfOutage), mostHintPause))
 }
 
 func (h *hints) add(x owed) {
@@ -110,12 +133,15 @@ func (h *hints) add(x owed) {
 	h.next = min(h.next, x.due)
 }
 
-// take takes out the oldest that are due.
+// take takes out the oldest that are due: one, while the node refuses releases.
 func (h *hints) take(now clock.Instant) (some []owed) {
-	left := h.all[:0]
+	left, most := h.all[:0], handoffOps
+	if h.refuses != 0 {
+		most = 1
+	}
 	h.next = clock.Never
 	for _, x := range h.all {
-		if x.due <= now && len(some) < handoffOps {
+		if x.due <= now && len(some) < most {
 			some = append(some, x)
 			h.bytes -= x.size()
 			delete(h.known, x.hint)
@@ -138,7 +164,7 @@ func (bs *batches) wantsHint(node int) bool {
 // up hands off the hints of a node with a new connection.
 func (bs *batches) up(node int) {
 	h := &bs.hints[node]
-	h.met, h.out = true, false
+	h.met, h.out, h.refuses = true, false, 0
 	if len(h.all) > 0 {
 		bs.nodes.pulse.see(MaxTimeout) // those that are not due yet
 	}
@@ -148,7 +174,7 @@ func (bs *batches) up(node int) {
 // handOff sends the first of a node's hints that are due, releases first: they free keys.
 func (bs *batches) handOff(node int, now clock.Instant) {
 	h := &bs.hints[node]
-	if len(h.all) == 0 || h.out || now < h.next || bs.nodes.Fault(node) != nil {
+	if len(h.all) == 0 || h.out || now < h.dueAt() || bs.nodes.Fault(node) != nil {
 		return
 	}
 	b, some := bs.batch(), h.take(now)
@@ -177,10 +203,18 @@ func (bs *batches) handOff(node int, now clock.Instant) {
 		return
 	}
 	h.out = true
-	b.to, b.left, b.owed = quorum.Only(node), true, 0 // it is in no window
+	b.to, b.left, b.owed, b.probes = quorum.Only(node), true, 0, h.refuses != 0 // it is in no window
 	bs.nodes.unanswered.Enter()
 	bs.nodes.pulse.see(MaxTimeout)
 	w.sendTo(node)
+}
+
+// released notes that a node has done a release: it does not refuse them any more.
+func (bs *batches) released(node int) {
+	if h := &bs.hints[node]; h.refuses != 0 {
+		h.refuses = 0
+		bs.ready.Add(node)
+	}
 }
 
 // handedOff notes that a handoff has ended. The next follows when the operations decided in this sweep are complete:
@@ -207,7 +241,7 @@ func (bs *batches) again(now clock.Instant) (next clock.Instant) {
 	for node := range bs.nodes.n {
 		bs.handOff(node, now)
 		if h := &bs.hints[node]; len(h.all) > 0 && !h.out && bs.nodes.Fault(node) == nil {
-			next = min(next, h.next)
+			next = min(next, h.dueAt())
 		}
 	}
 	return next

@@ -22,7 +22,7 @@ func (p *scriptedFleet) missed(op *countedOp, absent quorum.Set) *wire {
 	return w
 }
 
-func (p *scriptedFleet) miss(node int, w *wire) { w.hint(node, &w.spans[0], 0, false) }
+func (p *scriptedFleet) miss(node int, w *wire) { w.hint(node, &w.spans[0], 0, nil) }
 
 // lose is a connection that ends: the node owes nothing from here on.
 func (p *scriptedFleet) lose(node int) {
@@ -217,16 +217,18 @@ func TestHintsAreBounded(t *testing.T) {
 	}
 }
 
-// TestARefusedReleaseIsOwed: it is handed off again after a pause that doubles with each refusal, on the same
+// TestARefusedReleaseIsOwed: it is handed off again four times a second, and after hours more rarely, on the same
 // connection, until the node has answered. Meanwhile the watchdog sleeps.
 func TestARefusedReleaseIsOwed(t *testing.T) {
 	p := newScripted(t, 1)
+	p.clock.Advance(time.Second)
 	op := p.submit(Release, "key")
 	p.all(p.last(), "-BUSY Redis is busy running a script.\r\n")
 	require.Equal(t, ErrNoQuorum, op.Err)
 	before := p.engine.Votes(0)
-	for _, pause := range []time.Duration{250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000} {
-		pause *= time.Millisecond
+	began, pause := p.clock.Now(), time.Duration(0)
+	for pause < 30*time.Second {
+		pause = min(max(250*time.Millisecond, p.clock.Now().Sub(began)/256), 30*time.Second)
 		sent := len(p.sent)
 		p.tick(0)
 		p.clock.Advance(pause - 1)
@@ -252,15 +254,65 @@ func TestARefusedReleaseIsOwed(t *testing.T) {
 	require.Equal(t, before, p.engine.Votes(0), "the vote was counted when the release was refused")
 }
 
-// TestRefusedHintsLetOthersPass: a release that is always refused delays none that was missed, or was refused less.
+// TestOwedReleasesFollowAnOutage: while a node refuses all releases, one is tried at a time. Once it has done one, of
+// these or of a caller, it is sent all others at once, whichever error it was, and however long it lasted.
+func TestOwedReleasesFollowAnOutage(t *testing.T) {
+	for _, code := range []string{"-NOREPLICAS Not enough good replicas to write.\r\n", noEvalSHA} {
+		for _, byCaller := range []bool{false, true} {
+			p := newScripted(t, 1)
+			p.submit(Acquire, "blocker")
+			for i := range 300 {
+				p.submit(Release, fmt.Sprint(i))
+			}
+			p.all(p.sent[0], ok)
+			p.turn(func() { p.reply(p.last(), 0, code, code, code) })
+			for passed := hintPause; passed < time.Minute; passed += hintPause {
+				sent := len(p.sent)
+				p.tick(hintPause)
+				require.Len(t, p.sent, sent+1, "%v %s", passed, code)
+				probe := p.last()
+				require.Equal(t, 1, strings.Count(probe.bytes, "EVALSHA"))
+				require.Contains(t, probe.bytes, command.ReleaseSHA1+"\r\n$1\r\n1\r\n", "of one key")
+				p.submit(Acquire, "another")
+				p.all(p.last(), ok) // which is no release
+				p.turn(func() { p.reply(probe, 0, code) })
+				require.Len(t, p.sent, sent+2)
+			}
+			if byCaller {
+				p.submit(Release, "of a caller")
+			} else {
+				p.tick(hintPause)
+			}
+			p.all(p.last(), one)
+			handed := p.last()
+			require.Len(t, handed.batch.Owner.(*wire).spans, 3, code)
+			p.turn(func() { p.reply(handed, 0, ":128\r\n", ":128\r\n", ":43\r\n") })
+			if byCaller {
+				p.tick(hintPause) // since the last one was refused
+				p.all(p.last(), one)
+			}
+			require.Empty(t, p.engine.rounds.hints[0].all)
+			p.idle()
+		}
+	}
+}
+
+// TestRefusedHintsLetOthersPass: a release that is always refused, although others are done, has a pause that doubles,
+// and delays none of these.
 func TestRefusedHintsLetOthersPass(t *testing.T) {
 	p := newScripted(t, 1)
 	bad, good := p.op(Release, "bad"), p.op(Release, "good")
 	p.miss(0, p.missed(bad, 0))
 	p.revive(0)
-	for _, pause := range []time.Duration{hintPause, 2 * hintPause, 4 * hintPause} {
+	for _, pause := range []time.Duration{hintPause, 2 * hintPause, 4 * hintPause, 8 * hintPause} {
+		require.Equal(t, callOf(bad), p.last().bytes)
 		p.turn(func() { p.reply(p.last(), 0, noKey) })
-		p.tick(pause)
+		p.submit(Release, "other")
+		p.all(p.last(), one)
+		sent := len(p.sent)
+		p.tick(pause - 1)
+		require.Len(t, p.sent, sent)
+		p.tick(1)
 	}
 	p.turn(func() { p.reply(p.last(), 0, noKey) })
 	p.lose(0)
@@ -272,7 +324,7 @@ func TestRefusedHintsLetOthersPass(t *testing.T) {
 	p.tick(hintPause)
 	require.Equal(t, callOf(good), p.last().bytes)
 	p.turn(func() { p.reply(p.last(), 0, one) })
-	p.tick(8 * hintPause)
+	p.tick(16 * hintPause)
 	require.Equal(t, callOf(bad), p.last().bytes)
 	p.turn(func() { p.reply(p.last(), 0, one) })
 	p.idle()
@@ -323,6 +375,8 @@ func TestHandoffsReuseNoBatch(t *testing.T) {
 	p.turn(func() { p.reply(p.last(), 0, one) })
 	p.idle()
 }
+
+const noEvalSHA = "-NOPERM this user has no permissions to run the 'evalsha' command\r\n"
 
 const noKey = "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"
 

@@ -32,6 +32,9 @@ func (w *wire) AsUsual(node, i, n int) {
 	b.replied = true
 	first, last := &w.spans[i], &w.spans[i+n-1]
 	b.granted(node, first.first, last.first+last.count)
+	if b.batches.hints[node].refuses != 0 && slices.ContainsFunc(w.spans[i:i+n], func(s span) bool { return s.kind == Release }) {
+		b.batches.released(node)
+	}
 	if i+n == len(w.spans) {
 		b.ended(node)
 	}
@@ -54,7 +57,7 @@ func (w *wire) Fail(node, i int, err error) {
 		} else {
 			b.lost(node, s.first, s.count, err)
 		}
-		w.hint(node, s, s.first, false)
+		w.hint(node, s, s.first, nil)
 	}
 	b.gone.Add(node)
 	b.ended(node)
@@ -77,6 +80,9 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 	i, b := s.first, w.batch
 	a := &b.batches.answers
 	for a.Begin(s.kind, s.form, s.count, v); a.Next(); i++ {
+		if s.kind == Release && a.Granted {
+			b.batches.released(node)
+		}
 		if a.Fenced.Code != 0 {
 			b.fenced(node, i, s.kind, a.Fenced)
 			continue
@@ -91,7 +97,7 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 	}
 	err := misfit(v)
 	b.refusedAll(node, i, s.first+s.count-i, err)
-	w.hint(node, s, i, true)
+	w.hint(node, s, i, &command.Refusal{})
 	return err
 }
 
@@ -120,7 +126,7 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 		w.again(node, s, 1, true)
 	default:
 		b.refusedAll(node, s.first, s.count, r.Err)
-		w.hint(node, s, s.first, true)
+		w.hint(node, s, s.first, &r)
 	}
 	if r.Fatal {
 		return r.Err
@@ -128,9 +134,9 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 	return nil
 }
 
-// hint keeps the releases of s from round first on, which a node has refused, or missed. A node that cannot have the
-// key is owed none.
-func (w *wire) hint(node int, s *span, first int, refused bool) {
+// hint keeps the releases of s from round first on, which a node has refused, or missed if refused is nil. A node that
+// cannot have the key is owed none.
+func (w *wire) hint(node int, s *span, first int, refused *command.Refusal) {
 	b := w.batch
 	if s.kind != Release || !b.batches.wantsHint(node) {
 		return
@@ -140,11 +146,16 @@ func (w *wire) hint(node int, s *span, first int, refused bool) {
 		return // as for most releases missed by a node while it is away
 	}
 	now := b.batches.nodes.clock.Now()
+	if refused != nil {
+		b.batches.hints[node].refused(now)
+	}
 	for i, op := range b.batches.decoder.Read(s.kind, w.Buf[s.from:s.to]) {
 		if r := &rounds[i]; s.first+i >= first && !r.absent.Has(node) {
 			x := owed{hint: hint{string(op.Key), string(op.Token), Release, op.Shared}, refused: r.refused}
-			if refused {
-				x.refused = max(r.refused+1, r.refused)
+			if refused != nil {
+				if r.refused == 0 || !b.probes && !refused.Later {
+					x.refused = max(r.refused+1, r.refused)
+				}
 				x.due = now.Add(pauseAfter(x.refused))
 			}
 			if op.TTL > 0 {

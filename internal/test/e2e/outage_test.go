@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -260,4 +261,39 @@ func TestReadyAllWhileANodeRests(t *testing.T) {
 		require.EqualValues(t, 2, after.Connects)
 		require.NoError(t, after.NoVote)
 	})
+}
+
+// TestGrantAfterAnOutageOfWrites: nodes refuse what was released meanwhile, for a short or a long time and with any
+// error. Once they take writes again they are sent it, so another process has the lock.
+func TestGrantAfterAnOutageOfWrites(t *testing.T) {
+	for _, text := range []string{"NOREPLICAS Not enough good replicas to write.", "NOPERM this user has no permissions to run the 'evalsha' command", "LATER a code of a later server"} {
+		for _, lasts := range []time.Duration{4 * time.Second, 16500 * time.Millisecond, time.Minute} {
+			cluster.Run(t, text[:5]+" for "+lasts.String(), func(t *testing.T) {
+				servers := cluster.Start(t, 3)
+				one := cluster.ConnectOn(t, cluster.NewMachine(t), fakeredis.Addrs(servers), plainly)
+				other := cluster.ConnectOn(t, cluster.NewMachine(t), fakeredis.Addrs(servers), plainly)
+				var locks []redlock.Lock
+				for i := range 20 {
+					locks = append(locks, cluster.MustAcquire(t, one, fmt.Sprint("k", i), 10*time.Minute))
+				}
+				shared := testkit.Must(one.AcquireShared(t.Context(), "shared", 10*time.Minute))(t)
+				servers.Each(func(s *fakeredis.Server) {
+					s.ErrorReply("SET", text, 0)
+					s.ErrorReply("EVALSHA", text, 0)
+				})
+				for _, l := range append(locks, shared) {
+					require.ErrorIs(t, l.Release(t.Context()), redlock.ErrNoQuorum)
+				}
+				time.Sleep(lasts)
+				require.NoError(t, servers.Heal())
+				healed := time.Now()
+				for _, key := range []string{"k19", "k0", "shared"} {
+					l, err := other.Acquire(t.Context(), key, time.Minute)
+					require.NoError(t, err)
+					require.NoError(t, l.Release(t.Context()))
+				}
+				require.Less(t, time.Since(healed), 300*time.Millisecond)
+			})
+		}
+	}
 }
