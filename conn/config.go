@@ -20,9 +20,9 @@ import (
 const (
 	defaultDialTimeout  = time.Second
 	DefaultStallTimeout = time.Second
-	DefaultMaxInFlight  = 64 << 10 // as many operations as wait by default: no burst from their queue cuts off the slowest node
+	DefaultMaxInFlight  = 64 << 10 // as many operations as wait by default: no burst from their queue is more than the slowest node may owe
 
-	// defaultMaxInFlightBytes is as many with keys of 4 KiB: long keys cut off no node before short ones would. So much
+	// defaultMaxInFlightBytes is as many with keys of 4 KiB: long keys fill no node before short ones would. So much
 	// memory is taken by a node that is slow with these, and answers steadily.
 	defaultMaxInFlightBytes = DefaultMaxInFlight * 4 << 10
 
@@ -52,8 +52,9 @@ type Config struct {
 	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 	Name   string // as servers take it
 
-	// MaxInFlight is how many replies one connection may owe before it is closed. A connection that owes none is sent a
-	// batch of any size. MaxInFlightBytes is the same for the bytes of the unanswered requests, kept in memory.
+	// MaxInFlight is how many replies one connection may owe. One that would owe more is sent nothing until it has
+	// answered all: a batch fails there as not sent. A connection that owes none is sent a batch of any size.
+	// MaxInFlightBytes is the same for the bytes of the unanswered requests, kept in memory.
 	MaxInFlight, MaxInFlightBytes int
 	// Quarantine, where not 0, makes the quarantine strict. A node connected for the first time has no vote until its
 	// server reports an uptime of this long. A restarted node has none until this long after its return. It must be

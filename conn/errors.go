@@ -18,7 +18,8 @@ var (
 	ErrDown = errors.New("conn: node is down")
 	// ErrStalled ends a connection that owes replies, after a silence longer than Config.StallTimeout.
 	ErrStalled = errors.New("conn: node is silent")
-	// ErrFull ends a connection that owes too many replies, or replies to too many bytes.
+	// ErrFull is the failure of commands for a connection that owes too many replies, or replies to too many bytes, until
+	// it has sent them. The connection stays.
 	ErrFull = errors.New("conn: node owes too many replies")
 	// ErrUnsolicited ends a connection after a reply to no command.
 	ErrUnsolicited = errors.New("conn: reply to no command")

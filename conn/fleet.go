@@ -67,12 +67,13 @@ func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 // Len returns the number of configured nodes.
 func (f *Fleet) Len() int { return len(f.nodes) }
 
-// Fault returns why a node is down, marked as [ErrNotSent], or nil.
+// Fault returns why a node is sent nothing, marked as [ErrNotSent], or nil: it is down, or owes too much.
 func (f *Fleet) Fault(node int) error {
-	if n := f.nodes[node]; n.sock == nil {
+	n := f.nodes[node]
+	if n.sock == nil {
 		return n.cause
 	}
-	return nil
+	return n.full
 }
 
 // Away returns the nodes without a connection, except resting ones. A batch sent now fails on them at once.

@@ -33,6 +33,7 @@ type node struct {
 	shared bool     // the address leads to several servers, as was said
 	cause  *notSent // why it is down
 	fault  error    // set while up: close at the next reap, for this reason
+	full   error    // set while up: it owes too much, and is sent nothing until it has answered all
 
 	memory quarantine.Memory
 
@@ -72,7 +73,7 @@ func (n *node) up(s sock, id identity) {
 	} else {
 		n.owed = inflight{ring: n.owed.ring}
 	}
-	n.sock, n.id, n.form, n.fault = s, id, id.form, nil
+	n.sock, n.id, n.form, n.fault, n.full = s, id, id.form, nil, nil
 	n.server = strings.TrimSpace(id.product + " " + id.version)
 	said := n.says(&id)
 	n.life, n.keeps = said.Life(), said.Keeps && id.before == ""
@@ -158,10 +159,14 @@ func (n *node) send(b *Batch, now clock.Instant) {
 	case n.sock == nil:
 		b.Owner.Fail(n.index, 0, n.cause)
 		return
-	case n.fault == nil && n.isBehind(b):
-		// A node this far behind is taken for dead. The reset drops the rest of its queue, so none of it is delivered
-		// late.
-		n.fault = ErrFull
+	case n.full == nil && n.isBehind(b):
+		n.full = n.unsent("write", ErrFull)
+	}
+	if n.full != nil && n.fault == nil {
+		// Its connection stays: a healthy node may be behind by a part of the stall bound. Its votes would be late, until
+		// it has caught up.
+		b.Owner.Fail(n.index, 0, n.full)
+		return
 	}
 	if n.owed.len == 0 {
 		n.progress = now
@@ -274,6 +279,9 @@ func (n *node) replied(b *Batch, count int, now clock.Instant, usual bool) {
 	n.pushes = min(n.pushes+count, mostPushes)
 	whole := n.owed.unsent > 0
 	i, last := n.owed.replied(count)
+	if n.owed.len == 0 {
+		n.full = nil
+	}
 	if usual {
 		b.Counter.AsUsual(n.index, i, count)
 	} else if err := b.Owner.Reply(n.index, i, &n.value); err != nil {

@@ -42,7 +42,7 @@ type Query struct {
 	index  int           // in queries.asked; -1: it is not there
 }
 
-// Bounds of the replies to queries owed by a node: a connection that owes too much is cut off. Further queries wait.
+// Bounds of the replies to queries owed by a node: a connection that owes too much is sent nothing. Further queries wait.
 // The least is more than any query has.
 const (
 	leastReplies = 16

@@ -295,3 +295,30 @@ func TestARefusedReleaseIsRepeated(t *testing.T) {
 		})
 	}
 }
+
+// TestSteadyLoad: a node that is late by more replies than it may owe keeps its connection, and no key is left there. It
+// has no votes until it has caught up.
+func TestSteadyLoad(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3, func(c *redlock.Config) { knobs.Of(c).MaxInFlight = 256 })
+		r.Servers[0].Delay(time.Millisecond)
+		r.Servers[1].Delay(time.Millisecond)
+		r.Servers[2].Delay(40 * time.Millisecond) // of 1 s
+		for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+			var callers sync.WaitGroup
+			for i := range 64 {
+				callers.Go(func() {
+					l, err := r.Client.TryAcquire(t.Context(), fmt.Sprint(i), time.Minute)
+					require.NoError(t, err)
+					require.NoError(t, l.Release(t.Context()))
+				})
+			}
+			callers.Wait()
+		}
+		r.AwaitEmpty(t)
+		n := r.Client.Stats().Nodes[2]
+		require.Equal(t, uint64(1), n.Connects)
+		require.Positive(t, n.Failed, "it was never behind")
+		require.Greater(t, n.Granted, uint64(2000))
+	})
+}
