@@ -61,7 +61,7 @@ var below = map[string][]string{
 	"redlock":         {"quorum", "internal/base/metrics", "internal/client", "internal/client/texts"}, // these rooms alone
 	"internal/server": {"resp", "quorum", "conn", "internal/wire", "redlock"},
 	"internal/cmd":    {"resp", "conn", "internal/base", "internal/server", "redlock"},
-	"internal/test":   {"resp", "quorum", "conn", "internal/base", "internal/rules", "internal/wire", "redlock"},
+	"internal/test":   {"resp", "quorum", "conn", "internal/base", "internal/rules", "internal/wire", "internal/server", "redlock"},
 	"conn/conntest":   {}, // see alone
 	"bench":           {"resp", "quorum", "conn", "internal/base", "internal/wire", "internal/server", "internal/test", "redlock"},
 }

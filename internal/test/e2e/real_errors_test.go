@@ -236,6 +236,7 @@ var serverFaults = map[string]serverFault{
 	"MISCONF": {
 		// A directory is where the dump should be.
 		inject: func(t *testing.T, p *faultyServer) {
+			require.NoError(t, os.RemoveAll(filepath.Join(p.DataDir(), "dump.rdb")))
 			require.NoError(t, os.Mkdir(filepath.Join(p.DataDir(), "dump.rdb"), 0o700))
 			require.Equal(t, "+OK", p.DoWords("CONFIG", "SET", "save", "3600 1000000"))
 			p.saveInBackground(t, "err")

@@ -41,7 +41,7 @@ func Probe(scripted bool, fence *Fence, ask func(answer func(*resp.Value) error,
 		ask(func(v *resp.Value) error {
 			switch refused := refusal.Read(v); {
 			case !v.IsError(), refused.OfKey:
-			case refused.Fatal:
+			case refused.Fatal, refused.Code == "LOADING": // INFO and HELLO are answered then
 				return refused.Err
 			case !found.IsScript(k):
 			case refused.Unscripted:

@@ -92,11 +92,12 @@ func TestScriptsThatFail(t *testing.T) {
 	for _, word := range []string{"EVAL", "EVALSHA"} {
 		for reply, want := range map[string]error{
 			unknown: errAny,
-			"-ERR Error compiling script (new function)\r\n": errAny,
-			"-NOAUTH Authentication required.\r\n":           refusal.ErrAuth,
-			noKey:                                            nil,
-			"-BUSY Redis is busy running a script.\r\n":      nil,
-			"-NOSCRIPT No matching script.\r\n":              nil,
+			"-ERR Error compiling script (new function)\r\n":      errAny,
+			"-NOAUTH Authentication required.\r\n":                refusal.ErrAuth,
+			noKey:                                                 nil,
+			"-BUSY Redis is busy running a script.\r\n":           nil,
+			"-LOADING Redis is loading the dataset in memory\r\n": errAny,
+			"-NOSCRIPT No matching script.\r\n":                   nil,
 			"-NOPERM User x has no permissions to run the '" + strings.ToLower(word) + "' command\r\n":                       refusal.ErrForbidden,
 			"-ERR ACL failure in script: User x has no permissions to run the 'mget' command script: on @user_script:1.\r\n": refusal.ErrForbidden,
 			"-CLUSTERDOWN Hash slot not served\r\n": refusal.ErrCluster,
