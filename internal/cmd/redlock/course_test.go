@@ -96,9 +96,12 @@ func TestJobEnds(t *testing.T) {
 	require.InDelta(t, (10*time.Second - j.killAfter*3/4).Seconds(), time.Duration(at[syscall.SIGTERM]).Seconds(), 0.2)
 	require.ErrorContains(t, j.failed, "the second process stands still")
 
+	j, s = aJob(t) // which has waited for its lock for nearly its TTL
+	j.looks(clock.Instant(9900*time.Millisecond), clock.Instant(10600*time.Millisecond), nil)
+	require.Empty(t, s.all, "the program is being started")
 	j, s = aJob(t)
 	now = now.Add(time.Hour)
-	j.looks(now, now.Add(700*time.Millisecond), nil)
+	j.looks(now, now.Add(2700*time.Millisecond), nil)
 	require.Empty(t, s.all, "it has had no time to answer")
 	j.looks(now.Add(time.Minute), now.Add(time.Minute+80*time.Millisecond), nil)
 	require.Empty(t, s.all, "neither was awake in this minute")

@@ -31,6 +31,7 @@ type job struct {
 	question               // to the keeper
 	number   byte          // of the question
 	until    clock.Instant // of the lock, at least: counted from the question that the keeper has answered
+	isYoung  bool          // the question of until is older than the lock, which may last for much longer
 	failed   error         // why the job ends the tree
 	over     *news         // the last word of the keeper
 }
@@ -140,6 +141,7 @@ func (j *job) hear(n news) {
 	case !j.isOpen || n.number != j.number:
 		return
 	case n.kind == newsHeld:
+		j.isYoung = j.step == waiting
 		j.hold()
 		j.until = j.asked.Add(n.left)
 	case j.failed == nil:
@@ -178,12 +180,15 @@ func (j *job) look(now clock.Instant) time.Duration {
 }
 
 // patience is for how long an answer of the keeper is waited for, on a busy machine. While something is left of the lock
-// there may be time to end the program in order.
+// there may be time to end the program in order. Where nothing is left it was this process that stood still, as a rule.
 func (j *job) patience(left time.Duration) time.Duration {
-	if left > 0 && j.step == holding {
-		return j.killAfter / 4
+	switch {
+	case j.step > holding:
+		return time.Second
+	case left > 0 && !j.isYoung:
+		return min(j.ttl/8, time.Second)
 	}
-	return time.Second
+	return 3 * time.Second
 }
 
 func (j *job) fail(why string) {
