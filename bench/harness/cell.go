@@ -116,14 +116,14 @@ func run(ctx context.Context, session Session, cfg Config, timing Timing) (r res
 			from.used = timing.Servers(ctx)
 		}
 		runtime.ReadMemStats(&from.mem)
-		from.cpu = CPUTime()
+		from.cpu, from.idle = CPUTime(), idleTime()
 		from.at = time.Now()
 		phase.Store(counting)
 		err = await(timing.Window)
 	}
 	phase.Store(settling)
 	to.at = time.Now()
-	to.cpu = CPUTime()
+	to.cpu, to.idle = CPUTime(), idleTime()
 	runtime.ReadMemStats(&to.mem)
 	if timing.Servers != nil && from.used != nil {
 		to.used = timing.Servers(ctx)
@@ -198,8 +198,9 @@ func work(ctx context.Context, w Worker, p *Probe, pace *pace, keys []string, be
 		case errors.Is(err, ErrBroken):
 			return err
 		case err != nil:
-			p.Failed(err)
-			start = time.Now()
+			end := time.Now()
+			p.Failed(err, end.Sub(start))
+			start = end
 			continue
 		case !ok:
 			p.Refused()
@@ -213,7 +214,7 @@ func work(ctx context.Context, w Worker, p *Probe, pace *pace, keys []string, be
 		err = w.Release(ctx)
 		end := time.Now()
 		if err != nil {
-			p.Failed(err)
+			p.Failed(err, end.Sub(start)-held)
 			start = end
 			continue
 		}

@@ -4,13 +4,14 @@ import (
 	"math"
 	"time"
 
+	"github.com/redlock-go/redlock/bench/place"
 	"github.com/redlock-go/redlock/bench/result"
 )
 
 // figures turns what was collected between two samples into figures.
 func figures(p *Probe, from, to *sample) (r result.Result) {
 	elapsed := to.at.Sub(from.at).Seconds()
-	pairs := float64(p.latency.Count())
+	pairs := float64(p.pairs)
 	perPair := func(x float64) float64 {
 		if pairs == 0 {
 			return 0 // JSON has no NaN
@@ -31,6 +32,7 @@ func figures(p *Probe, from, to *sample) (r result.Result) {
 		ServerCPU:     perPair(between(from.used, to.used)),
 		TriesPerPair:  perPair(pairs + float64(p.refused)),
 		Errors:        float64(p.errors),
+		Others:        others(from, to),
 		Goroutines:    float64(to.held.Goroutines),
 		AcquireP50:    micros(p.acquire.Quantile(0.50)),
 		AcquireP99:    micros(p.acquire.Quantile(0.99)),
@@ -47,6 +49,17 @@ func figures(p *Probe, from, to *sample) (r result.Result) {
 		r.FirstError = p.first.Error()
 	}
 	return r
+}
+
+// others is the share of all processors that programs but this one and the servers have used, or 0 where that is not known.
+func others(from, to *sample) float64 {
+	served := between(from.used, to.used)
+	if from.idle == 0 || served == 0 {
+		return 0
+	}
+	all := to.at.Sub(from.at) * time.Duration(place.Processors())
+	used := to.cpu - from.cpu + time.Duration(served*float64(time.Microsecond))
+	return round(max(0, float64(all-(to.idle-from.idle)-used)/float64(all)))
 }
 
 // mebibytes is a number of bytes in MiB.

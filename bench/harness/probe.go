@@ -18,7 +18,8 @@ const (
 // one goroutine and allocates nothing.
 type Probe struct {
 	phase   *atomic.Int32
-	latency Histogram
+	latency Histogram // of pairs, failed ones included
+	pairs   uint64    // that have not failed
 	acquire Histogram // of those pairs that were timed apart
 	release Histogram
 	refused uint64
@@ -33,6 +34,7 @@ func (p *Probe) Running() bool { return p.phase.Load() != stopped }
 func (p *Probe) Pairs(n int, d time.Duration) {
 	if p.phase.Load() == counting {
 		p.latency.Record(d, uint64(n))
+		p.pairs += uint64(n)
 	}
 }
 
@@ -51,14 +53,15 @@ func (p *Probe) Refused() {
 	}
 }
 
-// Failed reports an operation that ended with an error. The first one is kept
-// even if it came during warm-up: it is the most useful one.
-func (p *Probe) Failed(err error) {
+// Failed reports a pair that ended with an error after d. It counts in the latency with all of that, or clients that give up early
+// would look fast. The first error is kept even if it came during warm-up: it is the most useful one.
+func (p *Probe) Failed(err error, d time.Duration) {
 	switch p.phase.Load() {
 	case stopped:
 		return
 	case counting:
 		p.errors++
+		p.latency.Record(d, 1)
 	}
 	if p.first == nil {
 		p.first = err
@@ -70,6 +73,7 @@ func (p *Probe) merge(other *Probe) {
 	p.latency.Merge(&other.latency)
 	p.acquire.Merge(&other.acquire)
 	p.release.Merge(&other.release)
+	p.pairs += other.pairs
 	p.refused += other.refused
 	p.errors += other.errors
 	if p.first == nil {

@@ -102,6 +102,9 @@ func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell
 					r.Error, r.Lacks = lacks.Error(), true
 				}
 			}
+			if cell.RTT > 0 {
+				r.Others = 0 // the proxy would be one of them
+			}
 			r.Cell, r.Round = cell, round+1
 			r.PingP50, r.PingP99 = micros(trips.Quantile(0.50)), micros(trips.Quantile(0.99))
 			r.Added = r.Above()

@@ -10,6 +10,7 @@ import (
 type sample struct {
 	at   time.Time
 	cpu  time.Duration
+	idle time.Duration // of all processors; 0: not known
 	mem  runtime.MemStats
 	held Holdings
 	used []float64 // CPU of the servers, µs

@@ -46,7 +46,7 @@ func (d *doing) Run(ctx context.Context, probe *harness.Probe) error {
 				now := time.Now()
 				mu.Lock()
 				if err != nil {
-					probe.Failed(err)
+					probe.Failed(err, now.Sub(start))
 				} else {
 					probe.Pairs(1, now.Sub(start))
 				}

@@ -83,7 +83,7 @@ func (c *chain) acquire(now time.Time) {
 
 func (c *chain) submit() {
 	if err := c.client.Submit(&c.op); err != nil {
-		c.probe.Failed(err)
+		c.probe.Failed(err, time.Since(c.start))
 		c.ended <- struct{}{}
 	}
 }
@@ -95,7 +95,7 @@ func (c *chain) done() {
 		c.probe.Refused()
 		c.acquire(c.start)
 	case err != nil:
-		c.probe.Failed(err)
+		c.probe.Failed(err, now.Sub(c.start))
 		c.acquire(now)
 	case c.op.Kind == redlock.OpAcquire:
 		c.middle = now

@@ -65,7 +65,7 @@ func Table(w io.Writer, g *result.Group) {
 	fmt.Fprintln(w)
 	table := [][]string{{"driver"}} // lines of cells
 	for _, r := range g.Rows {
-		table = append(table, []string{name(r)})
+		table = append(table, []string{name(r) + disturbed(r)})
 	}
 	add := func(heading string, show func(*result.Row) string) {
 		table[0] = append(table[0], heading)
@@ -133,6 +133,9 @@ func notes(runs []*result.Run) []string {
 	for _, run := range runs {
 		for _, g := range run.Groups {
 			for _, r := range g.Rows {
+				if disturbed(r) != "" {
+					other = append(other, fmt.Sprintf("%s !, %s: other programs used %.0f %% of the processors; measure it again on a quiet machine", r.Driver, Title(g.Cell), 100*r.Others))
+				}
 				if r.Weaker != "" {
 					weak = append(weak, fmt.Sprintf("%s: %s, a weaker guarantee, shown for scale", name(r), r.Weaker))
 				}
@@ -155,6 +158,17 @@ func name(r *result.Row) string {
 		return r.Driver + " *"
 	}
 	return r.Driver
+}
+
+// mostOthers is the share of the processors above which other programs disturb.
+const mostOthers = .1
+
+// disturbed marks a row that was measured beside other programs.
+func disturbed(r *result.Row) string {
+	if r.Others > mostOthers {
+		return " !"
+	}
+	return ""
 }
 
 // ours reports whether a driver is one of this module.

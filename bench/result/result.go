@@ -127,6 +127,8 @@ type Figures struct {
 	ServerCPU     float64 `json:"server_cpu_us_per_pair,omitempty"` // of all nodes
 	TriesPerPair  float64 `json:"tries_per_pair"`
 	Errors        float64 `json:"errors"`
+	// Others is the share of the processors that other programs have used; 0 where that is not known.
+	Others float64 `json:"others_share,omitempty"`
 	// Goroutines is all of the process at the end of the window, the harness's included.
 	Goroutines float64 `json:"goroutines"`
 

@@ -1,0 +1,49 @@
+package render
+
+import (
+	"bytes"
+	"encoding/csv"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/bench/result"
+)
+
+// TestExport: benchstat's form has a name, a count, and pairs of a value and a unit; CSV has all lines, failed drivers too.
+func TestExport(t *testing.T) {
+	cell := result.Cell{Scenario: "uncontended", Concurrency: 64, Nodes: 5, RTT: time.Millisecond, KeyLen: 8}
+	lines := []result.Line{
+		{Head: &result.Head{Commit: "abc", Section: "throughput"}},
+		{Result: &result.Result{Driver: "redlock", Cell: cell, Round: 1, Figures: result.Figures{Pairs: 120, PairsPerSec: 60.5, P50: 1.5}}},
+		{Result: &result.Result{Driver: "other", Cell: cell, Round: 1, Error: "it hangs, \"always\""}},
+	}
+	var text, table bytes.Buffer
+	require.NoError(t, Benchstat(&text, lines))
+	require.Regexp(t, regexp.MustCompile(`(?m)^BenchmarkPair/scenario=uncontended/driver=redlock/n=5/c=64/rtt=1ms/keylen=8 120 60\.5 pairs/s 1500 p50-ns( [0-9.]+ [a-z0-9/-]+)+$`), text.String())
+	require.NotContains(t, text.String(), "driver=other")
+	require.NoError(t, CSV(&table, lines))
+	rows, err := csv.NewReader(&table).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, rows, 3)
+	require.Equal(t, []string{"abc", "throughput", "1", "uncontended", "redlock", "5", "64"}, rows[1][:7])
+	require.Equal(t, "it hangs, \"always\"", rows[2][len(rows[2])-1])
+}
+
+// TestDisturbed: rows that were measured beside other programs are marked, and named below the tables.
+func TestDisturbed(t *testing.T) {
+	cell := result.Cell{Scenario: "uncontended", Concurrency: 64, Nodes: 5, KeyLen: 8}
+	lines := []result.Line{{Head: &result.Head{}}}
+	for driver, others := range map[string]float64{"redlock": .4, "floor": .02} {
+		lines = append(lines, result.Line{Result: &result.Result{Driver: driver, Cell: cell, Round: 1, Figures: result.Figures{Pairs: 1, PairsPerSec: 1, Others: others}}})
+	}
+	run := result.Collect(lines)[0]
+	var text bytes.Buffer
+	Table(&text, run.Groups[0])
+	Notes(&text, run)
+	require.Regexp(t, `(?m)^redlock ! `, text.String())
+	require.NotContains(t, text.String(), "floor !")
+	require.Contains(t, text.String(), "other programs used 40 % of the processors")
+}
