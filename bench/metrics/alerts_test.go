@@ -25,6 +25,16 @@ func TestAlerts(t *testing.T) {
 			require.Contains(t, text.String()+string(served), name)
 		}
 	}
+	page, err := os.ReadFile("../../conn/OPERATORS.md")
+	require.NoError(t, err)
+	for rule := range strings.SplitSeq(string(rules), "- alert: ") {
+		name, rest, _ := strings.Cut(rule, "\n")
+		if strings.HasPrefix(name, "Redlock") { // each has its task
+			m := regexp.MustCompile(`runbook_url: https://\S+/conn/OPERATORS\.md#(\S+)\n`).FindStringSubmatch(rest)
+			require.NotNil(t, m, name)
+			require.Contains(t, strings.ReplaceAll(strings.ToLower(string(page)), " ", "-"), "\n###-"+m[1]+"\n")
+		}
+	}
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("promtool is not here")

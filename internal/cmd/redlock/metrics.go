@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/build"
 	"github.com/redlock-go/redlock/internal/server/frontend"
 )
@@ -101,6 +102,12 @@ func (o *operators) notReady() string {
 	return ""
 }
 
+// refusals are why a node is refused until a person has changed something.
+var refusals = []error{
+	conn.ErrSameServer, conn.ErrSentinel, conn.ErrNotRESP, conn.ErrRefused, conn.ErrUntrusted, conn.ErrRejected, conn.ErrNotTLS,
+	conn.ErrAuth, conn.ErrNotMaster, conn.ErrCluster, conn.ErrForbidden, conn.ErrNoRunID, conn.ErrTooOld,
+}
+
 // writeOwn writes what is known of the process.
 func (o *operators) writeOwn(w io.Writer) {
 	b := build.Read()
@@ -118,6 +125,14 @@ func (o *operators) writeOwn(w io.Writer) {
 	fmt.Fprintf(w, "redlock_frontend_ready %d\n", isReady)
 	family("redlock_frontend_reload_failed", "1 if the last reload has found a mistake, and has changed nothing.")
 	fmt.Fprintf(w, "redlock_frontend_reload_failed %d\n", hasFailed)
+	family("redlock_frontend_node_refused", "1 if the node is refused for a reason that only a person can remove: it is not what its URL says, or does not let this client in.")
+	for _, n := range o.client.Stats().Nodes {
+		isRefused := 0
+		if slices.ContainsFunc(refusals, func(err error) bool { return errors.Is(n.NoVote, err) }) {
+			isRefused = 1
+		}
+		fmt.Fprintf(w, "redlock_frontend_node_refused{node=%q,redlock_group=\"%d\"} %d\n", n.Addr, n.Group, isRefused)
+	}
 	family("process_start_time_seconds", "When the process began, in seconds of Unix time.")
 	fmt.Fprintf(w, "process_start_time_seconds %d\n", o.began.Unix())
 }

@@ -4,6 +4,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,6 +72,30 @@ func TestProbesBesideIdle(t *testing.T) {
 			probe.CloseIdleConnections()
 		}
 	}
+}
+
+// TestRefusedNode: a node that is something else is one for an alert, one that is down is not.
+func TestRefusedNode(t *testing.T) {
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	masters, err := embedded.Start(3)
+	require.NoError(t, err)
+	defer masters.Close()
+	nodes := append(masters.Nodes(), other.Listener.Addr().String())
+	client := cluster.Connect(t, nodes)
+	masters.Kill(0)
+	o := &operators{client: client, began: time.Now()}
+	refused := func(node, value string) string {
+		return "redlock_frontend_node_refused{node=\"" + node + "\",redlock_group=\"0\"} " + value + "\n"
+	}
+	var page strings.Builder
+	testkit.Await(t, "the node is refused", func() bool {
+		page.Reset()
+		o.writeOwn(&page)
+		return strings.Contains(page.String(), refused(nodes[3], "1")) && !client.Stats().Nodes[0].Up
+	})
+	require.Contains(t, page.String(), refused(client.Stats().Nodes[0].Addr, "0"))
+	require.Contains(t, page.String(), refused(client.Stats().Nodes[1].Addr, "0"))
 }
 
 // tried is embedded masters and a client of them.
