@@ -66,6 +66,8 @@ type Config struct {
 	// Stragglers is how much longer than a quorum the other nodes have for their first dial: as long again as it has
 	// taken, and this time, or 40 ms.
 	Stragglers time.Duration
+	// Looks has servers asked again, while connections last, whether they were replicas meanwhile.
+	Looks bool
 	// TrustRestarts switches the quarantine off.
 	TrustRestarts bool
 	// Fenced refuses nodes without a run_id, also where the quarantine does not need it, and servers before Redis 5,

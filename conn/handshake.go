@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/redlock-go/redlock/internal/base/build"
 	"github.com/redlock-go/redlock/internal/wire/refusal"
@@ -123,9 +122,10 @@ func (t *try) greetings() (all []greeting) {
 	}
 	ask(bestEffort, "CLIENT", "SETINFO", "LIB-NAME", libraryName)
 	ask(bestEffort, "CLIENT", "SETINFO", "LIB-VER", build.Read().Word())
-	for _, section := range []string{"server", "replication", "memory"} { // one by one: before Redis 7 INFO takes a single section
-		ask(t.checkInfo, "INFO", section)
-	}
+	// One by one: before Redis 7 INFO takes a single section.
+	ask(t.checkInfo, "INFO", "server")
+	ask(t.checkRole, "INFO", "replication")
+	ask(t.checkInfo, "INFO", "memory")
 	if t.addr.Persistent {
 		ask(t.checkInfo, "INFO", "persistence")
 		ask(t.checkSync, "CONFIG", "GET", "appendfsync")
@@ -196,13 +196,13 @@ func (t *try) checkInfo(v *resp.Value) error {
 	case v.Kind != resp.Bulk && v.Kind != resp.Verbatim || v.Null:
 		return refusal.ErrUnfit
 	}
-	for line := range strings.Lines(string(v.Bytes)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if err := t.id.note(name, value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.id.noteInfo(v)
+}
+
+// checkRole reads the section of INFO that is asked for again.
+func (t *try) checkRole(v *resp.Value) error {
+	t.id.looks = len(v.Bytes) <= maxLook && !v.IsError()
+	return t.checkInfo(v)
 }
 
 // checkSync reads a setting. Where CONFIG is forbidden or unknown, as often, the node's operator is believed.

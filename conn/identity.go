@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/wire/refusal"
+	"github.com/redlock-go/redlock/resp"
 )
 
 // identity is the server's description of itself in one handshake. It is bounded and printable, but perhaps not true.
@@ -22,6 +23,7 @@ type identity struct {
 	// volatile is the settings that show that it forgets in a restart, of a node declared persistent.
 	volatile string
 	refused  error // its answer to INFO, if an error; none of its words if credentials were sent
+	looks    bool  // it may be asked for its role again: see look.go
 	form     Form
 	resp3    bool // the connection speaks RESP3
 }
@@ -81,6 +83,20 @@ func (id *identity) note(name, value string) error {
 	case "role":
 		if value != "" && value != "master" && value != "primary" {
 			return ErrNotMaster
+		}
+	}
+	return nil
+}
+
+// noteInfo takes in a section of INFO, if v is one.
+func (id *identity) noteInfo(v *resp.Value) error {
+	if v.IsError() {
+		return nil
+	}
+	for line := range strings.Lines(string(v.Bytes)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if err := id.note(name, value); err != nil {
+			return err
 		}
 	}
 	return nil

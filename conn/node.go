@@ -36,9 +36,11 @@ type node struct {
 	full   error    // set while up: it owes too much, and is sent nothing until it has answered all
 
 	memory quarantine.Memory
+	look   look
 
 	since   clock.Instant // of sock
 	heard   clock.Instant // when sock was made, or gave its last reply
+	wrote   clock.Instant // when the last batch for all nodes was sent that it has answered: it was a master then
 	resumed bool          // sock has replaced one that ended while idle
 	young   int           // connections in a row that have died young
 	failed  int           // these and failed dials in a row, before sock
@@ -56,6 +58,7 @@ type node struct {
 func newNode(f *Fleet, index int, addr Address) *node {
 	n := &node{index: index, addr: addr.String(), persistent: addr.Persistent, fleet: f}
 	n.in = make([]byte, max(readBuffer, f.cfg.MaxReply))
+	n.look.init(n)
 	n.cause = n.unsent("dial", errFirstDial)
 	return n
 }
@@ -78,7 +81,7 @@ func (n *node) up(s sock, id identity) {
 	said := n.says(&id)
 	n.life, n.keeps = said.Life(), said.Keeps && id.before == ""
 	n.since = n.fleet.cfg.Clock.Now()
-	n.heard = n.since
+	n.heard, n.look.last, n.wrote = n.since, n.since, n.since
 	n.history.Connects++
 	n.opening = nil
 	n.pushes, n.pushed = firstPushes, n.since
@@ -176,8 +179,11 @@ func (n *node) send(b *Batch, now clock.Instant) {
 			n.receive(now)
 		}
 	}
-	b.waiting++
 	idle := n.owed.unsent == n.owed.len
+	if n.look.isDue(b, now) {
+		n.look.ask(now)
+	}
+	b.waiting++
 	n.owed.push(b)
 	if idle {
 		n.flush()
@@ -291,7 +297,12 @@ func (n *node) replied(b *Batch, count int, now clock.Instant, usual bool) {
 		if b == n.opening {
 			n.opening = nil // it may be large
 		}
-		n.history.trip(max(0, now.Sub(b.sentAt))) // an errand may be sent in mid-sweep
+		if b != &n.look.Batch {
+			n.history.trip(max(0, now.Sub(b.sentAt))) // an errand may be sent in mid-sweep
+		}
+		if !b.single {
+			n.wrote = max(n.wrote, b.sentAt)
+		}
 		if !whole {
 			n.fault = ErrUnsolicited // answered before it was asked
 		}

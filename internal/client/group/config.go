@@ -122,7 +122,7 @@ func (cfg Config) check() (Config, error) {
 		return cfg, err
 	}
 	cfg.Conn.Name = cfg.Name
-	cfg.Conn.TrustRestarts, cfg.Conn.Stragglers = cfg.TrustRestarts, cfg.Stragglers
+	cfg.Conn.TrustRestarts, cfg.Conn.Looks, cfg.Conn.Stragglers = cfg.TrustRestarts, !cfg.TrustRestarts, cfg.Stragglers
 	cfg.FenceSet = cmp.Or(cfg.FenceSet, fence.DefaultSet)
 	if cfg.FenceClock == nil {
 		cfg.FenceClock = time.Now

@@ -41,10 +41,12 @@ func (s serverFault) run(t *testing.T, kind realredis.Kind) {
 	var nodes []string
 	var admins cluster.Admins
 	for _, p := range servers {
-		nodes = append(nodes, p.Node+"?persistent=yes") // a restart is not the fault
+		nodes = append(nodes, p.Node)
 		admins = append(admins, p.Admin)
 	}
-	c := cluster.Connect(t, nodes, func(c *redlock.Config) { knobs.Of(c).Scripted = s.scripted })
+	c := cluster.Connect(t, nodes, func(c *redlock.Config) {
+		knobs.Of(c).Scripted, knobs.Of(c).TrustRestarts = s.scripted, true // what a node has forgotten is not the fault
+	})
 	awaitAllVote(t, c, admins)
 	held, lost := cluster.MustAcquire(t, c, "held", ttl), cluster.MustAcquire(t, c, "lost", ttl)
 	// A lock is acquired at a majority: the fault must not overtake the third SET.

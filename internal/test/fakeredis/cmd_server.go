@@ -1,6 +1,7 @@
 package fakeredis
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -50,7 +51,8 @@ func (s *Server) infoReplication() string {
 	if s.replica {
 		role = "slave"
 	}
-	return "# Replication\r\nrole:" + role + "\r\nconnected_slaves:0\r\nmaster_replid:" + s.runID + "\r\n"
+	before := cmp.Or(s.before, strings.Repeat("0", len(s.history)))
+	return "# Replication\r\nrole:" + role + "\r\nconnected_slaves:0\r\nmaster_replid:" + s.history + "\r\nmaster_replid2:" + before + "\r\n"
 }
 
 func (c *conn) cmdTime([][]byte) {

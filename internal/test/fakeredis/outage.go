@@ -50,6 +50,15 @@ func (s *Server) Fill(full bool) {
 	s.full = full
 }
 
+// Promote makes a master of the server again, which has loaded the data of an empty one. No connection ends.
+func (s *Server) Promote() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replica = false
+	s.before, s.history = newRunID(), newRunID()
+	s.flush()
+}
+
 // Down is a dead process: dials are refused and every connection ends. Heal brings it back with the
 // same run id and keys, Restart with a new one.
 func (s *Server) Down() {

@@ -27,6 +27,8 @@ type Server struct {
 	conns    map[*conn]struct{}
 	lastID   int64
 	runID    string
+	history  string // master_replid
+	before   string // master_replid2
 	started  time.Time
 	keys     table
 	scripts  [scripts]bool // the loaded ones
@@ -45,9 +47,9 @@ type Server struct {
 // Start starts a server. It serves until Close.
 func Start(opts Options) (*Server, error) {
 	s := &Server{
-		opts:   opts.withDefaults(),
-		conns:  make(map[*conn]struct{}),
-		runID:  newRunID(),
+		opts:  opts.withDefaults(),
+		conns: make(map[*conn]struct{}),
+		runID: newRunID(), history: newRunID(),
 		calls:  make([]int64, len(commands)),
 		denied: make(map[string]bool),
 	}
@@ -105,7 +107,7 @@ func (s *Server) Restart(empty bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hangUp(endClose)
-	s.runID = newRunID()
+	s.runID, s.history, s.before = newRunID(), newRunID(), ""
 	s.started = s.opts.Now()
 	s.scripts = [scripts]bool{}
 	if empty {

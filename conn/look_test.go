@@ -1,0 +1,56 @@
+package conn
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
+)
+
+// TestLook: a batch after a silence carries the question whether the server was a replica meanwhile, and so does one each
+// second. It is answered before the batch: no reply of a server that has changed is handed on.
+func TestLook(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := newUpFleet(t, portable, 1, func(cfg *Config) { cfg.Looks = true })
+		exchange := func(look, answer string) *ledger {
+			t.Helper()
+			l := r.send("a")
+			r.wires[0].Expect(look + string(l.Buf))
+			r.wires[0].Send(answer + echoes("a"))
+			r.awaitDone(l)
+			return l
+		}
+		look := string(lookOfAll)
+		exchange("", "")
+		for at := time.Duration(0); at < lookEvery-lookAfter; at += lookAfter / 2 {
+			r.clock.Advance(lookAfter / 2)
+			exchange("", "")
+		}
+		r.clock.Advance(lookAfter - 1)
+		exchange("", "")
+		r.clock.Advance(1)
+		exchange(look, scripted.InfoOf("role:master\r\n"))
+		trips := r.look(0).RoundTrips
+		for i, same := range []string{
+			scripted.InfoOf("role:master\r\nmaster_replid:i\r\nmaster_replid2:" + strings.Repeat("0", 40) + "\r\n"), // a first replica
+			"-BUSY a script\r\n", scripted.InfoOf(""),
+		} {
+			r.clock.Advance(lookAfter)
+			require.NoError(t, exchange(look, same).errOf(0), same)
+			require.Equal(t, trips+uint64(i)+1, r.look(0).RoundTrips, "it is no round trip of a batch")
+		}
+		for answer, want := range map[string]error{
+			scripted.InfoOf("role:slave\r\nmaster_replid:h\r\n"):                      ErrNotMaster,
+			scripted.InfoOf("role:master\r\nmaster_replid:i\r\nmaster_replid2:h\r\n"): errChanged,
+		} {
+			r.clock.Advance(lookAfter)
+			require.ErrorIs(t, exchange(look, answer).errOf(0), want, answer)
+			r.lose(0)
+			r.up()
+		}
+	})
+}
