@@ -16,7 +16,7 @@ import (
 // enough to find a key, and too few to say that it is not held.
 func TestHeldPattern(t *testing.T) {
 	t.Parallel()
-	servers := realredis.StartN(t, 4, realredis.Options{Password: "hunter2"})
+	servers := realredis.StartN(t, 4, realredis.Options{Password: "hunter2", Persistent: true})
 	var nodes []string
 	for _, s := range servers {
 		nodes = append(nodes, "redis://:hunter2@"+s.Addr()+"?persistent=yes")

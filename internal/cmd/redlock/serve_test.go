@@ -129,7 +129,7 @@ func TestReload(t *testing.T) {
 // TestReloadNodes: the passwords of the nodes change with the file; other nodes in it, and other settings, need a restart.
 func TestReloadNodes(t *testing.T) {
 	t.Parallel()
-	a := realredis.Start(t, realredis.Options{Password: "first"})
+	a := realredis.Start(t, realredis.Options{Password: "first", Persistent: true})
 	conf := filepath.Join(t.TempDir(), "redlock.conf")
 	nodes := func(password, more string) string {
 		return "nodes redis://:" + password + "@" + a.Addr() + "?persistent=yes" + more + "\n"

@@ -26,7 +26,7 @@ func TestTLS(t *testing.T) {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	put := func(name string, text []byte) string { return write(t, file(name), string(text)) }
 	certificate, key := authority.Issue()
-	node := realredis.Start(t, realredis.Options{TLS: &realredis.TLS{Certificate: certificate, Key: key, ClientCA: authority.PEM()}})
+	node := realredis.Start(t, realredis.Options{Persistent: true, TLS: &realredis.TLS{Certificate: certificate, Key: key, ClientCA: authority.PEM()}})
 	put("ca", authority.PEM())
 	put("cert", certificate)
 	put("key", key)
