@@ -38,8 +38,8 @@ type look struct {
 }
 
 var (
-	lookOfAll        = appendCommand(nil, "INFO", "replication")
-	lookOfPersistent = appendCommand(appendCommand(nil, "INFO", "replication"), "INFO", "persistence")
+	lookOfAll        = resp.AppendCommand(nil, "INFO", "replication")
+	lookOfPersistent = resp.AppendCommand(resp.AppendCommand(nil, "INFO", "replication"), "INFO", "persistence")
 )
 
 func (l *look) init(n *node) {
