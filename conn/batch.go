@@ -35,7 +35,6 @@ type Batch struct {
 	sentAt  clock.Instant
 	single  bool // it was sent by SendTo
 	waiting int  // nodes yet to answer or fail, plus one during Send
-	fleet   *Fleet
 }
 
 // Owner receives the replies to a [Batch]. All calls come from within Send, SendTo, Sweep, Check or Close, with the
@@ -53,10 +52,10 @@ type Owner interface {
 }
 
 // done is called once for each node, after its answer or failure.
-func (b *Batch) done() {
+func (f *Fleet) done(b *Batch) {
 	b.waiting--
 	if b.waiting == 0 {
-		b.fleet.under--
+		f.under--
 		b.Owner.Done()
 	}
 }

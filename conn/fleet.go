@@ -107,7 +107,7 @@ func (f *Fleet) Send(b *Batch) {
 	now := f.cfg.Clock.Now()
 	for other := b; other != nil; other = other.Next {
 		other.sentAt = now
-		other.single, other.fleet = false, f
+		other.single = false
 		f.under++
 		other.waiting = 1 // or Done would be called before every node was sent it
 	}
@@ -124,7 +124,7 @@ func (f *Fleet) Send(b *Batch) {
 	f.reap()
 	for b != nil {
 		next := b.Next // before b is used again
-		b.done()
+		f.done(b)
 		b = next
 	}
 }
@@ -133,14 +133,14 @@ func (f *Fleet) Send(b *Batch) {
 func (f *Fleet) SendTo(node int, b *Batch) {
 	n := f.nodes[node]
 	b.sentAt = f.cfg.Clock.Now()
-	b.waiting, b.single, b.fleet = 1, true, f
+	b.waiting, b.single = 1, true
 	f.under++
 	if n.isResting() {
 		b.Owner.Fail(node, 0, n.cause)
 	} else {
 		n.send(b, b.sentAt)
 	}
-	b.done()
+	f.done(b)
 	// No reap: an Owner may call this from within Reply. The caller of the Owner reaps, or the next Sweep.
 }
 

@@ -152,7 +152,7 @@ func (n *node) failOwed(keep bool) {
 		default:
 			b.Owner.Fail(n.index, from, n.cause)
 		}
-		b.done()
+		n.fleet.done(b)
 	}
 }
 
@@ -306,6 +306,6 @@ func (n *node) replied(b *Batch, count int, now clock.Instant, usual bool) {
 		if !whole {
 			n.fault = ErrUnsolicited // answered before it was asked
 		}
-		b.done()
+		n.fleet.done(b)
 	}
 }
