@@ -34,6 +34,7 @@ type Batch struct {
 
 	sentAt  clock.Instant
 	single  bool // it was sent by SendTo
+	counted bool // in Fleet.under
 	waiting int  // nodes yet to answer or fail, plus one during Send
 }
 
@@ -55,7 +56,10 @@ type Owner interface {
 func (f *Fleet) done(b *Batch) {
 	b.waiting--
 	if b.waiting == 0 {
-		f.under--
+		if b.counted {
+			b.counted = false
+			f.under--
+		}
 		b.Owner.Done()
 	}
 }

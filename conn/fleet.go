@@ -17,7 +17,7 @@ type Fleet struct {
 	ready  quorum.Set // the result of the last poll
 	closed bool
 	hidden []error // see causeOf
-	under  int     // batches sent and not done
+	under  int     // batches of the owner, sent and not done
 
 	poller
 	blocks bool           // its poll can
@@ -107,7 +107,7 @@ func (f *Fleet) Send(b *Batch) {
 	now := f.cfg.Clock.Now()
 	for other := b; other != nil; other = other.Next {
 		other.sentAt = now
-		other.single = false
+		other.single, other.counted = false, true
 		f.under++
 		other.waiting = 1 // or Done would be called before every node was sent it
 	}
@@ -133,7 +133,7 @@ func (f *Fleet) Send(b *Batch) {
 func (f *Fleet) SendTo(node int, b *Batch) {
 	n := f.nodes[node]
 	b.sentAt = f.cfg.Clock.Now()
-	b.waiting, b.single = 1, true
+	b.waiting, b.single, b.counted = 1, true, true
 	f.under++
 	if n.isResting() {
 		b.Owner.Fail(node, 0, n.cause)
