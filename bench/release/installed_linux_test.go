@@ -72,6 +72,16 @@ func TestInstalled(t *testing.T) {
 	m.run("systemctl kill -s KILL redlock") // it is back
 	awaitReady(t, metrics)
 
+	t.Run("stands still", func(t *testing.T) {
+		m.run(`mkdir -p /run/systemd/system/redlock.service.d && printf '[Service]\nWatchdogSec=3s\n' >/run/systemd/system/redlock.service.d/short.conf
+			systemctl daemon-reload && systemctl restart redlock`)
+		awaitReady(t, metrics)
+		m.run("systemctl kill -s STOP redlock")
+		testkit.Await(t, "the watchdog has ended it", func() bool { return m.run("systemctl show -P NRestarts redlock") != "0" })
+		awaitReady(t, metrics)
+		m.run("rm -r /run/systemd/system/redlock.service.d && systemctl daemon-reload")
+	})
+
 	t.Run("bad settings", func(t *testing.T) {
 		m.put("/etc/redlock/redlock.conf", []byte(settings+"nodez a\n"), 0o640)
 		_, err := m.try("systemctl restart redlock")
