@@ -233,7 +233,7 @@ func ExampleErrTaken() {
 			return "go on"
 		case errors.Is(err, redlock.ErrTaken):
 			return "leave it: another holder has the lock"
-		case errors.Is(err, redlock.ErrNoQuorum), errors.Is(err, redlock.ErrExpired), errors.Is(err, redlock.ErrBusy):
+		case errors.Is(err, redlock.ErrNoQuorum), errors.Is(err, redlock.ErrNoAnswer), errors.Is(err, redlock.ErrExpired), errors.Is(err, redlock.ErrBusy):
 			return "try again later"
 		case errors.Is(err, redlock.ErrNotHeld):
 			return "stop: the lock is lost, or was released"

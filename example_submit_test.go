@@ -75,7 +75,7 @@ func (p *proxy) answer(conn redcon.DetachedConn, pending <-chan *request) {
 			p.giveBack(r) // the caller is gone, or it is too late
 			conn.WriteNull()
 		case acquired:
-			conn.WriteBulk(r.op.Token[:])
+			conn.WriteBulkString(r.op.Token())
 		case r.fault == redlock.ErrTaken:
 			conn.WriteNull()
 		case r.fault == redlock.ErrNotHeld:
@@ -107,9 +107,9 @@ func parse(cmd redcon.Command) *request {
 		ms, err := strconv.ParseInt(string(args[1]), 10, 32)
 		r.fault = err
 		r.op.Kind, r.op.TTL = redlock.OpAcquire, time.Duration(ms)*time.Millisecond
-	case name == "UNLOCK" && len(args) == 2 && len(args[1]) == len(r.op.Token):
+	case name == "UNLOCK" && len(args) == 2:
 		r.op.Kind = redlock.OpRelease
-		copy(r.op.Token[:], args[1])
+		r.op.SetToken(string(args[1]))
 	default:
 		r.fault = fmt.Errorf("neither LOCK key milliseconds nor UNLOCK key token")
 		return r
@@ -146,13 +146,13 @@ func ExampleClient_Submit() {
 	fmt.Println("again: ", next())
 	fmt.Println("lock:  ", next())
 	// Output:
-	// first:  $22
+	// first:  $31
 	// second: $-1
-	// third:  $22
+	// third:  $31
 	// fourth: -ERR neither LOCK key milliseconds nor UNLOCK key token
 	// unlock: :1
 	// again:  :0
-	// lock:   $22
+	// lock:   $31
 }
 
 // A loop whose requests have a deadline stops reading them while too many wait. What waits for longer than Op.Within is in

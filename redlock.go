@@ -59,6 +59,9 @@ const (
 )
 
 // Config configures a client. Only Nodes, or Groups, is required; a zero field means its default.
+//
+// It prints without credentials. Package fmt calls no methods of unexported fields, however: a struct with a Config in
+// one shows the URLs as written, and under an unfit verb TLS. There give Credentials and TLSFor: functions show nothing.
 type Config struct {
 	// Nodes are the masters, each as "host:port" or a URL: redis://user:password@host:port/database, rediss:// for TLS,
 	// valkey:// and valkeys:// likewise, or unix:///path/to/socket. A password in a URL writes /, ?, # and % as %2F, %3F,
@@ -137,12 +140,12 @@ type Config struct {
 	knobs *client.Knobs // set by tests alone
 }
 
-// Format implements fmt.Formatter: no verb shows the credentials of a node.
-func (cfg Config) Format(f fmt.State, verb rune) {
+// Format implements fmt.Formatter: no verb shows the credentials of a node. All are %v: others follow pointers, as to TLS.
+func (cfg Config) Format(f fmt.State, _ rune) {
 	type plain Config // has no Format
 	cfg.Nodes, cfg.NextNodes = texts.Redact(cfg.Nodes), texts.Redact(cfg.NextNodes)
 	cfg.Groups, cfg.NextGroups = texts.RedactAll(cfg.Groups), texts.RedactAll(cfg.NextGroups)
-	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(cfg))
+	fmt.Fprintf(f, fmt.FormatString(f, 'v'), plain(cfg))
 }
 
 // Retry configures how Acquire, AcquireAll, AcquireAny and Do try again. A zero field means its default. A waiting
@@ -240,21 +243,19 @@ func (c *Client) Close() error { c.client.Close(); return nil }
 // Options are options of calls: see [Client.With]. A zero field is as in the client that With is called on.
 type Options struct {
 	// Wait bounds how long Acquire, Do and their kind wait for a lock, to within 5 ms. It does not bound the work. When
-	// it is over the error is an [AcquireError] whose Ctx is nil. At most MaxTTL.
+	// it is over the error is an [AcquireError] whose Ctx is nil: ErrNoAnswer if none had come yet. At most MaxTTL.
 	Wait     time.Duration
 	Attempts int // in place of Retry.Attempts
-	// AtLeast is how long a lock of Do, DoAll, DoAny and TryDo (not DoShared) stays after its grant, also if its function
-	// returns before. So a job runs once in a fleet whose clocks differ by less. The nodes count this time: the lock stays
-	// even if the function fails, the client is closed (Close does not wait) or the process dies. After a death, or
-	// without a quorum, it stays for the longer of ttl and AtLeast plus NodeTimeout per group. At most Config.MaxTTL.
+	// AtLeast is how long a lock of Do, DoAll, DoAny and TryDo stays after its grant, also if its function returns before;
+	// other calls return ErrArgument. So a job runs once in a fleet whose clocks differ by less. The nodes count this time:
+	// the lock stays even if the function fails, the client is closed (Close does not wait) or the process dies. After a
+	// death, or without a quorum, it stays for the longer of ttl and AtLeast plus NodeTimeout per group. At most Config.MaxTTL.
 	AtLeast time.Duration
-	// Name is shown by Inspect for these locks, in place of Config.Name and within its limits: an order, a request. An Op
-	// on such a lock needs a client with the same Name.
-	Name string
+	Name    string // shown by Inspect for these locks, in place of Config.Name and within its limits: an order, a request
 }
 
-// With returns c with other options for Acquire, Do and their kind. Submit uses only their Name. All else is shared, as
-// connections, locks and Stats are. Close or Shutdown of one ends both. Wrong options: each call returns ErrArgument.
+// With returns c with other options for Acquire, Do and their kind; Submit uses their Name, for acquires. All else is
+// shared, as connections, locks and Stats are. Close or Shutdown of one ends both. Wrong options: ErrArgument.
 func (c *Client) With(o Options) *Client { return &Client{c.client.With(client.Options(o))} }
 
 // TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round trip, or until ctx ends.
@@ -265,9 +266,8 @@ func (c *Client) With(o Options) *Client { return &Client{c.client.With(client.O
 // gets it. A caller that comes later gets it again once the first has released it (see [Client.TryDo]).
 //
 // The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded down to milliseconds. The
-// end of ctx is noticed within 5 ms, or later if more than 2048 operations wait to be sent. The errors are ErrTaken,
-// ErrNoQuorum, ErrExpired, ErrBusy, ErrClosed, ErrArgument and ctx.Err(), of a Fenced client also ErrForgotten and
-// ErrConfig. While callers of Acquire wait for key in this client, ErrTaken may be up to a second old.
+// end of ctx is noticed within 5 ms, or later if more than 2048 operations wait to be sent. The errors are those listed at
+// ErrTaken, and ctx.Err(). While callers of Acquire wait for key in this client, ErrTaken may be up to a second old.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	return lockOf(c.client.Acquire(ctx, key, ttl, client.Once))
 }
@@ -496,14 +496,15 @@ func FenceFrom(ctx context.Context) (token uint64, ok bool) { return client.Fenc
 // an [AcquireError], which also matches the context's error; all other calls return the context's error as it is. A
 // lock lost by Do is a [LostError]; an ErrNoQuorum is a [QuorumError] that names each node.
 var (
-	// ErrTaken: too many nodes denied the lock. It has another holder, or it is to be shared and a waiting writer comes
-	// first. An attempt whose votes were split was made again, four times.
+	// ErrTaken: nodes denied the lock, and the others are no quorum. It has another holder, or it is to be shared and a
+	// waiting writer comes first. An attempt whose votes were split was made again, four times.
 	ErrTaken = client.ErrTaken
 	// ErrSplit, seen only in Op.Err and Hooks.Attempt: some nodes granted the lock, and too many others denied it. Callers
 	// may have split the votes of a free lock: try again after a random pause of about a round trip.
 	ErrSplit = client.ErrSplit
 	// ErrNoQuorum: too few nodes answered. After Extend the lock is held for as long as Remaining says.
 	ErrNoQuorum  = client.ErrNoQuorum
+	ErrNoAnswer  = client.ErrNoAnswer  // the nodes had not answered yet when Options.Wait or the attempts were used up
 	ErrExpired   = client.ErrExpired   // no validity was left when the votes came, or when Extend was called
 	ErrNotHeld   = client.ErrNotHeld   // the lock to extend or release was released, has expired on the nodes, or is another's
 	ErrClosed    = client.ErrClosed    // the client is closed
@@ -522,7 +523,7 @@ type AcquireError struct {
 	Key      string // the first of several
 	Attempts int
 	Waited   time.Duration // in all
-	Last     error         // of the last attempt: ErrTaken, a *QuorumError, ErrExpired, ErrBusy; or nil
+	Last     error         // of the last attempt: ErrTaken, a *QuorumError, ErrExpired, ErrBusy, ErrNoAnswer; or nil beside Ctx
 	Ctx      error         // of the context, with its cause; nil if the attempts or Options.Wait were used up
 }
 
@@ -600,14 +601,13 @@ const (
 func (k OpKind) String() string { return texts.Kind(client.KindOf(uint8(k))) }
 
 // Op is an operation for callers with an event loop: Submit does not block, and a callback completes it. It must not
-// be touched from Submit until Done, or until a Cancel has returned true; then it can be reused. An OpExtend knows
+// be touched from Submit until Done, or until a Cancel has returned true; then it can be reused. It must not be copied. An OpExtend knows
 // nothing of the lock but its token. Nodes without the key do not get it again. When it is done its caller must check
 // whether validity had ended.
 type Op struct {
-	Kind  OpKind
-	Key   []byte        // 1 to MaxKey bytes
-	TTL   time.Duration // of acquires and extends
-	Token [22]byte      // set by Submit for an acquire, by the caller for the others
+	Kind OpKind
+	Key  []byte        // 1 to MaxKey bytes
+	TTL  time.Duration // of acquires and extends
 	// Within bounds the time from Submit to Done, which comes up to 5 ms later, with context.DeadlineExceeded. An acquire is
 	// then released, a release sent, and an extend done or not. 0: NodeTimeout alone, which counts from sending.
 	Within time.Duration
@@ -615,10 +615,17 @@ type Op struct {
 	// group of nodes run one at a time. If one takes 20 ms, the others run beside it. A panic is recovered and logged.
 	Done func(*Op)
 
-	op client.Op
+	own client.OpCell // has the token: package fmt prints what is in an Op itself
 }
 
-// Submit begins op. It neither blocks nor allocates. With an error Done is not called: ErrBusy, ErrClosed, or
+// Token returns the token of the lock, a secret: see [Lock.Token]. An OpAcquire has one from Done on, and keeps it for the
+// extends and the release to follow. It allocates.
+func (op *Op) Token() string { return op.own.Get().Value() }
+
+// SetToken sets the lock that an extend or a release is about, by its token.
+func (op *Op) SetToken(token string) { op.own.Get().SetValue(token) }
+
+// Submit begins op. It neither blocks nor, after its first use, allocates. With an error Done is not called: ErrBusy, ErrClosed, or
 // ErrArgument for a wrong op or one under way. An OpRelease gets no ErrBusy. Done may be called before Submit returns.
 // ErrBusy is back-pressure: take no more work before a Done. With deadlines MaxWaiting is what the nodes do in half of
 // Op.Within, rate × Within / 2: what waits for longer is in vain. The example of back-pressure has figures.
@@ -626,52 +633,43 @@ func (c *Client) Submit(op *Op) error {
 	if op == nil {
 		return client.WrongArgument("operation is nil")
 	}
-	in := &op.op
+	in := op.own.Get()
 	if !in.Reserve() {
 		return client.ErrUnderWay // and it is not changed
 	}
-	in.Key, in.TTL, in.Within, in.Done = op.Key, op.TTL, op.Within, nil
+	in.Key, in.TTL, in.Within, in.Done, in.User = op.Key, op.TTL, op.Within, nil, (*completion)(op)
 	in.Kind, in.Shared = client.KindOf(uint8(op.Kind))
 	if op.Done != nil {
-		in.Done = (*completion)(op)
+		in.Done = in
 	}
-	return c.client.Submit(in, &op.Token)
+	return c.client.Submit(in)
 }
 
 // Cancel takes op back; an acquire already sent is released in the background. It returns false if Done was called or
 // will be (a second group or attempt may take another round trip), or if op was not submitted to this client.
-func (c *Client) Cancel(op *Op) bool { return op != nil && c.client.Cancel(&op.op) }
+func (c *Client) Cancel(op *Op) bool { return op != nil && c.client.Cancel(op.own.Get()) }
 
 // Err returns the error, as TryAcquire, Extend or Release would return it. It is valid from Done on.
-func (op *Op) Err() error { return op.op.Result() }
+func (op *Op) Err() error { return op.own.Get().Result() }
 
 // Remaining returns the validity left after an OpAcquire or OpExtend without an error, else 0.
-func (op *Op) Remaining() time.Duration { return op.op.Remaining() }
+func (op *Op) Remaining() time.Duration { return op.own.Get().Remaining() }
 
 // Fence returns the fencing token of an OpAcquire without an error, or 0: see [Lock.Fence].
-func (op *Op) Fence() uint64 { return op.op.Fence() }
+func (op *Op) Fence() uint64 { return op.own.Get().Fence() }
 
-// Format implements fmt.Formatter. Every verb shows the kind, the key, the TTL and a short digest of the
-// token, never the token. Print a pointer: an Op by value shows its fields.
+// Format implements fmt.Formatter. Every verb shows the kind, the key, the TTL and a digest of the token, no token.
 func (op *Op) Format(f fmt.State, _ rune) { fmt.Fprint(f, op.text()) }
 
 // MarshalText is Format for log/slog and encoding/json.
 func (op *Op) MarshalText() ([]byte, error) { return []byte(op.text()), nil }
 
-func (op *Op) text() string { return texts.Op(op.Kind, op.Key, op.TTL, op.Token[:]) }
+func (op *Op) text() string { return texts.Op(op.Kind, op.Key, op.TTL, op.Token()) }
 
 // completion hides Complete from the users of Op.
 type completion Op
 
-func (op *completion) Complete(*client.Operation) {
-	ended := true
-	defer func() {
-		if ended { // also after a hook that panics
-			op.Done((*Op)(op))
-		}
-	}()
-	ended = op.op.Report()
-}
+func (op *completion) Complete(*client.Operation) { op.Done((*Op)(op)) }
 
 // Stats has the counts of a client since New, and the state of its nodes; the nodes of a group are read at the same moment.
 type Stats struct {
@@ -724,8 +722,8 @@ type Node struct {
 	// "DELIFEQ, EVALSHA". Volatile is its settings that refute ?persistent=yes, or "". They stay without a connection.
 	Server, Dialect, Volatile string
 	Connects                  uint64 // connections so far, the present one included
-	// RoundTrips counts its fully answered batches; RoundTrip is how long they took, smoothed as in RFC 6298,
-	// RoundTripMax the longest. Answers after a quorum are read up to 5 ms late.
+	// RoundTrips counts its fully answered batches; RoundTrip is how long they took, smoothed as in RFC 6298, and before
+	// the first that of the greeting; RoundTripMax is the longest. Answers after a quorum are read up to 5 ms late.
 	RoundTrips              uint64
 	RoundTrip, RoundTripMax time.Duration
 	InFlight                int           // replies it owes

@@ -37,6 +37,7 @@ func (t *try) greet() error {
 	for _, g := range greetings {
 		out.B = resp.AppendCommand(out.B, g.args...)
 	}
+	began := t.fleet.cfg.Clock.Now()
 	_, err := t.nc.Write(out.B)
 	clear(out.B)                   // a password may be in it, and the pool is the whole process's
 	if err != nil && !isEnd(err) { // else an answer may have come before the end: why
@@ -52,7 +53,9 @@ func (t *try) greet() error {
 			}
 			return err
 		}
-		t.answered = true
+		if !t.answered {
+			t.answered, t.id.trip = true, t.fleet.cfg.Clock.Now().Sub(began)
+		}
 		if err := g.check(&t.value); err != nil {
 			refused := refusal.Read(&t.value)
 			if t.secret() {

@@ -25,7 +25,8 @@ type identity struct {
 	refused  error // its answer to INFO, if an error; none of its words if credentials were sent
 	looks    bool  // it may be asked for its role again: see look.go
 	form     Form
-	resp3    bool // the connection speaks RESP3
+	resp3    bool          // the connection speaks RESP3
+	trip     time.Duration // from the commands to the first answer
 }
 
 // noEviction is the only policy to keep each key until its time.

@@ -83,6 +83,9 @@ func (n *node) up(s sock, id identity) {
 	n.since = n.fleet.cfg.Clock.Now()
 	n.heard, n.look.last, n.wrote = n.since, n.since, n.since
 	n.history.Connects++
+	if n.history.RoundTrips == 0 { // known before the first batch
+		n.history.RoundTrip = id.trip
+	}
 	n.opening = nil
 	n.pushes, n.pushed = firstPushes, n.since
 	n.stream = stream{in: n.in, decoder: newDecoder(n.fleet.cfg.MaxReply)}

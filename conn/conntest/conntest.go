@@ -8,7 +8,8 @@
 //
 // The masters listen on free ports of 127.0.0.1, keep keys with their TTLs, and can be stopped and hung, to show what
 // the program does without a quorum. They know the commands and scripts of package redlock and few others. With
-// NodeTimeout: time.Minute no attempt fails on a busy machine. service_test.go is a whole test of a service.
+// NodeTimeout: 2 * time.Second no attempt fails on a busy machine, and where masters hang the program meets ErrNoQuorum
+// after so long: a shorter Options.Wait, or deadline, ends before. service_test.go is a whole test of a service.
 //
 // What this package promises: the masters answer package redlock as real servers do, and a program without this
 // import does not compile them.

@@ -170,7 +170,7 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 		case waiting.MayAttempt, waiting.Sent:
 		case waiting.Handed:
 			o := &w.options[at]
-			h := Handle{group: o.site, hold: handed, key: o.Key}
+			h := handleOf(o.site, handed, o.Key, nil)
 			if h.Remaining() > 0 {
 				if o.site.hooks {
 					o.site.hooked.add(h)
@@ -328,7 +328,7 @@ func (w *want) attemptAt(g *site, sent bool) (h Handle, err error) {
 		c.Note(err)
 		if err == nil {
 			s.Serial, s.Token = c.Serial, c.Token
-			h = Handle{group: g, hold: g.keeper.Begin(s, c.Lacking(), c.Block.First), key: s.Key, more: ofKeys(s)}
+			h = handleOf(g, g.keeper.Begin(s, c.Lacking(), c.Block.First), s.Key, s.More)
 			if g.hooks {
 				g.hooked.add(h)
 			}
@@ -419,6 +419,9 @@ func (w *want) gaveUp(ctx context.Context, err error) error {
 		default: // also of a context without an error
 			w.t.End, ended = waiting.GaveUp, texts.EndOf(ctx)
 		}
+	}
+	if w.t.Last == nil && ended == nil {
+		w.t.Last = engine.ErrNoAnswer
 	}
 	return w.Config.AcquireError(w.t.Key, w.t.Attempts, now.Sub(w.t.Began), w.t.Last, ended)
 }

@@ -13,8 +13,12 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// maxValue bounds a value for Attach: as much of one is read back.
+// maxValue bounds a token of users, a value at a key: as much of one is read back.
 const maxValue = 256
+
+func wrongToken(length int) error {
+	return engine.WrongArgument("token has %d bytes, from 1 to %d are allowed", length, maxValue)
+}
 
 // Attach makes a handle of a lock acquired elsewhere, once a quorum of nodes of each group of the key has shown its
 // value. Its validity is the given one, and at most that shown by the nodes.
@@ -29,14 +33,12 @@ func (c *Client) Attach(ctx context.Context, key, value string, validUntil time.
 	left := min(time.Until(validUntil.Round(0)), clock.Never.Sub(now)) // the time of day counts a suspension of the machine
 	switch {
 	case value == "" || len(value) > maxValue:
-		return Handle{}, engine.WrongArgument("token has %d bytes, from 1 to %d are allowed", len(value), maxValue)
+		return Handle{}, wrongToken(len(value))
 	case left <= 0:
 		return Handle{}, engine.WrongArgument("validity has ended %v ago", -left)
 	}
-	s := holding.State{Key: key, Held: renewal.Held{Until: now.Add(left)}, More: &holding.More{HasTail: true, Tail: value}}
-	if len(value) >= token.Size { // else it is another library's, and all tail
-		s.More.Tail = value[copy(s.Token[:], value):]
-	}
+	s := holding.State{Key: key, Held: renewal.Held{Until: now.Add(left)}, More: &holding.More{HasTail: true}}
+	s.Token, s.More.Tail = token.Split(value)
 	for _, g := range groups {
 		s.Serial = g.lines.Doubt(key)
 		ttl, err := g.Prove(ctx, key, value)
@@ -52,5 +54,5 @@ func (c *Client) Attach(ctx context.Context, key, value string, validUntil time.
 		return Handle{}, engine.ErrExpired
 	}
 	s.TTL = min(max(s.Until.Sub(now), engine.MinTTL), cmp.Or(g.Config.Engine.MaxTTL, engine.MaxTTL)).Truncate(time.Millisecond)
-	return Handle{group: g, hold: g.keeper.Begin(&s, 0, 0), key: key, more: ofKeys(&s)}, nil
+	return handleOf(g, g.keeper.Begin(&s, 0, 0), key, s.More), nil
 }

@@ -38,13 +38,13 @@ const (
 
 // Acquire acquires the lock on a key.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration, mode Mode) (Handle, error) {
-	return c.acquire(ctx, key, ttl, request{settings: &c.settings, Mode: mode})
+	return c.acquire(ctx, key, ttl, c.settings.request(mode))
 }
 
 // AcquireSeveral is Acquire for all of several keys, as one lock, or for any of them. With Once it makes one attempt, or
 // asks for each key once.
 func (c *Client) AcquireSeveral(ctx context.Context, ttl time.Duration, keys []string, mode Mode) (Handle, error) {
-	return c.acquireSeveral(ctx, ttl, keys, request{settings: &c.settings, Mode: mode})
+	return c.acquireSeveral(ctx, ttl, keys, c.settings.request(mode))
 }
 
 // Inspect asks the nodes of each group of a key what they have there.

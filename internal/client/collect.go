@@ -105,7 +105,7 @@ func (w *want) shouldRetry(err error) bool {
 // giveWay has the nodes delete the key of a lock of one key right before the next operation of its caller. No other
 // caller of the process has it before.
 func (h Handle) giveWay() {
-	g := h.group
+	g := h.site()
 	g.Config.Underway.Enter()
 	defer g.Config.Underway.Leave()
 	g.hooked.remove(h)

@@ -27,6 +27,9 @@ func (c *Client) Do(ctx context.Context, ttl time.Duration, mode Mode, f func(co
 		return engine.WrongArgument("%s was given no function", mode.nameOfDo())
 	}
 	r := request{settings: &c.settings, Mode: mode}
+	if mode&Shared != 0 {
+		r = c.settings.request(mode)
+	}
 	r.setTerm()
 	if c.running.Admit() {
 		r.running = c.running

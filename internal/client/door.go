@@ -37,6 +37,7 @@ var (
 	ErrBusy      = engine.ErrBusy
 	ErrStopped   = engine.ErrStopped
 	ErrForgotten = group.ErrForgotten
+	ErrNoAnswer  = engine.ErrNoAnswer
 	ErrConfig    = engine.ErrConfig
 	ErrArgument  = engine.ErrArgument
 	ErrUnderWay  = engine.ErrUnderWay

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/base/opaque"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
 	"github.com/redlock-go/redlock/internal/client/texts"
@@ -18,20 +19,18 @@ import (
 // Handle is a handle on an acquired lock. It is a small value, and may be copied. The zero Handle holds nothing, as
 // does the Handle of a released lock.
 type Handle struct {
-	group *site // counts the lock, and keeps it alive
-	hold  holding.Hold
-	key   string        // the first of several
-	more  *holding.More // if there are several
+	ref  opaque.Ref[site]
+	hold holding.Hold
+	key  string // the first of several
+	more opaque.Ref[holding.More]
 }
 
-// ofKeys is what a handle has of the lock of s. A value of its own may be a secret, and would be printed with a handle:
-// package fmt follows a pointer by one step.
-func ofKeys(s *holding.State) *holding.More {
-	if s.Several() == nil {
-		return nil
-	}
-	return s.More
+func handleOf(g *site, h holding.Hold, key string, more *holding.More) Handle {
+	return Handle{opaque.To(g), h, key, opaque.To(more)}
 }
+
+// site counts the lock, and keeps it alive. It is nil in the zero Handle.
+func (h Handle) site() *site { return h.ref.Get() }
 
 // Fence is the fencing token, or 0 where the client is not fenced.
 func (h Handle) Fence() uint64 { return uint64(h.hold.Fence) }
@@ -41,14 +40,15 @@ func (h Handle) Key() string { return h.key }
 
 // Keys is all locked keys. They stay after the lock.
 func (h Handle) Keys() []string {
+	more := h.more.Get()
 	switch {
-	case h.group == nil:
+	case h.site() == nil:
 		return nil
-	case h.more == nil:
+	case more == nil, more.Keys == nil:
 		return []string{h.key}
 	}
 	var keys []string // a moving key once
-	for _, key := range h.more.Keys {
+	for _, key := range more.Keys {
 		if !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
@@ -69,11 +69,7 @@ func (h Handle) Value() string {
 	if !ok {
 		return ""
 	}
-	tail := s.Tail(h.group.Config.Tail)
-	if s.Token == (token.Token{}) { // see Attach
-		return tail
-	}
-	return s.Token.String() + tail
+	return token.Join(s.Token, s.Tail(h.site().Config.Tail))
 }
 
 // Text shows the lock without its token.
@@ -88,7 +84,7 @@ func (h Handle) Text() string {
 // Remaining is the validity left, or 0. A suspension of the machine is noticed.
 func (h Handle) Remaining() time.Duration {
 	if s, ok := h.hold.State(); ok {
-		return max(0, s.Until.Sub(h.group.clock.Now()))
+		return max(0, s.Until.Sub(h.site().clock.Now()))
 	}
 	return 0
 }
@@ -100,7 +96,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 	if !ok {
 		return engine.ErrNotHeld
 	}
-	g := h.group
+	g := h.site()
 	c, err := s.Calls(g.Engine, engine.Extend, ttl, g.Config.Tail)
 	if err != nil {
 		return err
@@ -157,7 +153,7 @@ func (h Handle) Extend(ctx context.Context, ttl time.Duration) error {
 // Release has the nodes delete the key where it still has the lock's token.
 func (h Handle) Release(ctx context.Context) error {
 	ctx = orBackground(ctx)
-	if h.group != nil && h.group.plain && !h.group.isAwaited(h.key) {
+	if h.site() != nil && h.site().plain && !h.site().isAwaited(h.key) {
 		if done, err := h.releasePlainly(ctx); done {
 			return err
 		}
@@ -180,7 +176,7 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error
 	if !ok {
 		return engine.ErrNotHeld
 	}
-	g := h.group
+	g := h.site()
 	done, ended := ctx.Done(), ctx.Err() // ctx is user code, and comes before anything ends
 	if ended != nil {
 		how = engine.Left
@@ -250,7 +246,7 @@ func (g *site) isAwaited(key string) bool {
 
 // released ends the hold of a released lock, and reports the result.
 func (h Handle) released(ctx context.Context, c, by *engine.Call, err error) error {
-	g := h.group
+	g := h.site()
 	if c.IsUnsent() {
 		g.keeper.Unreleased(h.hold) // no node has heard of it
 	}
@@ -296,8 +292,8 @@ func (g *site) at(m *holding.More, i int) *site { return siteOf(m.At(i, g.Engine
 // KeepAlive keeps the lock alive until its context ends.
 func (h Handle) KeepAlive(ctx context.Context) *holding.Kept {
 	var k *holding.Keeper
-	if h.group != nil {
-		k = h.group.keeper
+	if h.site() != nil {
+		k = h.site().keeper
 	}
 	return k.Keep(orBackground(ctx), h.hold)
 }

@@ -43,7 +43,7 @@ func (k *hooked) add(h Handle) {
 
 // drop releases a lock that its caller does not get.
 func (h Handle) drop() {
-	if h.group != nil {
+	if h.site() != nil {
 		h.leaveHooks(true)
 	}
 }
@@ -51,7 +51,7 @@ func (h Handle) drop() {
 // leaveHooks has the caller get its lock, or drops it. While the client ends it is dropped in any case, or was given
 // back; the end waits for that.
 func (h Handle) leaveHooks(drops bool) (dropped bool) {
-	g := h.group
+	g := h.site()
 	g.Config.Underway.Enter()
 	defer g.Config.Underway.Leave()
 	g.hooked.remove(h)

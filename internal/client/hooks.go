@@ -68,7 +68,7 @@ func (g *site) reportUnsent(ctx context.Context, kind engine.Kind, key string, e
 
 // reportLost reports that a lock is gone, unless it has done so before.
 func (h Handle) reportLost(key string, err error) {
-	if f := h.group.Config.OnLockLost; f != nil && h.hold.ReportLoss() {
+	if f := h.site().Config.OnLockLost; f != nil && h.hold.ReportLoss() {
 		f(key, err)
 	}
 }

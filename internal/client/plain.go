@@ -34,7 +34,7 @@ func (g *site) plainly(ctx context.Context, key string, ttl time.Duration, r req
 	}
 	s := holding.State{Key: key, Serial: c.Serial, Token: c.Token, Held: renewal.Held{Until: c.Until, TTL: c.TTL}, More: r.more}
 	s.Turn = holding.Turn{Wanted: c.Began(), Granted: now, Shared: c.Shared, Waits: r.Mode&Once == 0}
-	h = Handle{group: g, hold: g.keeper.Begin(&s, c.Absent, 0), key: key}
+	h = handleOf(g, g.keeper.Begin(&s, c.Absent, 0), key, nil)
 	r.term.won(g, 0, c.Trip)
 	c.Free()
 	return h, nil, nil
@@ -42,7 +42,7 @@ func (g *site) plainly(ctx context.Context, key string, ttl time.Duration, r req
 
 // releasePlainly is Release of a plain lock. For any other lock it returns false, and has changed nothing.
 func (h Handle) releasePlainly(ctx context.Context) (done bool, err error) {
-	g := h.group
+	g := h.site()
 	if ctx.Err() != nil {
 		return false, nil
 	}

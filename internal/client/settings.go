@@ -65,6 +65,18 @@ func (s *settings) with(o Options, g *site) (next settings) {
 	return next
 }
 
+// request is that of a call whose lock ends with its release. It refuses a term.
+func (s *settings) request(mode Mode) request {
+	r := request{settings: s, Mode: mode}
+	if s.err == nil && s.AtLeast > 0 {
+		r.settings = &settings{err: errTerm}
+	}
+	return r
+}
+
+// errTerm refuses Options.AtLeast where it would mean nothing.
+var errTerm = engine.WrongArgument("option AtLeast is of Do, TryDo, DoAll and DoAny: no other call keeps a lock after its work")
+
 // request is what a call wants beside its keys and its TTL.
 type request struct {
 	*settings

@@ -37,7 +37,7 @@ func newSite(cfg group.Config) (*site, error) {
 	g.Engine.Site = g
 	g.lines = waiting.New(waiting.Config{
 		Env: g.Env(), Engine: g.Engine, Retry: g.Config.Retry, CloseTimeout: g.Config.CloseTimeout, NoHandOver: g.Config.NoHandOver,
-		Release: func(h holding.Hold) { Handle{group: g, hold: h}.ReleaseAsync() },
+		Release: func(h holding.Hold) { handleOf(g, h, "", nil).ReleaseAsync() },
 	})
 	g.keeper = holding.NewKeeper(holding.Config{
 		Env: g.Env(), Home: g.Engine, Tail: g.Config.Tail, Gone: g.freed, OnAttempt: g.Config.OnAttempt, OnLockLost: g.Config.OnLockLost,

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
@@ -10,28 +11,50 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/token"
 )
 
-// Op is an operation without a waiting caller. Its user sets Kind, Key, TTL and Done; Submit sets
-// the rest.
+// Op is an operation without a waiting caller. Its user sets Kind, Key, TTL and Done, and the value of a lock that it has;
+// Submit sets the rest.
 //
 // A moving key is in a second group, asked after the first, unless that has refused an acquire. To its user the
 // operation is under way until both have ended.
 type Op struct {
 	engine.Call
-	Within  time.Duration // from Submit to Done; 0: without a bound of its own
-	group   *site         // of the last Submit
-	second  *engine.Call  // where the key is in two groups
-	holder  *token.Token  // of an acquire: where its user finds the token
-	decider *engine.Call  // of the result
-	err     error         // the result
+	Within  time.Duration     // from Submit to Done; 0: without a bound of its own
+	User    engine.Completion // notified of the end
+	group   *site             // of the last Submit
+	second  *engine.Call      // where the key is in two groups
+	decider *engine.Call      // of the result
+	err     error             // the result
+}
+
+// OpCell has an Op from its first use on, and is printed as an address. It must not be copied.
+type OpCell struct{ p atomic.Pointer[Op] }
+
+// Get is the Op. Any number of goroutines may call it.
+func (c *OpCell) Get() *Op {
+	if c.p.Load() == nil {
+		c.p.CompareAndSwap(nil, new(Op))
+	}
+	return c.p.Load()
 }
 
 // ofOp is the context of an operation without a waiting caller.
 var ofOp context.Context
 
-// Submit begins a reserved operation on the lock of t. For an acquire it makes t a new token first. Of the options the
-// name counts.
-func (c *Client) Submit(op *Op, t *[token.Size]byte) error {
-	err := c.settings.err
+// Value is what the lock has at its key, or "".
+func (op *Op) Value() string { return token.Join(op.Token, op.Tail) }
+
+// SetValue makes an operation one on the lock with a value.
+func (op *Op) SetValue(value string) {
+	t, tail := token.Split(value)
+	if t != op.Token || tail != op.Tail {
+		op.Absent = 0 // it was of another lock
+	}
+	op.Token, op.Tail = t, tail
+}
+
+// Submit begins a reserved operation. An acquire gets a new token, and the name of the options.
+func (c *Client) Submit(op *Op) error {
+	err := c.settings.request(0).err
 	if err == nil && (op.Within < 0 || op.Within > MaxTTL) {
 		err = WrongArgument("Within is %v, want 0 (no bound) to %v", op.Within, MaxTTL)
 	}
@@ -40,7 +63,6 @@ func (c *Client) Submit(op *Op, t *[token.Size]byte) error {
 		return err
 	}
 	g, also := c.of(op.KeyText())
-	op.Tail = c.settings.tail
 	if op.Kind == engine.Acquire {
 		submitted := false
 		defer func() {
@@ -48,20 +70,22 @@ func (c *Client) Submit(op *Op, t *[token.Size]byte) error {
 				op.Unreserve()
 			}
 		}()
-		op.Proposal, op.holder = fencing.Proposal{}, (*token.Token)(t)
+		op.Proposal = fencing.Proposal{}
 		f, err := g.fresh(&op.Proposal, op.Shared)
 		if err != nil {
 			return err
 		}
-		*t, op.Block, submitted = f.token, f.block, true
+		op.Token, op.Tail, op.Block, submitted = f.token, c.settings.tail, f.block, true
+	} else if length := len(op.Tail); op.Token == (token.Token{}) && (length == 0 || length > maxValue) {
+		op.Unreserve()
+		return wrongToken(length)
 	}
 	if op.Kind == engine.Release { // perhaps of a lock with a handle in this process
 		g.lines.Doubt(op.KeyText())
 	}
-	if op.group != g || op.Token != *t {
-		op.Absent = 0 // it was of another lock
+	if op.group != g {
+		op.Absent = 0
 	}
-	op.Token = *t
 	op.group, op.On, op.And, op.OfSet = g, g.Engine, nil, also != nil
 	if also != nil {
 		if op.second == nil {
@@ -127,10 +151,21 @@ func (c *Client) Cancel(op *Op) bool {
 	return true
 }
 
-// Report reports the attempt of a complete operation. Its Done calls it before the operation is its user's again.
-// Other callbacks may have come first, and have taken so long that no validity is left. It returns false if the
-// operation goes on: in the second group, or again, after nothing but refusals of the number of its fencing token.
-func (op *Op) Report() (ended bool) {
+// Complete implements engine.Completion.
+func (op *Op) Complete(*engine.Op) {
+	ended := true
+	defer func() {
+		if ended { // also after a hook that panics
+			op.User.Complete(&op.Op)
+		}
+	}()
+	ended = op.report()
+}
+
+// report reports the attempt of a complete operation, before that is its user's again. Other callbacks may have come
+// first, and have taken so long that no validity is left. It returns false if the operation goes on: in the second
+// group, or again, after nothing but refusals of the number of its fencing token.
+func (op *Op) report() (ended bool) {
 	var unasked error
 	if op.OfSet {
 		op.Reserve() // unless the second group was asked before
@@ -182,7 +217,7 @@ func (op *Op) repeat() bool {
 		return false
 	}
 	lost := op.err
-	*op.holder, op.Token, op.Block = f.token, f.token, f.block
+	op.Token, op.Block = f.token, f.block
 	if op.begin() != nil { // its user learns of the attempt made
 		op.err = lost
 		return false

@@ -92,8 +92,8 @@ func (rs *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
 	}
 }
 
-// lossOf names the reason of a lost round. An extend or a release is "not held" only if the denials alone rule a
-// quorum out; with fewer denials the failed nodes may still hold the key.
+// lossOf names the reason of a lost round. It is taken, or not held, only if the denials alone rule a quorum out; with
+// fewer denials the other nodes may have the key, or be free.
 func (rs *rounds) lossOf(op *Op) error {
 	switch {
 	case (op.Kind == Acquire || op.Kind == Look) && op.Tally.Verdict() == quorum.Lost && !rs.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Failed)):
@@ -102,8 +102,9 @@ func (rs *rounds) lossOf(op *Op) error {
 			return ErrGated // also of split votes: a gate's caller waits for its turn, and no other round would win
 		case op.Gated == 0 && op.Tally.Count(quorum.Granted) > 0:
 			return ErrSplit
+		case rs.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Denied)):
+			return ErrTaken
 		}
-		return ErrTaken
 	case op.Kind != Acquire && rs.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Denied)):
 		return ErrNotHeld
 	}

@@ -14,6 +14,7 @@ var (
 	ErrGated    = error(gatedError{}) // an ErrTaken to callers
 	ErrSplit    = errors.New("redlock: split votes: some nodes granted the lock, too many had refused it")
 	ErrNoQuorum = errors.New("redlock: no quorum: too few nodes answered")
+	ErrNoAnswer = errors.New("redlock: no answer yet")
 	ErrExpired  = errors.New("redlock: expired: no validity is left")
 	ErrNotHeld  = errors.New("redlock: not held: the lock is gone or another's")
 	ErrClosed   = errors.New("redlock: client is closed")

@@ -133,17 +133,23 @@ func (v *votes) vote(node, i int, o quorum.Outcome, err error) {
 
 // mayBeSplit reports whether a missing vote may show that a lost acquire has split the votes: until now nodes have
 // only denied it. It waits for this vote three times as long as it has taken, to within a tick. Otherwise several
-// callers, each first at a node far from it, would all report a holder.
+// callers, each first at a node far from it, would all report a holder. Denials that leave room for a quorum, as where
+// other nodes have failed, show no holder: the missing votes have all of their time then.
 func (v *votes) mayBeSplit(r *round) bool {
 	t := &r.tally
 	if t.Verdict() != quorum.Lost || r.kind != Acquire || r.gated != 0 || t.Count(quorum.Granted) > 0 || v.nodes.quorum.Blocks(t.Nodes(quorum.Failed)) {
 		return false
 	}
-	now := v.nodes.clock.Now()
-	v.doubt = now.Add(3 * now.Sub(v.sentAt))
-	v.deadline = min(v.deadline, v.doubt)
+	if v.isDenied(r) {
+		now := v.nodes.clock.Now()
+		v.doubt = now.Add(3 * now.Sub(v.sentAt))
+		v.deadline = min(v.deadline, v.doubt)
+	}
 	return true
 }
+
+// isDenied reports whether denials alone rule out a quorum: the key has a holder, or several have split the votes.
+func (v *votes) isDenied(r *round) bool { return v.nodes.quorum.Blocks(r.tally.Nodes(quorum.Denied)) }
 
 // countStale counts the votes of stale nodes: those refused this token as too small. It waits until they are a quorum
 // together with the nodes that granted, or no other node will answer. The next attempt has a token above all that these
@@ -274,7 +280,7 @@ func (v *votes) expireRound(i int, now clock.Instant, underWay int64) {
 	if r.op == nil {
 		return
 	}
-	due, lost := v.sentAt.Add(r.patience(underWay)), r.kind == Acquire && r.tally.Verdict() == quorum.Lost
+	due, lost := v.sentAt.Add(r.patience(underWay)), r.kind == Acquire && r.tally.Verdict() == quorum.Lost && v.isDenied(r)
 	if lost { // see mayBeSplit; what reads asks each node
 		due = min(due, v.doubt)
 	}

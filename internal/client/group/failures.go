@@ -16,7 +16,7 @@ import (
 // sentinels are the results distinguished by callers. No node's failure may be taken for one.
 var sentinels = []error{
 	engine.ErrTaken, engine.ErrSplit, engine.ErrNoQuorum, engine.ErrExpired, engine.ErrNotHeld, engine.ErrClosed, engine.ErrBusy,
-	engine.ErrStopped, engine.ErrArgument, engine.ErrConfig, fence.ErrForgotten,
+	engine.ErrStopped, engine.ErrNoAnswer, engine.ErrArgument, engine.ErrConfig, fence.ErrForgotten,
 }
 
 // misconfigured returns the error of unfit nodes, or of all nodes if all refuse for a lasting reason; or nil. With

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/redlock-go/redlock/internal/base/opaque"
 	"github.com/redlock-go/redlock/internal/client/texts"
 	"github.com/redlock-go/redlock/internal/wire/token"
 	"github.com/redlock-go/redlock/quorum"
@@ -36,16 +37,15 @@ type Summary struct {
 	Held           Holders       // of a shared lock: as many holders as a quorum shows at least, and all names
 }
 
-// Value is a value able to release a lock, or the zero Value. It is behind a pointer to a string: package fmt does
-// not follow it.
-type Value struct{ text *string }
+// Value is a value able to release a lock, or the zero Value.
+type Value struct{ text opaque.Ref[string] }
 
 // Show returns the value, or "".
 func (v Value) Show() string {
-	if v.text == nil {
-		return ""
+	if text := v.text.Get(); text != nil {
+		return *text
 	}
-	return *v.text
+	return ""
 }
 
 // count is the nodes with one value, and among them those without a TTL.
@@ -86,9 +86,9 @@ func summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
 	}
 	switch {
 	case nodes.IsQuorum(c.eternal):
-		s.Status, s.Value = eternal, Value{&most.Value}
+		s.Status, s.Value = eternal, Value{opaque.To(&most.Value)}
 	case nodes.IsQuorum(c.nodes):
-		s.Status, s.Value, s.TTL = heldBy, Value{&most.Value}, shownBy(seen, c.nodes, nodes)
+		s.Status, s.Value, s.TTL = heldBy, Value{opaque.To(&most.Value)}, shownBy(seen, c.nodes, nodes)
 	case nodes.IsQuorum(shared):
 		s.Status, s.TTL, s.Held = sharedBy, shownBy(seen, shared, nodes), holders(seen, shared, nodes)
 		s.Holder, s.Digest = "", ""

@@ -238,8 +238,8 @@ func (k *Keeper) end(c *Kept, cause error) {
 	k.schedule.Remove((*entry)(c))
 	s, _ := c.hold.State()
 	if c.hold.lock() {
-		c.hold.lease.kept = nil
-		c.hold.lease.mu.Unlock()
+		c.hold.lease().kept = nil
+		c.hold.lease().mu.Unlock()
 	}
 	c.ended(cause)
 	if cause != engine.ErrStopped && cause != engine.ErrClosed {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/base/opaque"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/rules/renewal"
@@ -23,7 +24,7 @@ type lease struct {
 	mu       sync.Mutex
 	life     uint64
 	key      string // the first, of several
-	token    veiled
+	token    token.Token
 	releases uint8 // asked for, and perhaps sent; at most manyReleases
 	notes    uint8 // a bit for each of the following
 
@@ -155,14 +156,14 @@ func (k *Keeper) Begin(s *State, absent quorum.Set, fence fencing.Token) Hold {
 	}
 	k.expiries.add(s.Until, 1)
 	l := leases.Get().(*lease)
-	return Hold{l, l.begin(s, absent), fence}
+	return Hold{opaque.To(l), l.begin(s, absent), fence}
 }
 
 // begin starts a life with a state and returns its number. The lease must not be in use.
 func (l *lease) begin(s *State, absent quorum.Set) (life uint64) {
 	l.mu.Lock() // a Hold of an earlier life may look
 	life = s.Serial * MaxPasses
-	l.life, l.key, l.token, l.more, l.absent = life, s.Key, veil(s.Token), s.More, absent
+	l.life, l.key, l.token, l.more, l.absent = life, s.Key, s.Token, s.More, absent
 	l.validity, l.kept = renewal.Validity{TTL: s.TTL, Until: s.Until}, nil
 	l.releases, l.notes = 0, 0
 	l.granted, l.stays = s.Granted, 0
@@ -200,7 +201,7 @@ func (l *lease) turn() Turn {
 
 // IsHeld implements engine.Repairer.
 func (l *lease) IsHeld(life uint64) bool {
-	if !(Hold{lease: l, life: life}).lock() {
+	if !(Hold{ref: opaque.To(l), life: life}).lock() {
 		return false
 	}
 	defer l.mu.Unlock()
@@ -211,7 +212,7 @@ func (l *lease) IsHeld(life uint64) bool {
 // node before the key does. A node no longer counts as one without the key before the key is sent to it: it may set
 // the key even if its answer is lost.
 func (l *lease) Repair(life uint64, node int, now clock.Instant) time.Duration {
-	if !(Hold{lease: l, life: life}).lock() {
+	if !(Hold{ref: opaque.To(l), life: life}).lock() {
 		return 0
 	}
 	defer l.mu.Unlock()
@@ -228,14 +229,16 @@ func (l *lease) Repair(life uint64, node int, now clock.Instant) time.Duration {
 // Hold is one holder's claim to a lock: a lease, and one life of it. It is a small value, and may be copied. The zero
 // Hold holds nothing, as does the Hold of a lock released or passed on.
 type Hold struct {
-	lease *lease
+	ref   opaque.Ref[lease]
 	life  uint64
 	Fence fencing.Token // the fencing token, or 0
 }
 
+func (h Hold) lease() *lease { return h.ref.Get() }
+
 // Bind has extends win only while the validity of h lasts, until before. Nodes without a key are given it again.
 func (h Hold) Bind(calls *engine.Call, before clock.Instant) {
-	calls.Each(func(c *engine.Call) { c.Before, c.Repairer, c.Life = before, h.lease, h.life })
+	calls.Each(func(c *engine.Call) { c.Before, c.Repairer, c.Life = before, h.lease(), h.life })
 }
 
 // Serial is the number of the grant.
@@ -243,14 +246,14 @@ func (h Hold) Serial() uint64 { return h.life / MaxPasses }
 
 // lock locks the lease, and reports whether h still holds it. If not, nothing is locked.
 func (h Hold) lock() bool {
-	if h.lease == nil {
+	if h.lease() == nil {
 		return false
 	}
-	h.lease.mu.Lock()
-	if h.lease.life == h.life && h.lease.key != "" {
+	h.lease().mu.Lock()
+	if h.lease().life == h.life && h.lease().key != "" {
 		return true
 	}
-	h.lease.mu.Unlock()
+	h.lease().mu.Unlock()
 	return false
 }
 
@@ -260,10 +263,10 @@ func (h Hold) State() (s State, ok bool) {
 		s.Released = true
 		return s, false
 	}
-	l := h.lease
+	l := h.lease()
 	defer l.mu.Unlock()
 	s = State{
-		Key: l.key, Serial: l.life / MaxPasses, Token: l.token.unveil(), More: l.more,
+		Key: l.key, Serial: l.life / MaxPasses, Token: l.token, More: l.more,
 		Held: renewal.Held{Until: l.validity.Until, TTL: l.validity.TTL, Released: l.releases > 0},
 		Turn: l.turn(), Kept: l.kept != nil, Stays: l.staying(),
 	}
@@ -278,7 +281,7 @@ func (k *Keeper) NoteExtend(h Hold, calls *engine.Call, r renewal.Result) {
 	if !h.lock() {
 		return
 	}
-	l := h.lease
+	l := h.lease()
 	before := l.validity.Until
 	l.validity.Extended(renewal.Validity{TTL: calls.TTL, Until: calls.Least()}, r)
 	after, released := l.validity.Until, l.releases > 0
@@ -294,11 +297,11 @@ func (h Hold) keep(c *Kept) bool {
 	if !h.lock() {
 		return false
 	}
-	defer h.lease.mu.Unlock()
-	if h.lease.releases > 0 || h.lease.kept != nil {
+	defer h.lease().mu.Unlock()
+	if h.lease().releases > 0 || h.lease().kept != nil {
 		return false
 	}
-	h.lease.kept = c
+	h.lease().kept = c
 	return true
 }
 
@@ -307,8 +310,8 @@ func (h Hold) kept() *Kept {
 	if !h.lock() {
 		return nil
 	}
-	defer h.lease.mu.Unlock()
-	return h.lease.kept
+	defer h.lease().mu.Unlock()
+	return h.lease().kept
 }
 
 // Releasing notes that a release of the lock of h is about to be sent. This ends validity, and the renewals: the nodes
@@ -318,7 +321,7 @@ func (k *Keeper) Releasing(h Hold) (absent quorum.Set, ok bool) {
 	if !h.lock() {
 		return 0, false
 	}
-	l := h.lease
+	l := h.lease()
 	until, absent, kept := l.validity.Until, l.absent, l.kept
 	if l.releases > 0 {
 		until = 0
@@ -341,13 +344,13 @@ func (k *Keeper) ReleasingPlain(h Hold, op *engine.Op) (t Turn, ok bool) {
 	if !h.lock() {
 		return t, false
 	}
-	l := h.lease
+	l := h.lease()
 	until := l.validity.Until
 	t = l.turn()
 	ok = l.releases == 0 && l.kept == nil && l.stays == 0 && (l.more == nil || l.more.Keys == nil)
 	if ok {
 		l.releases = 1
-		op.Token, op.Absent, op.Shared = l.token.unveil(), l.absent, l.notes&shared != 0
+		op.Token, op.Absent, op.Shared = l.token, l.absent, l.notes&shared != 0
 		if l.more != nil {
 			op.Tail = l.more.Tail
 		}
@@ -362,8 +365,8 @@ func (k *Keeper) ReleasingPlain(h Hold, op *engine.Op) (t Turn, ok bool) {
 // Stay notes until when the key of the lock stays at the nodes.
 func (h Hold) Stay(until clock.Instant) {
 	if h.lock() {
-		h.lease.stay(until)
-		h.lease.mu.Unlock()
+		h.lease().stay(until)
+		h.lease().mu.Unlock()
 	}
 }
 
@@ -372,7 +375,7 @@ func (k *Keeper) Unreleased(h Hold) {
 	if !h.lock() {
 		return
 	}
-	l := h.lease
+	l := h.lease()
 	if l.releases < manyReleases {
 		l.releases--
 	}
@@ -389,7 +392,7 @@ func (h Hold) ReportLoss() bool {
 	if !h.lock() {
 		return false
 	}
-	l := h.lease
+	l := h.lease()
 	defer l.mu.Unlock()
 	if l.notes&reported != 0 {
 		return false
@@ -403,7 +406,7 @@ func (h Hold) End() bool {
 	if !h.lock() {
 		return false
 	}
-	l := h.lease
+	l := h.lease()
 	l.key, l.more, l.validity, l.kept = "", nil, renewal.Validity{}, nil
 	l.mu.Unlock()
 	leases.Put(l)
@@ -413,8 +416,8 @@ func (h Hold) End() bool {
 // ShowToken notes that the user knows the token. The lock is not passed on then: another may have the token too.
 func (h Hold) ShowToken() {
 	if h.lock() {
-		h.lease.notes |= tokenShown
-		h.lease.mu.Unlock()
+		h.lease().notes |= tokenShown
+		h.lease().mu.Unlock()
 	}
 }
 
@@ -426,7 +429,7 @@ func (h Hold) Pass(now, wanted clock.Instant, ttl time.Duration, more *More) (ne
 	if !h.lock() {
 		return Hold{}, 0, false
 	}
-	l := h.lease
+	l := h.lease()
 	defer l.mu.Unlock()
 	switch {
 	case l.releases > 0, l.kept != nil, l.more != more, l.notes&^waits != 0, (h.life+1)%MaxPasses == 0:
@@ -440,7 +443,7 @@ func (h Hold) Pass(now, wanted clock.Instant, ttl time.Duration, more *More) (ne
 	stays := l.staying()
 	l.granted, l.waited = now, milliseconds(now.Sub(wanted))
 	l.stay(stays)
-	next = (Hold{l, l.life, h.Fence})
+	next = (Hold{h.ref, l.life, h.Fence})
 	if next.Fence != 0 {
 		next.Fence++ // the nodes have recorded a token for each pass
 	}

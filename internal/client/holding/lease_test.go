@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/base/opaque"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 	"github.com/redlock-go/redlock/internal/wire/token"
@@ -36,7 +37,7 @@ func lasting(key string, serial uint64, until clock.Instant) State {
 
 // hold begins to hold the lock of s in a lease of its own.
 func (l *lease) hold(s State, absent quorum.Set) Hold {
-	return Hold{lease: l, life: l.begin(&s, absent)}
+	return Hold{ref: opaque.To(l), life: l.begin(&s, absent)}
 }
 
 // TestHandlesOfAnotherLifeAreDead: they see nothing, and change nothing.

@@ -47,8 +47,8 @@ func Lock(key string, left time.Duration, digest string) string {
 }
 
 // Op shows an operation without its token.
-func Op(kind fmt.Stringer, key []byte, ttl time.Duration, token []byte) string {
-	return fmt.Sprintf("%s %s, ttl %v, token digest %s", kind, Quote(string(key)), ttl, Digest(token))
+func Op(kind fmt.Stringer, key []byte, ttl time.Duration, token string) string {
+	return fmt.Sprintf("%s %s, ttl %v, token digest %s", kind, Quote(string(key)), ttl, Digest([]byte(token)))
 }
 
 // Kind names the public kinds.

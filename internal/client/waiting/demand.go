@@ -253,11 +253,21 @@ func (d *Demand) asks() (will bool) {
 	return will
 }
 
-// Hear gives a caller, in vain so far, the end of the last attempt of its lines.
+// Hear gives a caller, in vain so far, the end of the last attempt of its lines: while it waited, or in the second before.
+// While nodes are asked for one of its locks, only what they denied in the last second of its wait counts.
 func (d *Demand) Hear(t *Tries) {
+	now, since := d.lines.cfg.Clock.Now(), clock.Instant(0)
+	d.each(func(p *place, k *desk) {
+		if p.stands && !k.isIdle() {
+			since = max(t.Began, now.Add(-denialLasts))
+		}
+	})
+	if t.at < since && t.Last == engine.ErrTaken {
+		t.Last = nil
+	}
 	d.each(func(p *place, k *desk) {
 		if p.stands {
-			t.Hear(k.news(d.lines.cfg.Clock.Now(), t.Began, p.shared))
+			t.Hear(k.news(now, t.Began, since, p.shared))
 		}
 	})
 }

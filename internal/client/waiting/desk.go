@@ -294,12 +294,15 @@ func (d *desk) granted(now, until clock.Instant) {
 }
 
 // news is what is known to a caller who began then: when the last attempt ended, and how; nil: there was none. It is news only
-// if it ended while the caller waited, or in the second before, and concerns callers of its kind.
-func (d *desk) news(now, began clock.Instant, shared bool) (at clock.Instant, err error) {
+// if it ended while the caller waited, or in the second before, and concerns callers of its kind. A denial before since says
+// nothing, and neither does a holder of this process who had gone before.
+func (d *desk) news(now, began, since clock.Instant, shared bool) (at clock.Instant, err error) {
 	switch {
 	case now < d.held:
 		return now, engine.ErrTaken
 	case d.ended < began.Add(-denialLasts), d.concerns == exclusive && shared, d.concerns == sharing && !shared:
+		return 0, nil
+	case d.outcome == engine.ErrTaken && (d.ended < since || d.denied == 0 && d.ended < began):
 		return 0, nil
 	}
 	return d.ended, d.outcome
@@ -417,10 +420,19 @@ func (d *desk) along(serial uint64, now clock.Instant) *engine.Call {
 		return nil
 	}
 	d.begin(p)
-	d.held, d.offers = 0, false
+	d.gone(now)
+	d.offers = false
 	d.Freed()
 	d.shard.due.Remove(d)
 	return p.of.call
+}
+
+// gone notes that the holder in this process has gone. It kept others out until now.
+func (d *desk) gone(now clock.Instant) {
+	if now < d.held {
+		d.ended = now
+	}
+	d.held = 0
 }
 
 // freed notes that the lock of a grant, or of an unknown one (0), was given back or lost: no holder in this process
@@ -429,7 +441,8 @@ func (d *desk) freed(serial uint64, now clock.Instant) {
 	if serial != 0 && serial < d.youngest {
 		return
 	}
-	d.held, d.denied = 0, 0
+	d.gone(now)
+	d.denied = 0
 	d.passing = 0
 	d.Freed()
 	d.advance()

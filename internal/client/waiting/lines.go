@@ -174,7 +174,7 @@ func (l *Lines) Awaits(key string) (awaited, taken bool) {
 	l.at(key, func(d *desk) {
 		awaited = d.first != nil
 		now := l.cfg.Clock.Now()
-		taken = awaited && (now < d.held || now < d.denied)
+		taken = awaited && (now < d.held || now < d.denied && d.isIdle())
 	})
 	return awaited, taken
 }

@@ -29,7 +29,7 @@ func (d *Demand) turns(t *Tries) Reason {
 	d.each(func(p *place, k *desk) {
 		p.isNew = p.turn
 		if !p.stands {
-			t.Hear(k.news(now, t.Began, p.shared))
+			t.Hear(k.news(now, t.Began, 0, p.shared))
 			p.desk, left = nil, true
 			return
 		}

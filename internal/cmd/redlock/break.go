@@ -39,7 +39,7 @@ func breakLock(ctx context.Context, env *environment, args []string) error {
 	fmt.Fprintln(env.out, k.headline())
 	switch state.Status {
 	case redlock.KeyUnknown:
-		return &exit{exitNoQuorum, errors.New("too few nodes answer")}
+		return unknownState(state)
 	case redlock.KeyFree:
 		return nil
 	case redlock.KeySplit:

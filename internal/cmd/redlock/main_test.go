@@ -271,6 +271,28 @@ func TestNodesStatus(t *testing.T) {
 	shows("fence recover -max-ttl 300ms -at-least 1", exitOK, 3, "votes +now ") // the refused change has left nothing
 }
 
+// TestToolsWithoutPermissions: what the nodes have refused is said, not that they do not answer. nodes shows round trips
+// with the permissions of a lock alone, for keys of any name.
+func TestToolsWithoutPermissions(t *testing.T) {
+	t.Parallel()
+	servers := cluster.Start(t, 3)
+	for _, s := range servers {
+		s.Deny("GETRANGE")
+		s.AllowKeys("lock:")
+	}
+	for _, args := range []string{"held lock:a", "break -yes lock:a"} {
+		status, _, errs := redlockOn(t, servers, strings.Fields(args)...)
+		require.Equal(t, exitNoQuorum, status, args)
+		require.Contains(t, errs, "3 of 3 nodes failed", args)
+		require.Equal(t, 3, strings.Count(errs, "NOPERM for the command getrange"), errs)
+	}
+	before := servers[0].Count("PTTL")
+	status, out, _ := redlockOn(t, servers, "nodes", "-json")
+	require.Equal(t, exitOK, status)
+	require.NotRegexp(t, `"round_trip_seconds": 0\b[^.]`, out)
+	require.Equal(t, before, servers[0].Count("PTTL"), "it has asked for a key")
+}
+
 // TestServe: its message when it listens, and its end in order.
 func TestServe(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())

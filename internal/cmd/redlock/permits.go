@@ -79,7 +79,7 @@ func permitsInUse(ctx context.Context, client *redlock.Client, name string, n in
 		case errs[i] != nil:
 			return nil, errs[i]
 		case state.Status == redlock.KeyUnknown && n > 0:
-			return nil, &exit{exitNoQuorum, fmt.Errorf("%q: too few nodes answer", keys[i])}
+			return nil, unknownState(state)
 		case isHeld(state.Status):
 			inUse = append(inUse, state)
 		}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
 	"unicode"
@@ -124,6 +123,17 @@ func counted(holders int) string {
 		return "1 holder"
 	}
 	return fmt.Sprint(holders, " holders")
+}
+
+// unknownState is the error of a key of which no quorum has shown anything, with what each node has said.
+func unknownState(s redlock.KeyState) error {
+	err := &redlock.QuorumError{Cause: redlock.ErrNoQuorum, Nodes: len(s.Nodes)}
+	for _, n := range s.Nodes {
+		if n.Err != nil {
+			err.Failed = append(err.Failed, redlock.NodeError{Node: n.Node, Addr: n.Addr, Err: n.Err})
+		}
+	}
+	return &exit{exitNoQuorum, fmt.Errorf("%q: %w", s.Key, err)}
 }
 
 // isHeld reports whether a key has a holder, or several.
@@ -250,7 +260,7 @@ func (t *tool) heldOf(ctx context.Context, client *redlock.Client, keys []string
 		case err != nil:
 			return nil, statusOf(err)
 		case state.Status == redlock.KeyUnknown:
-			return nil, &exit{exitNoQuorum, fmt.Errorf("%q: too few nodes answer", name)}
+			return nil, unknownState(state)
 		case isHeld(state.Status):
 			all = append(all, newKey(state))
 		}
@@ -365,31 +375,12 @@ func nodes(ctx context.Context, env *environment, args []string) error {
 	return t.showNodes(ctx, client)
 }
 
-// measure asks all nodes something, for the round trips. A key belongs to one group, so it takes
-// enough keys for each group to have some.
-func (t *tool) measure(ctx context.Context, client *redlock.Client) error {
-	keys := 1
-	if more := strings.Count(t.now.text+t.next.text, ";"); more > 0 {
-		keys = 16 * (1 + more)
-	}
-	var all sync.WaitGroup
-	errs := make([]error, keys)
-	for i := range errs {
-		all.Go(func() { _, errs[i] = client.Inspect(ctx, fmt.Sprint("redlock:nodes:", i)) })
-	}
-	all.Wait()
-	return statusOf(cmp.Or(errs...))
-}
-
 // firstAnswers is how long showNodes waits for every node's first answer, whether it has a vote.
 const firstAnswers = time.Second
 
 // showNodes prints the state of the nodes. The status is 69 where too few may vote, or with -all where one may not. It waits
 // for that first, for as long as -wait allows.
 func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
-	if err := t.measure(ctx, client); err != nil {
-		return err
-	}
 	ready := client.Ready
 	if t.nodes.all {
 		ready = client.ReadyAll
@@ -460,7 +451,7 @@ func statusOf(err error) error {
 		return &exit{exitTaken, err}
 	case errors.Is(err, redlock.ErrArgument), errors.Is(err, redlock.ErrConfig):
 		return &exit{exitUsage, err}
-	case errors.Is(err, redlock.ErrNoQuorum), errors.Is(err, redlock.ErrForgotten), errors.Is(err, redlock.ErrExpired),
+	case errors.Is(err, redlock.ErrNoQuorum), errors.Is(err, redlock.ErrNoAnswer), errors.Is(err, redlock.ErrForgotten), errors.Is(err, redlock.ErrExpired),
 		errors.Is(err, context.DeadlineExceeded): // no answer within -wait
 		return &exit{exitNoQuorum, err}
 	}

@@ -144,7 +144,7 @@ func TestRefusedCalls(t *testing.T) {
 			require.NotContains(t, c.err.Error(), foreign[:21])
 		}
 		done := func(*redlock.Op) {}
-		for _, op := range []*redlock.Op{nil, {Done: done}, {Kind: redlock.OpRelease, Key: []byte("k")}, {Kind: 4, Key: []byte("k"), Done: done}} {
+		for _, op := range []*redlock.Op{nil, {Done: done}, cluster.ReleaseOp("k"), {Kind: redlock.OpRelease, Key: []byte("k"), Done: done}, {Kind: 4, Key: []byte("k"), Done: done}} {
 			require.ErrorIs(t, r.Submit(op), redlock.ErrArgument)
 			require.False(t, r.Cancel(op))
 		}
@@ -175,7 +175,7 @@ func errorOf(_ redlock.Lock, err error) error { return err }
 
 // sentinels are the errors by which callers distinguish results.
 var sentinels = []error{
-	redlock.ErrTaken, redlock.ErrSplit, redlock.ErrNoQuorum, redlock.ErrExpired, redlock.ErrNotHeld, redlock.ErrClosed, redlock.ErrBusy,
+	redlock.ErrTaken, redlock.ErrSplit, redlock.ErrNoQuorum, redlock.ErrNoAnswer, redlock.ErrExpired, redlock.ErrNotHeld, redlock.ErrClosed, redlock.ErrBusy,
 	redlock.ErrConfig, redlock.ErrArgument, redlock.ErrStopped, context.Canceled, context.DeadlineExceeded, os.ErrDeadlineExceeded,
 }
 

@@ -62,7 +62,7 @@ func requireAllWon(t *testing.T, r *cluster.Cluster, kind redlock.OpKind, locks 
 			cluster.Begin(t, r.Client, &redlock.Op{Kind: kind, Key: []byte(forbidden), TTL: ttl})
 		}
 		op := &redlock.Op{Kind: kind, Key: []byte(l.Key()), TTL: 2 * ttl}
-		copy(op.Token[:], l.Token())
+		op.SetToken(l.Token())
 		results = append(results, cluster.Begin(t, r.Client, op))
 	}
 	r.Heal(t)

@@ -60,6 +60,7 @@ func TestOpWithin(t *testing.T) {
 			for i := range 3 * n {
 				within := time.Duration(20+i%7) * time.Millisecond
 				op := &redlock.Op{Kind: redlock.OpKind(1 + i%3), Key: fmt.Append(nil, i), TTL: ttl, Within: within}
+				op.SetToken(foreign)
 				turn, began := 0, time.Now()
 				op.Done = func(op *redlock.Op) {
 					if late := time.Since(began) - within; late < 0 || late > tick {
@@ -107,7 +108,9 @@ func acquireOp(key string) *redlock.Op {
 
 // releaseOp is the release of a free lock.
 func releaseOp(key string, done func(*redlock.Op)) *redlock.Op {
-	return &redlock.Op{Kind: redlock.OpRelease, Key: []byte(key), Done: done}
+	op := cluster.ReleaseOp(key)
+	op.Done = done
+	return op
 }
 
 // TestExtendBehindARelease: a release counts even if called while Extend is between its checks and
@@ -202,7 +205,7 @@ func TestOpOfAnotherLockIsOwed(t *testing.T) {
 	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("held"), TTL: ttl}
 		require.NoError(t, cluster.Submit(t, r.Client, op))
-		held := op.Token
+		held := op.Token()
 		testkit.Await(t, "set everywhere", func() bool { return r.Holders("held") == 3 })
 		r.Servers[2].Down()
 		testkit.Await(t, "node 2 down", func() bool { return !r.Stats().Nodes[2].Up })
@@ -211,10 +214,12 @@ func TestOpOfAnotherLockIsOwed(t *testing.T) {
 		require.NoError(t, submitAs(t, r.Client, op, redlock.OpRelease))
 		op.Kind, op.Key = redlock.OpAcquire, []byte("unheard of")
 		require.NoError(t, cluster.Submit(t, r.Client, op))
-		last := op.Token
-		op.Kind, op.Key, op.Token = redlock.OpRelease, []byte("held"), held
+		last := op.Token()
+		op.Kind, op.Key = redlock.OpRelease, []byte("held")
+		op.SetToken(held)
 		require.NoError(t, cluster.Submit(t, r.Client, op))
-		op.Key, op.Token = []byte("unheard of"), last
+		op.Key = []byte("unheard of")
+		op.SetToken(last)
 		require.NoError(t, cluster.Submit(t, r.Client, op))
 		require.NoError(t, r.Servers[2].Heal())
 		r.AwaitEmpty(t)

@@ -65,7 +65,7 @@ func TestWait(t *testing.T) {
 			want   time.Duration
 		}{
 			"taken":                      {before: taken, last: redlock.ErrTaken, want: wait},
-			"no node answers":            {before: func(r *cluster.Cluster) { r.Servers.Hang() }, want: wait}, // no claim about the lock
+			"no node answers":            {before: func(r *cluster.Cluster) { r.Servers.Hang() }, last: redlock.ErrNoAnswer, want: wait}, // no claim about the lock
 			"split":                      {before: split, last: redlock.ErrTaken, want: wait},
 			"split, the context is over": {before: split, ctx: wait / 2, last: redlock.ErrTaken, want: wait / 2},
 			"a look of a split caller": {before: func(r *cluster.Cluster) {
@@ -76,7 +76,7 @@ func TestWait(t *testing.T) {
 						go r.Servers[0].Hang()
 					}
 				})
-			}, want: wait},
+			}, last: redlock.ErrNoAnswer, want: wait},
 			"the context is over": {before: taken, ctx: wait / 2, last: redlock.ErrTaken, want: wait / 2},
 			"the context is not":  {before: taken, ctx: wait * 2, last: redlock.ErrTaken, want: wait},
 			"work":                {},
@@ -108,8 +108,8 @@ func TestWait(t *testing.T) {
 				}
 				require.NoError(t, gaveUp.Ctx)
 				require.ErrorContains(t, err, "its limit (Attempts or Wait) is reached")
-				if c.last != nil {
-					requireOnly(t, err, c.last)
+				requireOnly(t, err, c.last)
+				if c.last == redlock.ErrTaken {
 					require.EqualValues(t, 1, r.Stats().Waits.UsedUp)
 				}
 				require.Zero(t, r.Stats().InLine)
@@ -166,7 +166,10 @@ func TestNameOfOptions(t *testing.T) {
 				op := &redlock.Op{Key: []byte("k"), TTL: ttl}
 				require.NoError(t, submitAs(t, order, op, redlock.OpAcquire))
 				requireHolder("k", "order-7")
-				require.Equal(t, redlock.ErrNotHeld, submitAs(t, r.Client, op, redlock.OpExtend))
+				require.NoError(t, submitAs(t, r.Client, op, redlock.OpExtend), "the name goes with the token")
+				op.SetToken(op.Token()[:22])
+				require.Equal(t, redlock.ErrNotHeld, submitAs(t, order, op, redlock.OpExtend))
+				op.SetToken(op.Token() + "@order-7")
 				require.NoError(t, submitAs(t, order, op, redlock.OpExtend))
 				require.NoError(t, submitAs(t, order, op, redlock.OpRelease))
 				r.AwaitEmpty(t)
@@ -185,6 +188,25 @@ func TestNameOfOptions(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestATermIsOfDo: a call without a function, a shared lock and an Op cannot keep AtLeast, and say so.
+func TestATermIsOfDo(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		c := r.With(redlock.Options{AtLeast: time.Second})
+		for i, err := range []error{
+			errorOf(c.Acquire(t.Context(), "k", ttl)), errorOf(c.TryAcquire(t.Context(), "k", ttl)), errorOf(c.AcquireAll(t.Context(), ttl, "k", "l")),
+			errorOf(c.AcquireAny(t.Context(), ttl, "k", "l")), errorOf(c.AcquireShared(t.Context(), "k", ttl)), errorOf(c.TryAcquireShared(t.Context(), "k", ttl)),
+			c.DoShared(t.Context(), "k", ttl, nothing), c.TryDoShared(t.Context(), "k", ttl, nothing),
+			c.Submit(&redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl, Done: func(*redlock.Op) {}}),
+		} {
+			require.ErrorIs(t, err, redlock.ErrArgument, i)
+			require.ErrorContains(t, err, "AtLeast is of Do")
+		}
+		require.Zero(t, r.Stats().Operations)
+		require.NoError(t, c.Do(t.Context(), "k", ttl, nothing))
+	})
 }
 
 // TestWrongOptions: the calls say what is wrong, and no node is asked.

@@ -156,7 +156,9 @@ func TestSharedOp(t *testing.T) {
 				testkit.Await(t, "on all nodes", func() bool { return count() == (i+1)*nodes })
 			}
 			require.Equal(t, redlock.ErrTaken, submitAs(t, r.Client, &redlock.Op{Key: []byte(key), TTL: ttl}, redlock.OpAcquire))
-			require.Equal(t, redlock.ErrNotHeld, submitAs(t, r.Client, &redlock.Op{Key: []byte(key), Token: ops[0].Token}, redlock.OpRelease))
+			exclusive := &redlock.Op{Key: []byte(key)}
+			exclusive.SetToken(ops[0].Token())
+			require.Equal(t, redlock.ErrNotHeld, submitAs(t, r.Client, exclusive, redlock.OpRelease))
 			require.NoError(t, submitAs(t, r.Client, ops[0], redlock.OpExtendShared))
 			require.NoError(t, submitAs(t, r.Client, ops[0], redlock.OpReleaseShared))
 			require.Equal(t, redlock.ErrNotHeld, submitAs(t, r.Client, ops[0], redlock.OpExtendShared))

@@ -204,7 +204,7 @@ func (u *caller) hold(ttl time.Duration) {
 }
 
 var expected = []error{
-	redlock.ErrTaken, redlock.ErrSplit, redlock.ErrNoQuorum, redlock.ErrExpired, redlock.ErrBusy, redlock.ErrClosed,
+	redlock.ErrTaken, redlock.ErrSplit, redlock.ErrNoQuorum, redlock.ErrNoAnswer, redlock.ErrExpired, redlock.ErrBusy, redlock.ErrClosed,
 	redlock.ErrNotHeld, context.Canceled, context.DeadlineExceeded,
 }
 
@@ -246,7 +246,7 @@ func (u *caller) check(what string, began time.Time, err error) (won bool) {
 		}
 	}
 	var gaveUp *redlock.AcquireError
-	if u.plan.settings.Retry.Attempts > 0 && errors.As(err, &gaveUp) && gaveUp.Ctx == nil && gaveUp.Last == nil {
+	if u.plan.settings.Retry.Attempts > 0 && errors.As(err, &gaveUp) && gaveUp.Ctx == nil && gaveUp.Last == redlock.ErrNoAnswer {
 		return false
 	}
 	for _, e := range expected {

@@ -99,7 +99,7 @@ func (o *oneHolder) calls() map[string]func() (string, func(), error) {
 		"Submit": func() (string, func(), error) {
 			op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte(disputed), TTL: longTTL}
 			err := cluster.Submit(o.T, o.c, op)
-			return fmt.Sprint(op.Token), func() { op.Kind = redlock.OpRelease; _ = cluster.Submit(o.T, o.c, op) }, err
+			return op.Token(), func() { op.Kind = redlock.OpRelease; _ = cluster.Submit(o.T, o.c, op) }, err
 		},
 	}
 }

@@ -98,6 +98,6 @@ func (s *stage) endOtherwise(bound time.Duration, end func(*redlock.Client, redl
 // releaseBy releases a lock by an operation of a client.
 func (s *stage) releaseBy(c *redlock.Client, l redlock.Lock) {
 	op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte(l.Key())}
-	copy(op.Token[:], l.Token())
+	op.SetToken(l.Token())
 	require.NoError(s.T, cluster.Submit(s.T, c, op))
 }

@@ -342,7 +342,7 @@ func (u *caller) op() {
 	}
 	until := time.Now().Add(op.Remaining())
 	b := u.ledger.granted(&holding{
-		who: u.who, keys: []string{key}, machine: u.machine, process: u.process, digest: texts.Digest([]byte(string(op.Token[:]) + u.process.tail)),
+		who: u.who, keys: []string{key}, machine: u.machine, process: u.process, digest: texts.Digest([]byte(op.Token())),
 		remaining: func() time.Duration { return max(0, time.Until(until)) },
 	})
 	if token := op.Fence(); token != 0 {

@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -64,7 +65,10 @@ func (s *LogSink) RequireNone(t testing.TB, parts ...string) {
 	text := s.String()
 	require.NotEmpty(t, text)
 	for _, part := range parts {
-		for _, form := range []string{part, fmt.Sprintf("%x", part), strings.Trim(fmt.Sprint([]byte(part)), "[]")} {
+		for _, form := range []string{
+			part, fmt.Sprintf("%x", part), fmt.Sprintf("%X", part), strings.Trim(fmt.Sprint([]byte(part)), "[]"),
+			strings.Trim(fmt.Sprintf("%#v", []byte(part)), "[]byte{}"), base64.StdEncoding.EncodeToString([]byte(part)),
+		} {
 			if i := strings.Index(text, form); i >= 0 {
 				require.FailNow(t, "a secret shows", text[max(0, i-200):min(len(text), i+200)])
 			}

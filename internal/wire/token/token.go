@@ -52,6 +52,23 @@ func (t *Token) Fill(r io.Reader) error {
 	return nil
 }
 
+// Split is the token at the beginning of a value, and its tail. A value shorter than a token, another library's, is all
+// tail.
+func Split(value string) (t Token, tail string) {
+	if len(value) < Size {
+		return Token{}, value
+	}
+	return t, value[copy(t[:], value):]
+}
+
+// Join is the value of a token and its tail.
+func Join(t Token, tail string) string {
+	if t == (Token{}) {
+		return tail
+	}
+	return t.String() + tail
+}
+
 // String returns the token as text. It allocates; the hot path sends t[:].
 //
 // With a token anyone can release its lock, so it must not appear in errors and log lines.

@@ -194,7 +194,14 @@ func Settle(t testing.TB, c *redlock.Client) (s redlock.Stats) {
 // completion of this release, of a free lock.
 func AwaitHooks(t testing.TB, c *redlock.Client) {
 	t.Helper()
-	_ = Submit(t, c, &redlock.Op{Kind: redlock.OpRelease, Key: []byte("lk:behind all votes")})
+	_ = Submit(t, c, ReleaseOp("lk:behind all votes"))
+}
+
+// ReleaseOp is the release of a lock that no node has.
+func ReleaseOp(key string) *redlock.Op {
+	op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte(key)}
+	op.SetToken("a token of no lock")
+	return op
 }
 
 // Drift is subtracted from a TTL: TTL/100 + 2 ms.

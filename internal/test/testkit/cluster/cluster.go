@@ -75,7 +75,7 @@ func (c *Cluster) Clog(t testing.TB) (unclogged func()) {
 	for looks := 0; looks < 3; looks++ {
 		for ; Stats(t, c.Client).Waiting == 0; sent++ {
 			require.Less(t, sent, cap(done), "the window has no bound")
-			op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte("lock:clog")}
+			op := ReleaseOp("lock:clog")
 			op.Done = func(op *redlock.Op) { done <- op.Err() }
 			require.NoError(t, c.Submit(op))
 			looks = 0
