@@ -59,7 +59,9 @@ func requireAllWon(t *testing.T, r *cluster.Cluster, kind redlock.OpKind, locks 
 	var results []<-chan error
 	for i, l := range locks {
 		if i == len(locks)/2 {
-			cluster.Begin(t, r.Client, &redlock.Op{Kind: kind, Key: []byte(forbidden), TTL: ttl})
+			op := &redlock.Op{Kind: kind, Key: []byte(forbidden), TTL: ttl}
+			op.SetToken(l.Token()) // any
+			cluster.Begin(t, r.Client, op)
 		}
 		op := &redlock.Op{Kind: kind, Key: []byte(l.Key()), TTL: 2 * ttl}
 		op.SetToken(l.Token())

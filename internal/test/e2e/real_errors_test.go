@@ -312,6 +312,7 @@ var serverFaults = map[string]serverFault{
 		inject:   func(_ *testing.T, p *faultyServer) { p.Must("ACL SETUSER locker -evalsha") },
 		heal:     func(_ *testing.T, p *faultyServer) { p.Must("ACL SETUSER locker +evalsha") },
 		acquires: either,
+		releases: either, // a node that is dialed anew may take its own commands for them
 		keeps:    true,
 		scripted: true,
 	},
