@@ -27,7 +27,7 @@ func TestLongestAnswersFit(t *testing.T) {
 	two := strings.Repeat("n", 64) + ",group-63-of-64+" + strings.Repeat("m", 64) + ",group-63-of-64" // names of configurations
 	run, nonce := strings.Repeat("r", 40), two+"/"+strings.Repeat("f", 32)+"."+token
 	marker := fencing.Marker{Phase: fencing.Voting, Me: fencing.Me{Fleet: two, Run: run}, Nonce: nonce}.String()
-	number := ":" + strconv.Itoa(math.MinInt64) + "\r\n"
+	number := ":" + strconv.FormatInt(math.MinInt64, 10) + "\r\n"
 	for script, answer := range map[string]string{
 		"release, extend, those of shared locks": each(":2\r\n"),
 		"fenced acquire":                         each(code(fencing.Stale, token)),
