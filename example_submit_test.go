@@ -158,7 +158,7 @@ func ExampleClient_Submit() {
 // A loop whose requests have a deadline stops reading them while too many wait. What waits for longer than Op.Within is in
 // vain, and its releases keep the nodes busy.
 func ExampleClient_Submit_backPressure() {
-	const rate, deadline = 200_000, 20 * time.Millisecond // of operations, as measured
+	const rate, deadline = 200_000, 20 * time.Millisecond // of operations a second: measure yours
 	client, stop := connect(func(c *redlock.Config) { c.MaxWaiting = int(rate * deadline / time.Second / 2) })
 	defer stop()
 	const requests = 5000
