@@ -135,7 +135,7 @@ func (f *frontEnd) kill() {
 func TestClients(t *testing.T) {
 	p, program := install(t)
 	for _, n := range []int{3, 5} {
-		servers := realredis.StartN(t, n)
+		servers := realredis.StartN(t, n, realredis.Options{Persistent: true})
 		f := serve(t, program, urls(servers))
 		require.NoError(t, servers[n-1].Kill())
 		t.Run(map[int]string{3: "3 masters", 5: "5 masters"}[n], func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestCases(t *testing.T) {
 	if p["python"] == nil {
 		t.Skip("python cannot be had")
 	}
-	servers := realredis.StartN(t, 4)
+	servers := realredis.StartN(t, 4, realredis.Options{Persistent: true})
 	f := serve(t, program, urls(servers[:3]), "-no-ttl", "30s")
 	cases := append(p["python"][:len(p["python"])-1:len(p["python"])-1], "python/cases.py")
 	for _, address := range []string{servers[3].Addr(), f.address} {
@@ -184,7 +184,7 @@ func TestExclusion(t *testing.T) {
 	length, err := time.ParseDuration(seconds + "s")
 	require.NoError(t, err)
 	p, program := install(t)
-	servers := realredis.StartN(t, 5)
+	servers := realredis.StartN(t, 5, realredis.Options{Persistent: true})
 	nodes := urls(servers)
 	fronts := []*frontEnd{serve(t, program, nodes), serve(t, program, nodes), serve(t, program, nodes)}
 
