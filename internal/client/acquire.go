@@ -309,8 +309,8 @@ func (w *want) attemptAt(g *site, sent bool) (h Handle, err error) {
 				return Handle{}, failed
 			}
 			c.About(f.token, f.block, 0)
-			if c.And == nil {
-				c.Behind = w.in.Part(f.token.String() + c.Tail)
+			if w.in != nil && c.And == nil {
+				c.Behind = w.in.Part(token.Join(f.token, c.Tail))
 			}
 			if counted {
 				g.Config.Underway.Enter()

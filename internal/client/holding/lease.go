@@ -422,7 +422,8 @@ func (h Hold) ShowToken() {
 }
 
 // Pass ends h and begins the Hold of the next holder, who has wanted the lock since then, with the next holder's ttl and
-// renewals: the nodes see one long hold. A stay of its key passes on too. It returns when validity ends. If not ok, the lock stays with h. The reasons are: less than 7/8 of ttl is left,
+// renewals: the nodes see one long hold. A stay of its key passes on too. It returns when validity ends. If not ok, the
+// lock stays with h. The reasons are: less than 7/8 of ttl is left,
 // or more than ttl; the next holder's locks have another value; the lock is shared, lost, or may be in other hands; it
 // was passed on often enough.
 func (h Hold) Pass(now, wanted clock.Instant, ttl time.Duration, more *More) (next Hold, until clock.Instant, ok bool) {

@@ -289,7 +289,7 @@ func (d *Demand) Attempted(h holding.Hold, votes quorum.Tally, err error, rests 
 
 // Part is a question to go right behind the acquire of its turn, with this value; or nil. See desk.part.
 func (d *Demand) Part(value string) (q *engine.Query) {
-	if d == nil || d.all || d.gift == nil {
+	if d.all || d.gift == nil {
 		return nil
 	}
 	k := d.gift.desk

@@ -32,9 +32,8 @@ func (d *desk) part(p *place, value string) *engine.Query {
 func (d *desk) parted(q *engine.Query) {
 	d.shard.mu.Lock()
 	defer d.lines.unlockDriven(d.shard)
-	entering := d.asked != nil && d.asked.step.Action == contention.Enter && d.asked.step.Node == q.Node
 	switch {
-	case entering:
+	case d.isEntering(q.Node):
 	case q.Err == nil && q.Said[0].Err == nil && q.Said[0].Ints[0] >= 0:
 		d.Parted(q.Node)
 	case q.Err == nil && q.Said[0].Lacks:
@@ -42,9 +41,21 @@ func (d *desk) parted(q *engine.Query) {
 		d.parting = nil
 	case d.parting == q:
 		d.parting = nil
-	case !d.Nodes().Has(q.Node):
+	case !d.shard.isUsed(d.key, q.Node):
 		d.lines.takeBack(d.shard, stay{key: d.key, node: q.Node})
 	}
+}
+
+// isUsed reports whether a place in the queue of a node is in use, or is just being entered. The desk that has left it
+// may be forgotten, and another stand there.
+func (s *shard) isUsed(key string, node int) bool {
+	d := s.desks[key]
+	return d != nil && (d.isEntering(node) || d.Nodes().Has(node))
+}
+
+// isEntering reports whether a question to enter the queue of a node is under way.
+func (d *desk) isEntering(node int) bool {
+	return d.asked != nil && d.asked.step.Action == contention.Enter && d.asked.step.Node == node
 }
 
 // stay is a place in the queue of a node that this process has left. It is owed back until the node has answered, or its
@@ -97,7 +108,7 @@ func (l *Lines) leaveAgain(s *shard, now clock.Instant) {
 		if now < x.due {
 			return false
 		}
-		if d := s.desks[x.key]; d == nil || d.asked == nil && !d.Nodes().Has(x.node) {
+		if !s.isUsed(x.key, x.node) {
 			l.takeBack(s, x)
 		}
 		l.owed.Add(-1)

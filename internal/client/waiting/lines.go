@@ -208,10 +208,11 @@ func (l *Lines) deskFor(s *shard, key string) (_ *desk, isNew bool) {
 		return d, false
 	}
 	l.known.Add(1)
-	d := &desk{lines: l, shard: s, key: key, passes: maxPasses - 1, unknown: l.grants.of(l.hash(key)).Load()}
+	hash := l.hash(key)
+	d := &desk{lines: l, shard: s, key: key, passes: maxPasses - 1, unknown: l.grants.of(hash).Load()}
 	d.Init(key)
 	s.desks[key] = d
-	if o, hold := l.turns.take(l.hash(key)); o != nothing {
+	if o, hold := l.turns.take(hash); o != nothing {
 		d.brief = true
 		d.owe(o, hold)
 	}

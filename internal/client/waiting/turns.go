@@ -28,10 +28,12 @@ import (
 // missed, or is taken for that of another key.
 type turns struct {
 	looks   [2]atomic.Int64 // of any key: none before; where a caller waited for the release, and where none did
-	buckets [256]struct {
-		runs  [4]run
-		short atomic.Bool // a key has found no cell
-	}
+	buckets [256]bucket
+}
+
+type bucket struct {
+	runs  [4]run
+	short atomic.Bool // a key has found no cell
 }
 
 // run is the present run of a key.
@@ -64,12 +66,16 @@ const (
 	looksElse    = time.Millisecond
 )
 
-// of is the run of a key; or one that it may have, or nil.
-func (all *turns) of(hash uint64) (r *run, its bool) {
-	bucket := &all.buckets[hash/shards%uint64(len(all.buckets))]
-	r = &bucket.runs[0]
-	for i := range bucket.runs {
-		c := &bucket.runs[i]
+// bucket is that of a key.
+func (all *turns) bucket(hash uint64) *bucket {
+	return &all.buckets[hash/shards%uint64(len(all.buckets))]
+}
+
+// of is the run of a key, or one whose cell it may have.
+func (b *bucket) of(hash uint64) (r *run, its bool) {
+	r = &b.runs[0]
+	for i := range b.runs {
+		c := &b.runs[i]
 		if c.hash.Load() == hash {
 			return c, true
 		}
@@ -83,12 +89,13 @@ func (all *turns) of(hash uint64) (r *run, its bool) {
 // note notes a turn with a lock on a key, which ends now. It returns what the process owes from now on, and how long
 // holders have the key. awaited: a caller waits for the release.
 func (all *turns) note(hash uint64, t holding.Turn, now clock.Instant, awaited bool) (d due, hold time.Duration) {
-	r, its := all.of(hash)
+	b := all.bucket(hash)
+	r, its := b.of(hash)
 	latest := clock.Instant(r.latest.Load())
 	hold = now.Sub(t.Granted)
 	switch {
 	case !its && now.Sub(latest) < contention.GapLength:
-		all.buckets[hash/shards%uint64(len(all.buckets))].short.Store(true)
+		b.short.Store(true)
 		return nothing, 0
 	case !its || t.Wanted.Sub(latest) >= contention.GapLength:
 		r.hash.Store(hash)
@@ -112,7 +119,7 @@ func (all *turns) note(hash uint64, t holding.Turn, now clock.Instant, awaited b
 	case !t.Shared && int64(now) >= look && all.mayLook(now, awaited) && r.look.CompareAndSwap(look, int64(now)+r.pause.Load()):
 		d = aLook
 		r.pause.Store(min(2*r.pause.Load(), int64(lookEvery)))
-		if all.buckets[hash/shards%uint64(len(all.buckets))].short.Swap(false) {
+		if b.short.Swap(false) {
 			r.latest.Store(0)
 		}
 	}
@@ -134,13 +141,13 @@ func (all *turns) mayLook(now clock.Instant, awaited bool) bool {
 
 // owesAny reports whether something is due for a key.
 func (all *turns) owesAny(hash uint64) bool {
-	r, its := all.of(hash)
+	r, its := all.bucket(hash).of(hash)
 	return its && r.owes.Load() != uint32(nothing)
 }
 
 // take takes over what is due, for the desk of the key.
 func (all *turns) take(hash uint64) (d due, hold time.Duration) {
-	if r, its := all.of(hash); its && r.owes.Load() != uint32(nothing) {
+	if r, its := all.bucket(hash).of(hash); its && r.owes.Load() != uint32(nothing) {
 		return due(r.owes.Swap(uint32(nothing))), time.Duration(r.hold.Load())
 	}
 	return nothing, 0

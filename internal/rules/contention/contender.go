@@ -365,7 +365,7 @@ func (c *Contender) Parting(now clock.Instant) (node int, parts bool) {
 func (c *Contender) Parted(node int) {
 	c.placed.Remove(node)
 	if int(c.seat) == node {
-		c.leave(out)
+		c.leave()
 	}
 }
 

@@ -106,19 +106,19 @@ func (c *Contender) Failed(s *Surroundings, node int) {
 // Lost reports that pushes of nodes may be lost.
 func (c *Contender) Lost(nodes quorum.Set) {
 	if c.seat != none && nodes.Has(int(c.seat)) {
-		c.leave(out)
+		c.leave()
 	}
 	if c.watched != none && nodes.Has(int(c.watched)) {
 		c.forget()
 	}
 }
 
-// leave ends its place, for another standing. One that polls goes on.
-func (c *Contender) leave(next standing) {
+// leave ends its place. One that polls goes on, and one that has had its turn enters at the end.
+func (c *Contender) leave() {
 	c.seat = none
 	c.gap.noClearing()
-	if c.standing != aside && (c.standing != last || next != out) {
-		c.standing = next
+	if c.standing >= behind {
+		c.standing = out
 	}
 }
 
@@ -126,7 +126,7 @@ func (c *Contender) leave(next standing) {
 // that was down for a while has kept an earlier one.
 func (c *Contender) Depart() (placed quorum.Set) {
 	placed = c.placed
-	c.leave(out)
+	c.leave()
 	if c.standing == last {
 		c.standing = out
 	}
