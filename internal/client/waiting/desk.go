@@ -394,7 +394,7 @@ func (d *desk) pass(h holding.Hold, held *holding.State) bool {
 	}
 	hash := d.lines.hash(d.key)
 	if o, _ := d.lines.turns.note(hash, held.Turn, now, false); o != nothing {
-		d.owe(d.lines.turns.take(hash))
+		d.owe(d.lines.turns.take(hash, d.lines.cfg.Clock))
 	}
 	d.passed(now, until)
 	return true

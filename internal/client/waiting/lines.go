@@ -184,7 +184,7 @@ func (l *Lines) IsContended(key string) (is bool) {
 	if l.known.Load() > 0 {
 		l.at(key, func(d *desk) { is = d.first != nil || l.cfg.Clock.Now() < d.known })
 	}
-	return is || l.turns.owesAny(l.hash(key))
+	return is || l.turns.owing(l.hash(key), l.cfg.Clock) != nil
 }
 
 // over reports whether the client closes, or a caller gives up. Its context is not asked: others wait for its caller.
@@ -212,7 +212,7 @@ func (l *Lines) deskFor(s *shard, key string) (_ *desk, isNew bool) {
 	d := &desk{lines: l, shard: s, key: key, passes: maxPasses - 1, unknown: l.grants.of(hash).Load()}
 	d.Init(key)
 	s.desks[key] = d
-	if o, hold := l.turns.take(hash); o != nothing {
+	if o, hold := l.turns.take(hash, l.cfg.Clock); o != nothing {
 		d.brief = true
 		d.owe(o, hold)
 	}

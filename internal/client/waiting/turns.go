@@ -120,7 +120,7 @@ func (all *turns) note(hash uint64, t holding.Turn, now clock.Instant, awaited b
 		d = aLook
 		r.pause.Store(min(2*r.pause.Load(), int64(lookEvery)))
 		if b.short.Swap(false) {
-			r.latest.Store(0)
+			r.latest.Store(int64(now.Add(-contention.GapLength)))
 		}
 	}
 	if d != nothing {
@@ -139,15 +139,18 @@ func (all *turns) mayLook(now clock.Instant, awaited bool) bool {
 	return int64(now) >= at && next.CompareAndSwap(at, int64(now.Add(pause)))
 }
 
-// owesAny reports whether something is due for a key.
-func (all *turns) owesAny(hash uint64) bool {
+// owing is the run of a key for which something is due, or nil. After two breaks others have had their turn.
+func (all *turns) owing(hash uint64, c clock.Clock) *run {
 	r, its := all.bucket(hash).of(hash)
-	return its && r.owes.Load() != uint32(nothing)
+	if its && r.owes.Load() != uint32(nothing) && c.Now().Sub(clock.Instant(r.latest.Load())) < 2*contention.GapLength {
+		return r
+	}
+	return nil
 }
 
 // take takes over what is due, for the desk of the key.
-func (all *turns) take(hash uint64) (d due, hold time.Duration) {
-	if r, its := all.bucket(hash).of(hash); its && r.owes.Load() != uint32(nothing) {
+func (all *turns) take(hash uint64, c clock.Clock) (d due, hold time.Duration) {
+	if r := all.owing(hash, c); r != nil {
 		return due(r.owes.Swap(uint32(nothing))), time.Duration(r.hold.Load())
 	}
 	return nothing, 0
@@ -160,7 +163,7 @@ func (l *Lines) Had(key string, t holding.Turn, now clock.Instant, awaited bool)
 	}
 	hash := l.hash(key)
 	if d, _ := l.turns.note(hash, t, now, awaited); d != nothing && l.known.Load() > 0 {
-		l.at(key, func(k *desk) { k.owe(l.turns.take(hash)) })
+		l.at(key, func(k *desk) { k.owe(l.turns.take(hash, l.cfg.Clock)) })
 	}
 }
 

@@ -11,6 +11,11 @@ import (
 	"github.com/redlock-go/redlock/internal/client/holding"
 )
 
+// still is a clock that stands still.
+type still clock.Instant
+
+func (s still) Now() clock.Instant { return clock.Instant(s) }
+
 // TestRuns: of keys that a process has again and again each is looked at, and as many as a bucket has cells at the same
 // time. More than that have turns: the cells of a bucket end their runs one after another.
 func TestRuns(t *testing.T) {
@@ -18,7 +23,7 @@ func TestRuns(t *testing.T) {
 	turn := func(all *turns, key uint64, at clock.Instant) (what due) {
 		hash := (key*uint64(len(all.buckets)) + 7) * shards // all of one bucket
 		what, _ = all.note(hash, holding.Turn{Wanted: at, Granted: at, Waits: true}, at.Add(work), false)
-		_, _ = all.take(hash)
+		_, _ = all.take(hash, still(at.Add(work)))
 		return what
 	}
 	for keys, within := range map[uint64]time.Duration{1: step, 4: 20 * step, 5: time.Second, 12: 8 * time.Second} {
@@ -47,5 +52,14 @@ func TestRuns(t *testing.T) {
 	var all turns
 	for i := range clock.Instant(100) { // a break ends a run
 		require.Equal(t, nothing, turn(&all, 7, i*clock.Instant(300*time.Millisecond)))
+	}
+
+	// What is due counts while the run may go on.
+	for _, pause := range []time.Duration{2 * time.Millisecond, time.Minute} {
+		began, hash := clock.Instant(time.Hour+pause), (11+uint64(pause))*shards
+		what, _ := all.note(hash, holding.Turn{Wanted: began, Granted: began, Waits: true}, began.Add(time.Second), false)
+		require.Equal(t, aLook, what)
+		what, _ = all.take(hash, still(began.Add(time.Second+pause)))
+		require.Equal(t, pause < time.Minute, what == aLook)
 	}
 }
