@@ -213,7 +213,11 @@ func TestSplits(t *testing.T) {
 				case z.job > 0:
 					require.Zero(w.T, f.again, "fires with a second one after the first")
 				}
-				require.LessOrEqual(w.T, f.at(99), z.apart+10*z.far)
+				bound := z.apart + 10*z.far
+				if z.also { // a lock that an Acquire has had stays first
+					bound += 20 * z.far
+				}
+				require.LessOrEqual(w.T, f.at(99), bound)
 			})
 		})
 	}
