@@ -136,6 +136,9 @@ func (t *try) greetings() (all []greeting) {
 	if t.addr.Database != 0 {
 		ask(selected, "SELECT", strconv.Itoa(t.addr.Database))
 	}
+	if t.fleet.cfg.Looks && !t.old {
+		ask(t.tracked, "CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP")
+	}
 	if probes := t.fleet.cfg.Probes; probes != nil {
 		t.form = probes(ask)
 	}
@@ -206,6 +209,12 @@ func (t *try) checkInfo(v *resp.Value) error {
 func (t *try) checkRole(v *resp.Value) error {
 	t.id.looks = len(v.Bytes) <= maxLook && !v.IsError()
 	return t.checkInfo(v)
+}
+
+// tracked notes whether the server will say that all its keys are gone: see look.go.
+func (t *try) tracked(v *resp.Value) error {
+	t.id.tracks = v.IsOK() && t.id.resp3
+	return bestEffort(v)
 }
 
 // checkSync reads a setting. Where CONFIG is forbidden or unknown, as often, the node's operator is believed.

@@ -24,6 +24,7 @@ type identity struct {
 	volatile string
 	refused  error // its answer to INFO, if an error; none of its words if credentials were sent
 	looks    bool  // it may be asked for its role again: see look.go
+	tracks   bool  // it pushes that all its keys are gone; likewise
 	form     Form
 	resp3    bool          // the connection speaks RESP3
 	trip     time.Duration // from the commands to the first answer

@@ -11,11 +11,14 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 )
 
-// TestLook: a batch after a silence carries the question whether the server was a replica meanwhile, and so does one each
-// second. It is answered before the batch: no reply of a server that has changed is handed on.
+// TestLook: where tracking is forbidden, a batch after a silence carries the question whether the server was a replica
+// meanwhile, and so does one each second. It is answered before the batch: no reply of a server that has changed is handed on.
 func TestLook(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 1, func(cfg *Config) { cfg.Looks = true })
+		peers := scripted.NewN(t, 1)
+		peers[0].Answers = map[string]string{"CLIENT TRACKING": "-NOPERM no permissions to run 'client|tracking'\r\n"}
+		r := newTestFleet(t, portable, peers, func(cfg *Config) { cfg.Looks = true })
+		r.up()
 		exchange := func(look, answer string) *ledger {
 			t.Helper()
 			l := r.send("a")
@@ -52,5 +55,29 @@ func TestLook(t *testing.T) {
 			r.lose(0)
 			r.up()
 		}
+	})
+}
+
+// TestEmptied: where the server says that all its keys are gone, no silence needs a look, but what follows this word.
+func TestEmptied(t *testing.T) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		r := newUpFleet(t, portable, 1, func(cfg *Config) { cfg.Looks = true })
+		exchange := func(look, answer string) *ledger {
+			t.Helper()
+			l := r.send("a")
+			r.wires[0].Expect(look + string(l.Buf))
+			r.wires[0].Send(answer + echoes("a"))
+			r.awaitDone(l)
+			return l
+		}
+		const push = ">2\r\n$10\r\ninvalidate\r\n"
+		r.clock.Advance(lookEvery - 1)
+		exchange("", push+"*1\r\n$1\r\nk\r\n")
+		exchange("", push+"_\r\n") // on its way already
+		exchange(string(lookOfAll), push+"_\r\n"+scripted.InfoOf("role:master\r\n"))
+		exchange(string(lookOfAll), scripted.InfoOf("role:master\r\n"))
+		exchange("", push+"_\r\n")
+		changed := scripted.InfoOf("role:master\r\nmaster_replid:i\r\nmaster_replid2:h\r\n")
+		require.ErrorIs(t, exchange(string(lookOfAll), changed).errOf(0), errChanged)
 	})
 }

@@ -81,7 +81,7 @@ func (n *node) up(s sock, id identity) {
 	said := n.says(&id)
 	n.life, n.keeps = said.Life(), said.Keeps && id.before == ""
 	n.since = n.fleet.cfg.Clock.Now()
-	n.heard, n.look.last, n.wrote = n.since, n.since, n.since
+	n.heard, n.look.last, n.look.emptied, n.wrote = n.since, n.since, false, n.since
 	n.history.Connects++
 	if n.history.RoundTrips == 0 { // known before the first batch
 		n.history.RoundTrip = id.trip

@@ -64,12 +64,16 @@ func (n *node) push() {
 		n.pushes, n.pushed = min(int(now.Sub(n.pushed)/pushEvery), firstPushes), now
 	}
 	n.pushes--
-	switch on := n.fleet.cfg.OnPush; {
+	on := n.fleet.cfg.OnPush
+	switch {
 	case !n.id.resp3:
 		n.fault = &resp.ProtocolError{Reason: "push in RESP2"}
 	case n.pushes < 0:
 		n.fault = errFlood
-	case on != nil:
-		on(n.index, &n.value)
+	default:
+		n.look.emptied = n.look.emptied || isEmptied(&n.value)
+		if on != nil {
+			on(n.index, &n.value)
+		}
 	}
 }

@@ -37,12 +37,12 @@ while read -r pid was; do
 done <$FILE
 echo $$ $(began $$) >>$FILE
 echo $$ >$OWN
-work="$began"'; trap "" TERM HUP INT; echo $$ $(began $$) >>$FILE; while :; do sleep 0.05; done'
+work="$began"'; trap "" TERM HUP INT; echo $$ $(began $$) >>$FILE; while :; do sleep 0.3; done'
 sh -c "$work" &
 setsid sh -c "$work" &
 (setsid sh -c "$work" &)
 timeout 1000 sh -c "$work" &
-while :; do sleep 0.05; done
+while :; do sleep 0.3; done
 `
 
 // wildRun is a run of a wild program.

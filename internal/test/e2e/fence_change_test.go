@@ -108,6 +108,7 @@ func TestCrowdsInAChange(t *testing.T) {
 					l, err := both.Acquire(c.Context(), fmt.Sprint("key", i), fenceTTL)
 					require.NoError(c, err)
 					require.NoError(c, l.Release(c.Context()))
+					time.Sleep(20 * time.Millisecond)
 				}
 			})
 		}

@@ -173,7 +173,7 @@ func TestRealWokenOtherwise(t *testing.T) {
 				return
 			}
 			calls := cluster.NewAdmin(t, servers[0]).Text("INFO commandstats")
-			require.NotContains(t, calls, "cmdstat_client|tracking")
+			require.NotContains(t, calls, "cmdstat_client|caching")
 			require.Regexp(t, `cmdstat_set:calls=[1-9]`, calls)
 		})
 	}

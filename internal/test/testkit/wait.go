@@ -25,21 +25,19 @@ func Await(t testing.TB, what string, condition func() bool) {
 	AwaitFor(t, Patience, what, condition)
 }
 
-// AwaitFor is Await with another bound. It yields at first and sleeps later: most conditions hold
-// after microseconds.
+// AwaitFor is Await with another bound. It looks at shorter intervals first: most conditions hold after microseconds,
+// and the looks of a long wait would take the processor from what it waits for.
 func AwaitFor(t testing.TB, bound time.Duration, what string, condition func() bool) {
 	t.Helper()
-	pause := 20 * time.Microsecond
-	for deadline := time.Now().Add(bound); ; {
-		isLate := time.Now().After(deadline) // before the last look: the process may have been stopped
+	for began := time.Now(); ; {
+		waited := time.Since(began) // before the last look: the process may have been stopped
 		if condition() {
 			return
 		}
-		if isLate {
+		if waited > bound {
 			require.Failf(t, "waited in vain", "%s: not within %v", what, bound)
 		}
-		time.Sleep(pause)
-		pause = min(2*pause, 500*time.Microsecond)
+		time.Sleep(min(20*time.Microsecond+waited/20, 10*time.Millisecond))
 	}
 }
 
