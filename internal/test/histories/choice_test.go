@@ -190,7 +190,8 @@ func TestReadersAndWriters(t *testing.T) {
 				}
 			})
 			t.Logf("%v: readers %d grants, longest wait %v; writers %d, %v", of, readers.grants, readers.longest, writers.grants, writers.longest)
-			bound := 40 * section // each reader stands in line as itself: four before a writer at each of the eight keys
+			// Usually it is 13 ms in one process. Some schedules of its goroutines make a set collect again, up to 0.4 s.
+			bound := time.Second
 			if of.processes > 1 {
 				bound = 3 * time.Second
 			}
