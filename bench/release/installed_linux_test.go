@@ -24,7 +24,7 @@ import (
 
 // masters starts servers, and returns their addresses too.
 func masters(t *testing.T, n int) (all []*realredis.Server, list string) {
-	all = realredis.StartN(t, n)
+	all = realredis.StartN(t, n, realredis.Options{Persistent: true})
 	var addrs []string
 	for _, s := range all {
 		addrs = append(addrs, "redis://"+s.Addr()+"?persistent=yes") // they are new, and may vote at once

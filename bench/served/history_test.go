@@ -117,7 +117,7 @@ func TestVirtually(t *testing.T) {
 		n.judge(t, p, said)
 	}
 	t.Logf("%+v", n)
-	require.Less(t, n.undecided, 1+n.histories/100)
+	require.LessOrEqual(t, n.undecided, 1+n.histories/100) // the checker has a bound
 	require.Less(t, n.unknown, n.commands/4)
 }
 
