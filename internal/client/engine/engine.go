@@ -93,12 +93,12 @@ func (e *Engine) Ending() { e.queue.end(false) }
 // after drainFor. It is called once.
 func (e *Engine) Close(late <-chan struct{}) {
 	e.queue.end(true)
-	e.queries.close()
 	e.nodes.closing.Store(true)
 	e.nodes.unanswered.Shut()
 	for !e.isQuiet() && !IsClosed(late) {
 		e.nodes.unanswered.Wait(late, nil)
 	}
+	e.queries.close() // not before: an answer may show that a place in a queue is still to be taken back
 	e.lock.Lock()
 	e.turn(e.nodes.Close)
 	close(e.nodes.pulse.stop)

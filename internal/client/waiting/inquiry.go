@@ -40,7 +40,7 @@ func (d *desk) ask(step contention.Step) {
 		x.Buf, replies = command.AppendWatch(x.Buf, d.key, x.shared, step.Gaps)
 	}
 	x.Replies, x.Ring, d.asked = x.begins+replies, d.answered, x
-	if !cfg.Engine.AskSoon(x.Query) { // the engine is closed, and the process has left its queues
+	if d.lines.left.Load() || !cfg.Engine.AskSoon(x.Query) { // the process has left its queues
 		d.asked = nil
 		x.Free()
 		d.Failed(&contention.Surroundings{Now: cfg.Clock.Now()}, step.Node)

@@ -36,6 +36,7 @@ type Config struct {
 type Lines struct {
 	cfg      Config
 	known    atomic.Int64 // desks
+	left     atomic.Bool  // the process has left its queues, for good
 	owed     atomic.Int64 // places that nodes have not taken back
 	waiting  *gate.Gate   // callers
 	places   atomic.Int64 // of callers, in all lines
@@ -94,8 +95,10 @@ func (l *Lines) Close() {
 	l.waiting.Wait(late, nil)
 }
 
-// LeaveQueues gives up all places in queues: other processes would wait for this one. Turn is not called any more.
+// LeaveQueues gives up all places in queues: other processes would wait for this one. None is entered any more, also not
+// for a caller who was kept by a hook. Turn is not called any more.
 func (l *Lines) LeaveQueues() {
+	l.left.Store(true)
 	l.each(func(d *desk) { d.leave(d.Depart()) })
 }
 

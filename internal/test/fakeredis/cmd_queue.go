@@ -71,9 +71,9 @@ func (c *conn) partFrom(keys [][]byte, id, value []byte, head int64) (goesOn boo
 	}
 	ids := slices.DeleteFunc(c.queued(keys[0]), func(one []byte) bool { return bytes.Equal(one, id) })
 	c.enqueue(keys[0], ids)
+	c.table().del(keys[1], c.now)
 	switch {
 	case len(ids) == 0:
-		c.table().del(keys[1], c.now)
 		c.array(4)
 		c.ints(0, 0, 0, 0)
 		return false

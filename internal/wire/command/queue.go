@@ -41,7 +41,7 @@ import (
 //go:embed queue.lua
 var QueueScript string
 
-const QueueSHA1 = "fdc38ba3eef49706f16cab0b02923ed1964da759"
+const QueueSHA1 = "2c05f38fc95dadc58a623e47beb14aea25e30fee"
 
 // Way is the action of the script of the queue.
 type Way string

@@ -7,11 +7,9 @@ local function waits(place) return not shares(place) and place ~= 'gap' end
 if way == 'part' then
   if call('MGET', KEYS[3])[1] ~= ARGV[8] then return {-1, 0, 0, 0} end
   call('ZREM', queue, id)
+  call('DEL', ticket)
   local after = call('ZRANGE', queue, 0, 0)[1]
-  if not after then
-    call('DEL', ticket)
-    return {0, 0, 0, 0}
-  end
+  if not after then return {0, 0, 0, 0} end
   if waits(after) and call('PEXPIRE', prefix .. after, head) == 1 then return {0, 1, 0, head} end
   way = 'leave'
 elseif way == 'enter' and waits(id) then
