@@ -627,7 +627,8 @@ func (op *Op) SetToken(token string) { op.own.Get().SetValue(token) }
 
 // Submit begins op. It neither blocks nor, after its first use, allocates. With an error Done is not called: ErrBusy, ErrClosed, or
 // ErrArgument for a wrong op or one under way. An OpRelease gets no ErrBusy. Done may be called before Submit returns.
-// ErrBusy is back-pressure: take no more work before a Done. With deadlines MaxWaiting is what the nodes do in half of
+// ErrBusy is back-pressure: take no more work before a Done, or for a millisecond: what waits may be releases of attempts
+// in vain, which have no Done. With deadlines MaxWaiting is what the nodes do in half of
 // Op.Within, rate × Within / 2: what waits for longer is in vain.
 func (c *Client) Submit(op *Op) error {
 	if op == nil {
