@@ -85,7 +85,7 @@ func TestKubernetes(t *testing.T) {
 			require.Equal(t, pod.Volumes[0].Name, c.VolumeMounts[0].Name)
 			require.Equal(t, int32(0o440), *pod.Volumes[0].Secret.DefaultMode)
 			// The settings are read before the file, which is not here.
-			var env []string
+			env := []string{} // and nothing of the test's own
 			for _, v := range c.Env {
 				env = append(env, v.Name+"="+v.Value)
 			}
