@@ -82,9 +82,10 @@ func (b *board) grant(s *slot, me, workers int, since, granted, until int64, ttl
 	r := &b.records[me]
 	counted := b.counts(granted)
 	switch holder := s.holder.Swap(int64(me) + 1); {
-	case holder != 0 && granted < s.until.Load():
+	case holder != 0 && s.meets(granted, until):
 		r.overlaps++
 	case !counted:
+	case holder != 0 && granted < s.until.Load(): // it was stopped on its way here
 	case holder != 0:
 		r.orphan.Record(time.Duration(granted-s.until.Load())-drift(ttl), 1)
 	case s.by.Load() != 0 && s.released.Load() > since: // else the key was not waited for
@@ -103,15 +104,21 @@ func (b *board) grant(s *slot, me, workers int, since, granted, until int64, ttl
 	}
 }
 
+// meets reports whether the slot's last holder had the key at an instant from one stamp to another. A goroutine that
+// was stopped on its way to the board comes when its time is over, and after its successor: the order of the swaps is
+// not that of the grants. The end is read first, since it is written last.
+func (s *slot) meets(from, to int64) bool { return from < s.until.Load() && s.granted.Load() < to }
+
 // release notes that the goroutine is about to release the key.
 func (b *board) release(s *slot, me int, until int64) {
 	at := now()
 	s.released.Store(at)
 	s.by.Store(int64(me) + 1)
-	if !s.holder.CompareAndSwap(int64(me)+1, 0) && at < until {
-		b.records[me].overlaps++
+	r := &b.records[me]
+	if !s.holder.CompareAndSwap(int64(me)+1, 0) && at < until && s.meets(r.last.Load(), at) {
+		r.overlaps++
 	}
-	b.records[me].end = at
+	r.end = at
 }
 
 // failed notes an error.

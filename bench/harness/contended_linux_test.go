@@ -128,10 +128,24 @@ func TestTheBoard(t *testing.T) {
 	require.Equal(t, time.Second-drift(ttl), b.records[3].orphan.Max())
 	b.release(s, 2, now()-1)
 	require.Zero(t, b.records[2].overlaps, "its own time was over, as it knew")
-	b.grant(s, 0, 2, at, until, until, ttl)
+	s.holder.Store(4)
+	b.grant(s, 0, 2, at, at, until, ttl)
+	require.Zero(t, b.records[0].overlaps, "it comes late: its time was over when the holder's began")
+
+	at, until = now(), now()+int64(time.Hour)
+	s.holder.Store(0)
+	b.grant(s, 3, 2, at, at, until, ttl)
+	b.grant(s, 0, 2, at, at, until, ttl)
 	b.release(s, 3, until)
 	require.EqualValues(t, 1, b.records[0].overlaps)
 	require.EqualValues(t, 1, b.records[3].overlaps)
+
+	s.holder.Store(0)
+	b.grant(s, 3, 2, at, now(), until, ttl)
+	b.grant(s, 1, 2, at, at-2, at-1, ttl)
+	b.release(s, 3, until)
+	require.EqualValues(t, 1, b.records[3].overlaps, "none with the late one")
+	require.Zero(t, b.records[1].overlaps)
 }
 
 func TestCommands(t *testing.T) {
