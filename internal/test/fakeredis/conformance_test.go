@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -337,7 +338,7 @@ var (
 // matches compares a reply with the wanted one: the same text, or
 //
 //	-ERR       any error with this code
-//	:1..100    an integer in this range
+//	:1..100    an integer in this range, within an array too
 //	*[:1x128]  an array of the same element so many times
 //	…          any text at all, within a longer one too
 //	ended      the end of the connection, however abrupt
@@ -353,6 +354,14 @@ func matches(want, got string) bool {
 		high, _ := strconv.Atoi(m[2])
 		n, err := strconv.Atoi(strings.TrimPrefix(got, ":"))
 		return err == nil && strings.HasPrefix(got, ":") && low <= n && n <= high
+	}
+	if strings.HasPrefix(want, "*[") && strings.Contains(want, "..") {
+		wanted, words := strings.Fields(strings.Trim(want, "*[]")), strings.Fields(strings.Trim(got, "*[]"))
+		return len(wanted) == len(words) && !slices.ContainsFunc(wanted, func(w string) bool {
+			word := words[0]
+			words = words[1:]
+			return !matches(w, word)
+		})
 	}
 	if m := repeated.FindStringSubmatch(want); m != nil {
 		n, _ := strconv.Atoi(m[3])
