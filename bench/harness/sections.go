@@ -8,6 +8,8 @@ func Sections(far, unwell string) []Section {
 			[]string{"core", "added", "pair", "pairs"}},
 		{"contended", "Processes that want the same key", "-scenario contended -c 16 -procs 1,4 -hold 1ms",
 			[]string{"cpu", "ideal", "pair", "process", "cross", "commands"}},
+		{"distance", "Processes of one caller that want the same key, over a round trip", "-scenario contended -c 1 -procs 2,4,8 -hold 1ms -rtt 1ms",
+			[]string{"pairs", "trips", "process", "cpu", "commands"}},
 		{"nodes", "Number of nodes", "-scenario uncontended -n 1,3,5,7,9 -c 64",
 			[]string{"core", "pairs"}},
 		{"network", "Longer round trips, every node's with its own jitter", "-scenario uncontended -rtt 200us,1ms,10ms -jitter 100us -c " + far,

@@ -47,3 +47,22 @@ func TestDisturbed(t *testing.T) {
 	require.NotContains(t, text.String(), "floor !")
 	require.Contains(t, text.String(), "other programs used 40 % of the processors")
 }
+
+// TestUnfair: rows of a starved process are marked where they are shown.
+func TestUnfair(t *testing.T) {
+	cell := result.Cell{Scenario: "contended", Concurrency: 1, Processes: 2, Nodes: 5, KeyLen: 8}
+	lines := []result.Line{{Head: &result.Head{}}}
+	for driver, least := range map[string]float64{"redlock": .9, "other": .44} {
+		lines = append(lines, result.Line{Result: &result.Result{Driver: driver, Cell: cell, Round: 1, Figures: result.Figures{
+			Pairs: 1, PairsPerSec: 1, ProcessLeast: least, ProcessMost: 2 - least, CrossP50: 2300, PingP50: 1000}}})
+	}
+	runs := result.Collect(lines)
+	var table, summary bytes.Buffer
+	Table(&table, runs[0].Groups[0])
+	Notes(&table, runs[0])
+	summarize(&summary, runs)
+	require.Regexp(t, `(?m)^other ~ .* 2\.30 `, table.String())
+	require.Contains(t, table.String(), "2 processes: a process has had 0.44 of its fair share")
+	require.Contains(t, summary.String(), "| other ~ |")
+	require.NotContains(t, table.String()+summary.String(), "redlock ~")
+}

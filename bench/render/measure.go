@@ -92,6 +92,9 @@ var measures = []measure{
 		text: func(_ *result.Group, r *result.Row) string {
 			return fmt.Sprintf("%s (%.0f %%)", two(r.CrossP50, r.CrossP99), 100*r.CrossShare)
 		}, when: func(c result.Cell) bool { return c.Processes > 1 }},
+	{name: "trips", short: "round trips", heading: "Release to a grant in another process, p50 as a multiple of a PING's",
+		text: func(_ *result.Group, r *result.Row) string { return ratio(r.CrossP50, r.PingP50) },
+		when: func(c result.Cell) bool { return c.Processes > 1 }},
 	{name: "commands", short: "commands", heading: "Commands that all nodes together execute for a grant, those in scripts included", of: func(f *result.Figures) float64 { return f.CommandsPerPair }, ranged: true, when: contended},
 	{name: "orphan", short: "TTL to grant p50, max", heading: "End of a dead holder's TTL to the next grant, µs",
 		text: func(_ *result.Group, r *result.Row) string {

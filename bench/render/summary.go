@@ -213,6 +213,7 @@ func lines(w io.Writer, label string, rows []*result.Row, columns int, cell func
 		if ours(r) {
 			head = "**" + r.Driver + "**"
 		}
+		head += unfair(r)
 		if label != "" {
 			head = label + " | " + head
 		}

@@ -65,7 +65,7 @@ func Table(w io.Writer, g *result.Group) {
 	fmt.Fprintln(w)
 	table := [][]string{{"driver"}} // lines of cells
 	for _, r := range g.Rows {
-		table = append(table, []string{name(r) + disturbed(r)})
+		table = append(table, []string{name(r) + disturbed(r) + unfair(r)})
 	}
 	add := func(heading string, show func(*result.Row) string) {
 		table[0] = append(table[0], heading)
@@ -136,6 +136,9 @@ func notes(runs []*result.Run) []string {
 				if disturbed(r) != "" {
 					other = append(other, fmt.Sprintf("%s !, %s: other programs used %.0f %% of the processors; measure it again on a quiet machine", r.Driver, Title(g.Cell), 100*r.Others))
 				}
+				if unfair(r) != "" {
+					other = append(other, fmt.Sprintf("%s ~, %s: a process has had %.2f of its fair share", r.Driver, Title(g.Cell), r.ProcessLeast))
+				}
 				if r.Weaker != "" {
 					weak = append(weak, fmt.Sprintf("%s: %s, a weaker guarantee, shown for scale", name(r), r.Weaker))
 				}
@@ -167,6 +170,18 @@ const mostOthers = .1
 func disturbed(r *result.Row) string {
 	if r.Others > mostOthers {
 		return " !"
+	}
+	return ""
+}
+
+// leastShare is the part of a fair share below which a process is starved: it waits, and its figures are those of the
+// others.
+const leastShare = .5
+
+// unfair marks a row where a process was starved.
+func unfair(r *result.Row) string {
+	if r.ProcessMost > 0 && r.ProcessLeast < leastShare {
+		return " ~"
 	}
 	return ""
 }
