@@ -90,7 +90,9 @@ func TestStops(t *testing.T) {
 					}
 					time.Sleep(c.pause)
 					for _, pid := range stopped {
-						assert.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
+						// The first one that goes on may end the others.
+						err := syscall.Kill(pid, syscall.SIGCONT)
+						assert.True(t, err == nil || c.isLost && err == syscall.ESRCH, "%v", err)
 					}
 					if c.isLost {
 						assert.Equal(t, exitLost, p.status(), p.err.String())
