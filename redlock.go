@@ -99,12 +99,12 @@ type Config struct {
 	// Name identifies the client, such as host and process: in CLIENT LIST of the nodes, and beside the token of each
 	// lock, for Inspect. At most 128 bytes of printable ASCII without spaces.
 	Name string
-	// MaxTTL bounds every TTL and makes the quarantine after restarts strict. The quarantine is the delayed restart of the
-	// algorithm's text: a master that may have forgotten locks has no vote until they have expired. Without MaxTTL a node
-	// is in quarantine if it comes back with another run_id (INFO server), for the longest TTL that this client has used.
-	// With MaxTTL the quarantine lasts for MaxTTL plus drift. A node that this client meets for the first time is then in
-	// quarantine too, until its server has been up that long. A node without a run_id is refused. All clients must use the
-	// same value.
+	// MaxTTL bounds every TTL, but not Options.AtLeast, and makes the quarantine after restarts strict. The quarantine
+	// is the delayed restart of the algorithm's text: a master that may have forgotten locks has no vote until they
+	// have expired. Without MaxTTL a node is in quarantine if it comes back with another run_id (INFO server), for the
+	// longest TTL that this client has used without Options.AtLeast. With MaxTTL the quarantine lasts for MaxTTL plus
+	// drift. A node that this client meets for the first time is then in quarantine too, until its server has been up
+	// that long. A node without a run_id is refused. All clients must use the same value.
 	MaxTTL time.Duration
 	// NodeTimeout is how long the nodes have to answer an attempt once it is sent. Votes missing at its end count as
 	// failed. The end is noticed within 5 ms, or NodeTimeout/4 if that is less. In a burst each 256 operations under way
@@ -249,7 +249,8 @@ type Options struct {
 	// AtLeast is how long a lock of Do, DoAll, DoAny and TryDo stays after its grant, also if its function returns before;
 	// other calls return ErrArgument. So a job runs once in a fleet whose clocks differ by less. The nodes count this time:
 	// the lock stays even if the function fails, the client is closed (Close does not wait) or the process dies. After a
-	// death, or without a quorum, it stays for the longer of ttl and AtLeast plus NodeTimeout per group. At most Config.MaxTTL.
+	// death, or without a quorum, it stays for the longer of ttl and AtLeast plus NodeTimeout per group. All callers of a key
+	// give the same: a node that may have forgotten locks has no vote for them for so long. With Fenced, MaxTTL is the most.
 	AtLeast time.Duration
 	Name    string // shown by Inspect for these locks, in place of Config.Name and within its limits: an order, a request
 }

@@ -28,6 +28,7 @@ type Fleet struct {
 	canBlock    bool          // see CanBlock
 	longest     time.Duration // how long a key may live; see NoteTTL
 	quarantined quorum.Set    // nodes without a vote; see Quarantined
+	forgetful   quorum.Set    // nodes that have forgotten keys once: without one for longer, where a lock lives for longer
 
 	ctx    context.Context // ended by Close; ends the dialers
 	cancel context.CancelFunc
@@ -164,7 +165,8 @@ func (f *Fleet) Sweep(d time.Duration) {
 	f.reap()
 }
 
-// NoteTTL notes that a sent key may live for d from now on. The longest one is the wait of a restarted node.
+// NoteTTL notes that a sent key may live for d from now on. The longest one is the wait of a restarted node. A key whose
+// callers all ask QuarantinedFor need not be noted.
 func (f *Fleet) NoteTTL(d time.Duration) { f.longest = max(f.longest, d) }
 
 // Check closes the connections that owe a reply, after a silence longer than the stall bound.

@@ -1,6 +1,8 @@
 package conn
 
 import (
+	"time"
+
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/rules/quarantine"
 	"github.com/redlock-go/redlock/quorum"
@@ -25,6 +27,7 @@ func (f *Fleet) checkMemory(n *node, id *identity) {
 	n.memory.Meets(n.says(id), f.bounds(), f.cfg.Clock.Now())
 	if n.memory.Cause != quarantine.None && !f.cfg.TrustRestarts {
 		f.quarantined.Add(n.index)
+		f.forgetful.Add(n.index)
 	}
 }
 
@@ -41,6 +44,21 @@ func (f *Fleet) Quarantined() quorum.Set {
 		}
 	}
 	return f.quarantined
+}
+
+// QuarantinedFor returns the nodes without a vote now in a call whose lock may live for so long, drift included. They
+// include those of [Fleet.Quarantined].
+func (f *Fleet) QuarantinedFor(life time.Duration) (all quorum.Set) {
+	if f.forgetful == 0 {
+		return 0
+	}
+	now := f.cfg.Clock.Now()
+	for i := range f.forgetful.All() {
+		if now < f.nodes[i].memory.Due(life) {
+			all.Add(i)
+		}
+	}
+	return all
 }
 
 // due is from when on the node's vote counts, or 0 if it always has.

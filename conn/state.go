@@ -19,9 +19,10 @@ type Node struct {
 	Lasting, Unfit bool
 	// Quarantined is how long it still has no vote; 0 if it has.
 	Quarantined time.Duration
-	// Cause is why. Uptime is the server's when it was connected.
-	Cause  quarantine.Cause
-	Uptime time.Duration
+	// Cause is why, also once it is over. Forgot is how long ago it may have forgotten keys. Uptime is the server's when
+	// it was connected.
+	Cause          quarantine.Cause
+	Forgot, Uptime time.Duration
 	// Volatile is the settings that show, of a node declared persistent, that it is not.
 	Volatile string
 	// Server is the product and version reported by the server, or "". Life is the server's from its start, or its
@@ -53,7 +54,8 @@ func (f *Fleet) Node(i int) Node {
 		s.Volatile = n.id.volatile
 	}
 	if due := n.due(); due != 0 { // else without reading the clock
-		s.Quarantined = max(0, due.Sub(f.cfg.Clock.Now()))
+		now := f.cfg.Clock.Now()
+		s.Quarantined, s.Forgot = max(0, due.Sub(now)), now.Sub(n.memory.Since())
 	}
 	switch {
 	case s.Rests:

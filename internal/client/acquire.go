@@ -140,11 +140,14 @@ func (w *want) choose(at int, ended *engine.Call) (err error) {
 	}
 	c := ended
 	if c == nil {
-		if c, err = s.Calls(o.site.Engine, engine.Acquire, w.term.ttl(o, w.ttl), o.site.Config.Tail); err != nil {
+		if c, err = s.Calls(o.site.Engine, engine.Acquire, w.ttl, o.site.Config.Tail); err != nil {
 			return err
 		}
 		c.Watch(w.limit)
-		c.Each(func(c *engine.Call) { c.Denied = w.denied })
+		c.Each(func(c *engine.Call) {
+			c.Denied = w.denied
+			w.term.lengthen(c, o)
+		})
 	}
 	w.c.Free()
 	w.c, w.s, w.at = c, s, at

@@ -22,7 +22,7 @@ type Options struct {
 }
 
 // check refuses values out of their limits.
-func (o Options) check(maxTTL time.Duration) error {
+func (o Options) check(longestTerm time.Duration) error {
 	switch {
 	case o.Wait < 0 || o.Wait > engine.MaxTTL:
 		return fmt.Errorf("option Wait is %v, want 0 (no other limit) to %v", o.Wait, engine.MaxTTL)
@@ -30,8 +30,8 @@ func (o Options) check(maxTTL time.Duration) error {
 		return fmt.Errorf("option Attempts is %v, want 0 (as Config.Retry) or more", o.Attempts)
 	case o.AtLeast < 0:
 		return fmt.Errorf("option AtLeast is %v, want 0 (a lock ends with its function) or more", o.AtLeast)
-	case o.AtLeast > maxTTL:
-		return fmt.Errorf("option AtLeast is %v, at most %v are allowed, the longest TTL of the client", o.AtLeast, maxTTL)
+	case o.AtLeast > longestTerm:
+		return fmt.Errorf("option AtLeast is %v, at most %v are allowed (with Fenced, MaxTTL)", o.AtLeast, longestTerm)
 	}
 	return group.CheckName(o.Name)
 }
@@ -50,7 +50,7 @@ func (s *settings) with(o Options, g *site) (next settings) {
 		Wait: cmp.Or(o.Wait, s.Wait), Attempts: cmp.Or(o.Attempts, s.Attempts),
 		AtLeast: cmp.Or(o.AtLeast, s.AtLeast), Name: cmp.Or(o.Name, s.Name),
 	}
-	if err := next.check(cmp.Or(g.Config.Engine.MaxTTL, engine.MaxTTL)); err != nil {
+	if err := next.check(longestTerm(g)); err != nil {
 		next.err = engine.WrongArgument("%v", err)
 	}
 	next.tail, next.more = s.tail, s.more // so that locks pass on between callers with the one and the other

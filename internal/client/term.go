@@ -42,16 +42,24 @@ func (r *request) setTerm() {
 // isFixed reports whether the lock stays also if no other was met.
 func (t *term) isFixed() bool { return t != nil && t.atLeast > 0 }
 
-// ttl is the TTL to ask for: the keys outlive the term if the process ends right after the grant, also if the nodes had
-// granted the first a while before, and their clocks run faster than this one. Groups are asked one after another.
-func (t *term) ttl(o *option, ttl time.Duration) time.Duration {
-	if !t.isFixed() {
-		return ttl
+// lengthen has a call ask for a TTL that covers the term: the keys outlive it if the process ends right after the grant,
+// also if the nodes had granted the first a while before, and their clocks run faster than this one. Groups are asked one
+// after another.
+func (t *term) lengthen(c *engine.Call, o *option) {
+	if t.isFixed() {
+		t.spare = time.Duration(o.More.Turns()) * cmp.Or(o.site.Config.Engine.Timeout, engine.MaxTimeout)
+		least := t.atLeast + t.spare
+		c.Lengthen(min(least+quorum.Drift(least), longestTerm(o.site)))
 	}
-	cfg := &o.site.Config.Engine
-	t.spare = time.Duration(o.More.Turns()) * cmp.Or(cfg.Timeout, engine.MaxTimeout)
-	least := t.atLeast + t.spare
-	return max(ttl, min(least+quorum.Drift(least), cmp.Or(cfg.MaxTTL, engine.MaxTTL)))
+}
+
+// longestTerm bounds a term. MaxTTL does not: a node that has forgotten the key of a longer one has no vote on it for
+// longer. The nodes drop fencing tokens after MaxTTL, however.
+func longestTerm(g *site) time.Duration {
+	if g.Config.Fenced {
+		return g.Config.Engine.MaxTTL
+	}
+	return engine.MaxTTL
 }
 
 // isLate reports whether a lock that is valid until then comes too late: it is over, or a key may end before a term that

@@ -35,7 +35,7 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 		c = &Call{On: e, done: make(chan struct{}, 1)}
 	}
 	c.Done, c.Ends, c.Absent, c.Tail, c.OfSet, c.Before, c.Repairer = c, wakes, 0, "", false, 0, nil
-	c.Stay, c.Denied, c.Shared, c.Asked, c.waits = 0, nil, false, false, false
+	c.Stay, c.Denied, c.Shared, c.OfTerm, c.Asked, c.waits = 0, nil, false, false, false, false
 	c.Block, c.Proposal = fencing.Block{}, fencing.Proposal{}
 	c.Kind, c.TTL = kind, ttl
 	c.SetKey(key)
@@ -44,6 +44,13 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// Lengthen has an acquire ask for a longer TTL, which covers a term.
+func (c *Call) Lengthen(ttl time.Duration) {
+	if ttl > c.TTL {
+		c.TTL, c.OfTerm = ttl.Truncate(time.Millisecond), true
+	}
 }
 
 // Complete implements Completion. The driver calls it, for it is no user code.

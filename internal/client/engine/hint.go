@@ -81,7 +81,6 @@ func (x *owed) ttl(bs *batches, node int, now clock.Instant) (ms int64, vain boo
 	if ttl < time.Millisecond {
 		return 0, true
 	}
-	bs.nodes.noteTTL(ttl)
 	return int64(ttl / time.Millisecond), false
 }
 

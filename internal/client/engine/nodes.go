@@ -18,6 +18,7 @@ type Fleet interface {
 	Node(node int) conn.Node // the engine uses Form and Connection
 	SetForm(node int, f conn.Form)
 	Quarantined() quorum.Set
+	QuarantinedFor(life time.Duration) quorum.Set
 	Away() quorum.Set
 	Fault(node int) error
 	Want()
@@ -73,7 +74,7 @@ func (n *nodes) nonvoters() quorum.Set {
 	return nonvoters
 }
 
-// noteTTL notes a TTL about to be sent.
+// noteTTL notes a TTL about to be sent. That of a term is none: other keys need not wait for it after a restart.
 func (n *nodes) noteTTL(ttl time.Duration) {
 	if ttl > n.longest {
 		n.longest = ttl

@@ -78,6 +78,7 @@ type Op struct {
 	Key     []byte // not written to by the engine, and not read after Complete
 	Token   token.Token
 	TTL     time.Duration
+	OfTerm  bool          // its TTL covers a term that all callers of the key ask for, beyond the TTLs of other keys
 	Timeout time.Duration // how long the nodes have to answer once asked; set by Submit
 	Done    Completion
 	Tail    string        // follows the token in the value at the key, or is the whole value if Token is zero

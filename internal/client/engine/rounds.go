@@ -36,11 +36,18 @@ func (rs *rounds) send(ops list) (deferred int) {
 	b.sentAt, b.ops = now, len(b.rounds)
 	rs.nodes.pulse.see(b.soonest)
 	b.deadline, b.latest = now.Add(b.soonest), now
-	away, longest := rs.nodes.Away(), time.Duration(0)
+	away, quarantined, longest := rs.nodes.Away(), b.quarantined, time.Duration(0)
 	for i := range b.rounds {
 		r := &b.rounds[i]
 		op := r.op
-		longest, b.latest = max(longest, op.TTL), max(b.latest, now.Add(r.timeout))
+		b.latest = max(b.latest, now.Add(r.timeout))
+		r.quarantined = quarantined
+		if op.OfTerm {
+			r.quarantined |= rs.nodes.QuarantinedFor(op.TTL + quorum.Drift(op.TTL))
+			b.quarantined |= r.quarantined
+		} else {
+			longest = max(longest, op.TTL)
+		}
 		r.waited = min(now.Sub(op.start), mostPatience*r.timeout)
 		if op.Kind == Acquire {
 			op.Absent = away

@@ -118,8 +118,9 @@ func (p *scriptedFleet) Fault(node int) error {
 	return nil
 }
 
-func (p *scriptedFleet) Quarantined() quorum.Set { return p.quarantined }
-func (p *scriptedFleet) Away() quorum.Set        { return p.down }
+func (p *scriptedFleet) Quarantined() quorum.Set                 { return p.quarantined }
+func (p *scriptedFleet) QuarantinedFor(time.Duration) quorum.Set { return p.quarantined }
+func (p *scriptedFleet) Away() quorum.Set                        { return p.down }
 
 func (p *scriptedFleet) Forms() (ds []conn.Form) {
 	for _, d := range p.speaks {

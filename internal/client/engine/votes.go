@@ -49,27 +49,28 @@ type votes struct {
 	cause       []error    // by node: why it has not answered the rest
 	failures    []failure  // single failed votes
 	refusals    []refusal  // answers to fenced acquires, other than OK
-	quarantined quorum.Set // nodes without a vote, but in releases
+	quarantined quorum.Set // nodes without a vote in some round
 }
 
 // round is the vote on one operation.
 type round struct {
-	op         *Op // nil once decided
-	life       uint64
-	timeout    time.Duration
-	waited     time.Duration // in the queue, up to mostPatience timeouts
-	limit      Limit         // of the caller of a call
-	tally      quorum.Tally
-	absent     quorum.Set // nodes where no key has the token
-	denied     *atomic.Bool
-	repairer   Repairer
-	repairLife uint64     // of repairer
-	failures   int32      // the last of them in batch.failures, counted from 1
-	refusal    int32      // likewise in batch.refusals
-	gated      quorum.Set // nodes that refused a shared acquire by a gate alone
-	stale      quorum.Set // nodes that refused nothing but the number of a fencing token
-	kind       Kind       // of op, which may be its user's again
-	refused    uint8      // how often a node has refused it, where it is a hint for this node
+	op          *Op // nil once decided
+	life        uint64
+	timeout     time.Duration
+	waited      time.Duration // in the queue, up to mostPatience timeouts
+	limit       Limit         // of the caller of a call
+	tally       quorum.Tally
+	absent      quorum.Set // nodes where no key has the token
+	denied      *atomic.Bool
+	repairer    Repairer
+	repairLife  uint64     // of repairer
+	failures    int32      // the last of them in batch.failures, counted from 1
+	refusal     int32      // likewise in batch.refusals
+	quarantined quorum.Set // nodes without a vote, but in a release
+	gated       quorum.Set // nodes that refused a shared acquire by a gate alone
+	stale       quorum.Set // nodes that refused nothing but the number of a fencing token
+	kind        Kind       // of op, which may be its user's again
+	refused     uint8      // how often a node has refused it, where it is a hint for this node
 }
 
 // failure is why one vote of one round has failed.
@@ -173,8 +174,8 @@ func (v *votes) answered(node, i int, granted bool, kind Kind) {
 		v.lacking = v.lacking || v.rounds[i].repairer != nil
 	}
 	switch {
-	case kind != Release && v.quarantined.Has(node):
-		// It has restarted, and may have lost keys.
+	case kind != Release && v.rounds[i].quarantined.Has(node):
+		// It may have lost keys.
 		v.refused(node, i, conn.ErrQuarantined)
 	case granted:
 		v.vote(node, i, quorum.Granted, nil)

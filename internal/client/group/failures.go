@@ -61,7 +61,7 @@ func (g *Group) Failures(op *engine.Op) []engine.Failure {
 		if f.IsTimeout() {
 			full[i].Err = texts.Because(f.Err, "no answer within %v (NodeTimeout)", op.Timeout)
 		} else if f.Err == conn.ErrQuarantined {
-			full[i].Err = g.whyQuarantined(f.Node)
+			full[i].Err = g.whyQuarantined(f.Node, op)
 		}
 	}
 	return full
@@ -69,19 +69,25 @@ func (g *Group) Failures(op *engine.Op) []engine.Failure {
 
 // withdrawn is why a node has no vote, and until when. It outlives the lock under which it was read.
 type withdrawn struct {
-	cause        quarantine.Cause
-	uptime       time.Duration // of the server, at since
-	since, until clock.Instant
+	cause  quarantine.Cause
+	uptime time.Duration // of the server, at since
+	since  clock.Instant
+	forgot clock.Instant // it may have forgotten keys of before
+	until  clock.Instant // it has no vote in any operation; longer in one with a term
 }
 
-// whyQuarantined is the reason why a node has no vote, with the time left.
-func (g *Group) whyQuarantined(node int) error {
+// whyQuarantined is the reason why a node had no vote on an operation, with the time left.
+func (g *Group) whyQuarantined(node int, op *engine.Op) error {
 	q := g.quarantines[node].Load()
 	if q == nil {
 		return conn.ErrQuarantined
 	}
 	now := g.Config.Clock.Now()
-	left := max(time.Millisecond, q.until.Sub(now)) // no vote was counted, so it is not over
+	until := q.until
+	if op.OfTerm {
+		until = max(until, q.forgot.Add(op.TTL+quorum.Drift(op.TTL)))
+	}
+	left := max(time.Millisecond, until.Sub(now)) // no vote was counted, so it is not over
 	if left < time.Second {
 		left = left.Round(time.Millisecond)
 	} else {

@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/base/metrics"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
+	"github.com/redlock-go/redlock/internal/rules/quarantine"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -103,10 +104,12 @@ func (g *Group) up(i int) (pushes bool) {
 		g.say(i, isUp, &s)
 		g.hook(g.Config.OnNodeUp, s)
 	}
-	if at.Quarantined > 0 && !at.Resumed {
+	if at.Cause != quarantine.None && !g.Config.Conn.TrustRestarts && !at.Resumed {
 		now := g.Config.Clock.Now()
-		g.quarantines[i].Store(&withdrawn{at.Cause, at.Uptime, now, now.Add(at.Quarantined)})
-		g.turnAt(now.Add(at.Quarantined))
+		g.quarantines[i].Store(&withdrawn{cause: at.Cause, uptime: at.Uptime, since: now, forgot: now.Add(-at.Forgot), until: now.Add(at.Quarantined)})
+	}
+	if at.Quarantined > 0 && !at.Resumed {
+		g.turnAt(g.Config.Clock.Now().Add(at.Quarantined))
 		g.withheld(i, &s)
 	}
 	g.wake()

@@ -65,6 +65,9 @@ func (m *Memory) Meets(s Server, b Bounds, now clock.Instant) {
 	m.last, m.met, m.replica = s, true, false
 }
 
+// Since is when the node may have forgotten locks last, if there is a Cause.
+func (m *Memory) Since() clock.Instant { return m.since }
+
 // Due is from when on the node's vote counts in a call whose lock may live for so long, drift included.
 func (m *Memory) Due(life time.Duration) clock.Instant {
 	if m.Cause == None {

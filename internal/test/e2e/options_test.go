@@ -214,13 +214,13 @@ func TestWrongOptions(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxTTL = time.Hour })
 		for want, o := range map[string]redlock.Options{
-			"Wait is -1ns, want 0":                      {Wait: -1},
-			"Wait is 2562047h47m16.854775807s, want":    {Wait: 1<<63 - 1},
-			"Attempts is -1, want 0":                    {Attempts: -1},
-			"AtLeast is -1s, want 0":                    {AtLeast: -time.Second},
-			"AtLeast is 1h0m0.000000001s, at most 1h0m": {AtLeast: time.Hour + 1},
-			"the Name has '\\n' in it":                  {Name: "a\nb"},
-			"the Name has 129 bytes":                    {Name: strings.Repeat("n", 129)},
+			"Wait is -1ns, want 0":                         {Wait: -1},
+			"Wait is 2562047h47m16.854775807s, want":       {Wait: 1<<63 - 1},
+			"Attempts is -1, want 0":                       {Attempts: -1},
+			"AtLeast is -1s, want 0":                       {AtLeast: -time.Second},
+			"AtLeast is 8760h0m0.000000001s, at most 8760": {AtLeast: redlock.MaxTTL + 1},
+			"the Name has '\\n' in it":                     {Name: "a\nb"},
+			"the Name has 129 bytes":                       {Name: strings.Repeat("n", 129)},
 		} {
 			c := r.With(o)
 			op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl, Done: func(*redlock.Op) {}}

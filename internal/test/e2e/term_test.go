@@ -202,7 +202,7 @@ func TestATermIsRefusedToAll(t *testing.T) {
 			c := r.With(redlock.Options{AtLeast: atLeast})
 			var next <-chan testkit.Result[redlock.Lock]
 			var granted time.Time
-			require.NoError(t, c.Do(t.Context(), "k", 10*time.Second, func(context.Context) error {
+			require.NoError(t, c.Do(t.Context(), "k", ttl, func(context.Context) error {
 				granted = time.Now()
 				next = inLine(t, r.With(with), t.Context(), "k", 1)
 				return nil
