@@ -18,8 +18,7 @@ type batches struct {
 	fence   *command.Fence // for fenced acquires and extends, or nil
 	decoder command.Reader
 	answers command.Answers
-	free    []*batch
-	kept    int // bytes of their buffers
+	free    spares
 }
 
 // batch is the operations of one write, in wire order, and their votes. It outlives its operations: an operation
@@ -211,9 +210,8 @@ func (w *wire) sendTo(node int) {
 }
 
 const (
-	keepBuffers = 2 << 20 // bytes of buffers kept for later batches
-	slabBytes   = 512
-	slabRounds  = 4
+	slabBytes  = 512
+	slabRounds = 4
 )
 
 // slab is how many batches are made at once. Tests that count them set it to 1.
@@ -221,15 +219,12 @@ var slab = 32
 
 // batch returns an empty one.
 func (bs *batches) batch() *batch {
-	if n := len(bs.free); n > 0 {
-		b := bs.free[n-1]
-		bs.free = bs.free[:n-1]
-		bs.kept -= b.size()
-		b.reset()
-		return b
+	if len(bs.free.all) == 0 {
+		bs.makeBatches()
 	}
-	bs.makeBatches()
-	return bs.batch()
+	b := bs.free.pop()
+	b.reset()
+	return b
 }
 
 // makeBatches adds to the free batches, a slab at a time. A batch is in use until the slowest node has answered, and
@@ -241,37 +236,21 @@ func (bs *batches) makeBatches() {
 	for i := range batches {
 		b := &batches[i]
 		b.batches, b.ledger, b.first.batch, b.first.Owner, b.first.Counter = bs, &bs.ledger, b, &b.first, &b.first
-		b.first.Buf, b.first.spans, b.runs, b.rounds = b.own.bytes[:0], b.own.spans[:0], b.own.runs[:0], b.own.rounds[:0]
 		b.cause, b.open = causes[i*n:(i+1)*n:(i+1)*n], open[i*n:(i+1)*n:(i+1)*n]
-		bs.keep(b)
+		b.shrink()
+		bs.free.push(b)
 	}
 }
 
-func (bs *batches) keep(b *batch) {
-	bs.kept += b.size()
-	bs.free = append(bs.free, b)
-}
-
-// recycle takes back a batch once every node has answered, or failed.
+// recycle takes back a batch once every node has answered, or failed. Its rounds and causes stay: operations decided in
+// this sweep still read them.
 func (bs *batches) recycle(b *batch) {
 	bs.nodes.unanswered.Leave()
 	to := b.to
-	if bs.kept+b.size() <= keepBuffers {
-		// Rounds and causes stay: operations decided in this sweep still read them.
-		bs.keep(b)
-	}
+	bs.free.push(b)
 	if to != 0 {
 		bs.handedOff(to.Least())
 	}
-}
-
-// size is the bytes of its buffers.
-func (b *batch) size() int {
-	n := cap(b.first.Buf) + cap(b.first.Usual)
-	for _, w := range b.others {
-		n += cap(w.Buf) + cap(w.Usual)
-	}
-	return n
 }
 
 // reset empties a batch for its next use.

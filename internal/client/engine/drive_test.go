@@ -48,7 +48,7 @@ func TestResultsComeBeforeReuse(t *testing.T) {
 	e := p.engine
 	e.lock.Lock()
 	p.reply(p.sent[0], 0, ok)
-	require.Len(t, e.rounds.free, 1)
+	require.Len(t, e.rounds.free.all, 1)
 	require.NoError(t, e.queueOne(&p.op(Release, "next").Op))
 	e.flush()
 	e.lock.Unlock()

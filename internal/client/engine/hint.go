@@ -198,7 +198,7 @@ func (bs *batches) handOff(node int, now clock.Instant) {
 		w.append(kind, first, operands, command.MaxKeys)
 	}
 	if len(b.rounds) == 0 {
-		bs.keep(b)
+		bs.free.push(b)
 		return
 	}
 	h.out = true

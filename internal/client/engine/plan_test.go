@@ -169,7 +169,7 @@ func TestEncodingChangesNothing(t *testing.T) {
 		require.Equal(t, plain, coded, "seed %d", seed)
 		require.Equal(t, len(ops), len(b.rounds))
 		merged += len(ops) - len(cmds)
-		e.rounds.free = append(e.rounds.free, b)
+		e.rounds.free.push(b)
 	}
 	require.Greater(t, merged, 3000, "hardly anything was merged")
 }

@@ -55,7 +55,8 @@ func (rs *rounds) send(ops list) (deferred int) {
 		if at := r.limit.At; at != 0 {
 			rs.soonest = min(rs.soonest, at)
 		}
-		op.advance(inFlight) // from here on it may be cancelled
+		op.next, op.prev = nil, nil // or else one that is kept keeps all of the batch
+		op.advance(inFlight)        // from here on it may be cancelled
 	}
 	rs.nodes.noteTTL(longest)
 	rs.undecided += b.undecided

@@ -18,7 +18,8 @@ const (
 	MinTimeout = minTick
 )
 
-// pulse is when the watchdog ticks: while a node owes anything. It sleeps otherwise, at most until a hint is due.
+// pulse is when the watchdog ticks: while a node owes anything. It sleeps otherwise, at most until a hint or a
+// [spares.trim] is due.
 type pulse struct {
 	awake bool
 	busy  bool          // something was sent since the last tick
@@ -95,6 +96,6 @@ func (d *driver) tick() time.Duration {
 	d.queries.expire(now)
 	d.nodes.Check()
 	d.rounds.complete()
-	due := d.rounds.again(now)
+	due := min(d.rounds.again(now), d.rounds.free.trim(now))
 	return d.nodes.pulse.rest(due.Sub(now), d.rounds.nextLimit().Sub(now), d.nodes.unanswered.Inside() > 0 || d.queue.size.Load() > 0 || d.queries.behind > 0 || !d.callbacks.idle())
 }

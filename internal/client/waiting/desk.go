@@ -187,8 +187,7 @@ func (d *desk) settle(now clock.Instant) {
 		d.shard.due.Set(d, until)
 		return
 	}
-	d.shard.due.Remove(d)
-	delete(d.shard.desks, d.key)
+	d.shard.remove(d)
 	d.lines.known.Add(-1)
 }
 

@@ -66,9 +66,23 @@ const (
 type shard struct {
 	mu    sync.Mutex
 	desks map[string]*desk
+	most  int // desks since there were none
 	due   renewal.Schedule[*desk]
 	owed  []stay // places that nodes have not taken back
 	asks  bool   // a question was queued, and is to be sent
+}
+
+// manyDesks is how many a shard may have had for its map to be used again. A map never shrinks.
+const manyDesks = 64
+
+// remove takes out a desk. With the last one goes the memory of a crowd.
+func (s *shard) remove(d *desk) {
+	s.due.Remove(d)
+	s.most = max(s.most, len(s.desks))
+	delete(s.desks, d.key)
+	if len(s.desks) == 0 && s.most > manyDesks {
+		s.desks, s.most, s.due = make(map[string]*desk), 0, renewal.Schedule[*desk]{}
+	}
 }
 
 // New returns lines without waiters.
