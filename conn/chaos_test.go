@@ -84,12 +84,12 @@ func (f *faultyServer) serve(nc net.Conn) {
 // reply that is misplaced, delivered twice or never, and the servers report whether "not sent" was true. Some owners refuse
 // replies, and send more from within Reply and Fail, to any node: to one that is being read, or that is dead by now.
 func TestChaos(t *testing.T) {
-	batches := 1000
+	batches := 400
 	switch {
 	case testkit.Long():
 		batches = 75_000
 	case testkit.Race || testing.Short():
-		batches = 300
+		batches = 200
 	}
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		rnd := rand.New(rand.NewPCG(3, 4))

@@ -22,7 +22,7 @@ func TestSpares(t *testing.T) {
 		for range batches {
 			b := e.rounds.batch()
 			b.first.Buf = append(b.first.Buf, make([]byte, bytes)...)
-			for range bytes / 40 {
+			for range min(bytes/40, 100) {
 				b.rounds = append(b.rounds, round{op: &op})
 			}
 			all = append(all, b)
