@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -125,5 +126,25 @@ func TestExtendedTooLate(t *testing.T) {
 		require.Equal(t, seen.Held, outcome == grants.Done)
 		s.Acquire(w.T.Context(), "k", "w", time.Second)
 		require.Equal(t, seen.Held, s.look().Value == "v")
+	})
+}
+
+// TestRemainsOfSomeNodes: a lock whose time is over ends at the nodes one after another. While two of four have it still,
+// the next client has its lock, and not the error of a release without a quorum.
+func TestRemainsOfSomeNodes(t *testing.T) {
+	virtual.Run(t, 5, func(w *virtual.World) {
+		s := in(w)
+		defer s.Close()
+		s.acquire("v", 400*time.Millisecond)
+		w.Servers[4].Down()
+		for _, server := range w.Servers[2:4] {
+			server.OnCommand(func(_ int64, args []string) {
+				if strings.HasPrefix(args[0], "EVAL") || strings.HasPrefix(args[0], "DEL") { // the release
+					server.Del("k")
+				}
+			})
+		}
+		time.Sleep(400 * time.Millisecond)
+		s.acquire("w", time.Second)
 	})
 }

@@ -190,7 +190,8 @@ func (s *Store) clear(ctx context.Context, key string) (isFree bool, err error) 
 	if !isOver {
 		return g == nil, nil
 	}
-	if err = g.Lock.Release(ctx); err != nil && !isGone(err) {
+	// Some nodes may have had none, and no quorum the rest: the next attempt shows whether the key is free.
+	if err = g.Lock.Release(ctx); err != nil && !isGone(err) && !errors.Is(err, redlock.ErrNoQuorum) {
 		return false, err
 	}
 	s.mu.Lock()
