@@ -31,10 +31,11 @@ func TestSharedScripts(t *testing.T) {
 	play := func(t *testing.T, addr string) {
 		seed := rand.Uint64()
 		w := sharedWorld{T: t, c: testkit.DialText(t, addr), rnd: rand.New(rand.NewPCG(seed, 1)), seed: seed, said: map[int]int{}}
-		for i := range steps {
+		fewest := func() int { return min(w.said[0], w.said[1], w.said[2]) }
+		for i := 0; i < steps || fewest() <= steps/200 && i < 20*steps; i++ { // on a busy machine most gates end too soon
 			w.step(i)
 		}
-		require.Greater(t, min(w.said[0], w.said[1], w.said[2]), steps/200, "too few were granted, denied, or refused by a gate: %v", w.said)
+		require.Greater(t, fewest(), steps/200, "too few were granted, denied, or refused by a gate: %v", w.said)
 	}
 	t.Run("fake", func(t *testing.T) { play(t, StartN(t, 1)[0].Addr()) })
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
