@@ -186,7 +186,7 @@ func TestBroken(t *testing.T) {
 				from: w.from, to: w.to, calls: w.calls, steps: w.steps, joined: w.joined,
 				acts: w.acts, groups: w.groups, gives: w.gives, given: w.given}
 			if !testkit.Long() {
-				sound.limit = 100_000 // beyond the depth of each trace that is found
+				sound.limit = 200_000 // beyond the depth of each trace that is found
 			}
 			if _, again := checked.LoadOrStore(sound, true); !again { // variants share their bounds
 				check(t, &sound, func(result) {})
