@@ -357,11 +357,7 @@ func matches(want, got string) bool {
 	}
 	if strings.HasPrefix(want, "*[") && strings.Contains(want, "..") {
 		wanted, words := strings.Fields(strings.Trim(want, "*[]")), strings.Fields(strings.Trim(got, "*[]"))
-		return len(wanted) == len(words) && !slices.ContainsFunc(wanted, func(w string) bool {
-			word := words[0]
-			words = words[1:]
-			return !matches(w, word)
-		})
+		return slices.EqualFunc(wanted, words, matches)
 	}
 	if m := repeated.FindStringSubmatch(want); m != nil {
 		n, _ := strconv.Atoi(m[3])
