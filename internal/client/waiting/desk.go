@@ -313,7 +313,7 @@ func (d *desk) news(now, began, since clock.Instant, shared bool) (at clock.Inst
 func (d *desk) attempted(p *place, won bool, until clock.Instant, votes quorum.Tally, err error) {
 	denied := votes.Nodes(quorum.Denied)
 	parted := -1
-	if q := d.parting; q != nil && votes.Nodes(quorum.Granted).Has(q.Node) {
+	if q := d.parting; q != nil && !denied.Has(q.Node) { // what its answer says otherwise is mended then (parted)
 		parted = q.Node
 	}
 	around := d.lines.around(d, d.lines.cfg.Clock.Now())

@@ -35,6 +35,11 @@ func (d *desk) ask(step contention.Step) {
 	switch step.Action {
 	case contention.Enter:
 		x.Buf, replies = command.AppendQueue(x.Buf, d.key, p.id, step.Shared, ways[step.Way], step.Rarely)
+		if step.Tracks {
+			more := 0
+			x.Buf, more = command.AppendWatch(x.Buf, d.key, false, false)
+			replies += more
+		}
 	case contention.Watch:
 		x.shared = d.first.shared && !d.Clears()
 		x.Buf, replies = command.AppendWatch(x.Buf, d.key, x.shared, step.Gaps)
@@ -99,6 +104,13 @@ func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
 		return err
 	}
 	d.Entered(around, x.step, contention.EntryOfQueue(said[0].Ints, ttl))
+	if step.Tracks {
+		left, err := p.isTracked(node, &said[3], &said[4])
+		if err != nil {
+			return err
+		}
+		d.Watched(around, node, contention.Seen{TTL: left, Steps: said[5].OfType})
+	}
 	if d.HasOthers() {
 		d.passes, d.brief = min(d.passes, d.callers()), false
 	}

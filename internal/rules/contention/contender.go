@@ -22,7 +22,7 @@ type Contender struct {
 	// Where it stands.
 	standing standing
 	seat     int8          // the node of the queue, or none
-	others   bool          // other processes are known to want the lock too
+	others   uint8         // other processes that are known to want the lock too; 2: or more
 	placed   quorum.Set    // nodes that may have a ticket of the process, lost places included
 	enters   clock.Instant // when it enters again: to keep its place, or once another first may have lost its own
 
@@ -120,6 +120,7 @@ type Step struct {
 	Way    Way
 	Shared bool          // it enters among those who share the lock
 	Rarely time.Duration // BehindGap: the queue leaves no other gap for so long
+	Tracks bool          // Enter: the node is to track the key too, before a Watch is due
 	Gaps   bool          // Watch: a gap is due, unless the queue has left one lately
 	Leave  quorum.Set
 	Until  clock.Instant // of Pause
@@ -215,6 +216,8 @@ func (c *Contender) advised(s *Surroundings) Step {
 		}
 		if c.seat != none {
 			enter.Node = int(c.seat)
+		} else if c.others == 1 && !c.shared && s.Held <= s.Now { // it will be the first, or the next
+			enter.Tracks = c.watch(&well).Node == home
 		}
 		return enter
 	}
@@ -340,7 +343,7 @@ func (c *Contender) Won(s *Surroundings, denied quorum.Set, parted int) {
 	switch {
 	case parted >= 0:
 		c.Parted(parted)
-	case !c.hasTurn() || c.others || int(c.seat) != c.home(s, quorum.Everything):
+	case !c.hasTurn() || c.others > 0 || int(c.seat) != c.home(s, quorum.Everything):
 		c.standing = last
 	case c.standing == gating:
 		c.standing = first

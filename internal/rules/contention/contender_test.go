@@ -32,7 +32,7 @@ func TestNoHotLoop(t *testing.T) {
 		c.Watched(s, step.Node, contention.Seen{TTL: time.Minute})
 	}
 	first := entered(contention.Entry{First: true, Lease: 20 * time.Second})
-	second := contention.Entry{Others: true, Lease: 3 * time.Second, Left: time.Second}
+	second := contention.Entry{Others: 1, Lease: 3 * time.Second, Left: time.Second}
 	rung := second
 	rung.Rung = true
 	for name, answer := range map[string]struct{ enter, watch said }{ // without a watch, to both
@@ -46,7 +46,7 @@ func TestNoHotLoop(t *testing.T) {
 			c.Pushed(step.Node)
 		}},
 		"no lease":       {enter: entered(contention.Entry{})},
-		"less than none": {enter: entered(contention.Entry{Others: true, Lease: -time.Hour, Left: -time.Hour})},
+		"less than none": {enter: entered(contention.Entry{Others: 1, Lease: -time.Hour, Left: -time.Hour})},
 		"always rung":    {entered(rung), watched},
 		"rung when it has entered": {enter: func(c *contention.Contender, s *contention.Surroundings, step contention.Step) {
 			c.Entered(s, step, second)
@@ -103,7 +103,7 @@ func TestThoseWhoShareAreInTheWay(t *testing.T) {
 	c, s := contend()
 	step := c.Next(s)
 	require.False(t, step.Shared)
-	c.Entered(s, step, contention.Entry{First: true, Others: true, Lease: time.Minute})
+	c.Entered(s, step, contention.Entry{First: true, Others: 1, Lease: time.Minute})
 	c.Refused(s, 7)
 	watch := func() int {
 		step := c.Next(s)

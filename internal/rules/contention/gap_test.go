@@ -34,7 +34,7 @@ func (q *queue) next() contention.Step {
 			q.gap, q.gaps = q.s.Now.Add(contention.GapLength), q.gaps+1
 		}
 		left := max(0, q.gap.Sub(q.s.Now))
-		q.c.Entered(q.s, step, contention.Entry{First: left == 0, Gap: left > 0, Others: q.others > 0, Lease: time.Minute, Left: left})
+		q.c.Entered(q.s, step, contention.Entry{First: left == 0, Gap: left > 0, Others: min(q.others, 2), Lease: time.Minute, Left: left})
 		q.c.Freed()
 	case contention.Watch:
 		q.c.Watched(q.s, step.Node, contention.Seen{TTL: max(0, q.held.Sub(q.s.Now))})
@@ -100,7 +100,7 @@ func TestAsks(t *testing.T) {
 					if name == "the node of the queue fails" {
 						c.Failed(s, step.Node)
 					} else {
-						c.Entered(s, step, contention.Entry{First: name != "another is before it", Others: true, Lease: time.Hour, Left: time.Hour})
+						c.Entered(s, step, contention.Entry{First: name != "another is before it", Others: 1, Lease: time.Hour, Left: time.Hour})
 					}
 				case contention.Watch:
 					c.Watched(s, step.Node, contention.Seen{TTL: time.Hour})

@@ -18,8 +18,8 @@ const (
 // Entry is the answer to Enter.
 type Entry struct {
 	First  bool
-	Gap    bool // a gap is the first
-	Others bool
+	Gap    bool          // a gap is the first
+	Others int           // other processes; 2: or more
 	Lease  time.Duration // of the own ticket
 	Left   time.Duration // of the first's ticket, if that is another's
 	Rung   bool          // the ticket has been shortened already
@@ -29,7 +29,7 @@ type Entry struct {
 // the number of others, and the lifetimes of its ticket and of the first's, in milliseconds. ticket is the
 // present lifetime of its own ticket.
 func EntryOfQueue(said [4]int64, ticket time.Duration) Entry {
-	e := Entry{First: said[0] == 1, Gap: said[0] == 2, Others: said[1] > 0}
+	e := Entry{First: said[0] == 1, Gap: said[0] == 2, Others: int(min(max(0, said[1]), 2))}
 	e.Lease, e.Left = Millis(said[2]), Millis(said[3])
 	e.Rung = e.Lease > FirstTicket && ticket <= FirstTicket
 	return e
@@ -44,7 +44,10 @@ func Millis(n int64) time.Duration {
 func (c *Contender) Entered(s *Surroundings, step Step, e Entry) {
 	had := c.hasTurn() && int(c.seat) == step.Node
 	rung := !e.First && !e.Gap && (e.Rung || c.early&ofTicket != 0)
-	c.seat, c.others = int8(step.Node), e.Others || e.Rung || c.early&ofTicket != 0
+	c.seat, c.others = int8(step.Node), uint8(e.Others)
+	if e.Rung || c.early&ofTicket != 0 {
+		c.others = max(c.others, 1)
+	}
 	switch {
 	case !e.First && !rung:
 		c.standing = behind
@@ -67,7 +70,7 @@ func (c *Contender) Entered(s *Surroundings, step Step, e Entry) {
 		c.enters = min(c.enters, s.Now.Add(max(e.Left, leastLease)+s.Jitter))
 	}
 	c.watched = none
-	if c.key != free || !had && c.others { // the first before it has the lock, as a rule
+	if c.key != free || !had && c.others > 0 { // the first before it has the lock, as a rule
 		c.forget() // each renewal looks at the key again, in case a push was lost
 	}
 }
@@ -82,10 +85,10 @@ func (c *Contender) Rung(now clock.Instant, node int) bool {
 	if int(c.question) == node {
 		c.early |= ofTicket
 	}
-	if int(c.seat) != node || c.standing < behind || c.hasTurn() && c.others {
+	if int(c.seat) != node || c.standing < behind || c.hasTurn() && c.others > 0 {
 		return false
 	}
-	c.others = true
+	c.others = max(c.others, 1)
 	c.enters = min(c.enters, now.Add(FirstTicket/2))
 	if c.standing == behind {
 		c.standing = first
@@ -130,7 +133,7 @@ func (c *Contender) Depart() (placed quorum.Set) {
 	if c.standing == last {
 		c.standing = out
 	}
-	c.placed, c.others = 0, false
+	c.placed, c.others = 0, 0
 	return placed
 }
 
@@ -138,10 +141,10 @@ func (c *Contender) Depart() (placed quorum.Set) {
 func (c *Contender) hasTurn() bool { return c.standing >= first }
 
 // HasOthers reports whether other processes are known to want the lock.
-func (c *Contender) HasOthers() bool { return c.others }
+func (c *Contender) HasOthers() bool { return c.others > 0 }
 
 // BlocksOthers reports whether the process has a place in a queue with others in it.
-func (c *Contender) BlocksOthers() bool { return c.seat != none && c.others }
+func (c *Contender) BlocksOthers() bool { return c.seat != none && c.others > 0 }
 
 // MayAttempt reports whether the process is the one to ask for the lock after a release by a holder of its own.
 func (c *Contender) MayAttempt() bool { return c.seat != none && c.hasTurn() }

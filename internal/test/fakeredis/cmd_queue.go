@@ -105,7 +105,7 @@ func (c *conn) enterAtEnd(key, ticket, id []byte, spans [5]int64) (goesOn bool) 
 		case len(ids) == 1:
 			c.set(front, spans[1])
 		}
-		place, others, lease, left = 0, 1, spans[2], spans[1]
+		place, others, lease, left = 0, int64(min(len(ids), 2)), spans[2], spans[1]
 	}
 	c.enqueue(key, append(ids, id))
 	t := c.table()

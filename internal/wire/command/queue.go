@@ -33,15 +33,15 @@ import (
 //
 // answers whether the process is in turn (1) or a gap is (2), the number of other processes, of one that shares the
 // lock those that do not, the lifetime of its ticket, and of the first's ticket if the process is not in turn. A process
-// that does not share the lock learns no more of others than whether there are any, and one that enters at the end, or
-// parts, of the first's ticket the most: so a hand-over costs the node few commands.
+// that does not share the lock learns no more of others than whether there are none, one or more, and one that enters at
+// the end, or parts, of the first's ticket the most: so a hand-over costs the node few commands.
 
 // QueueScript is the script of the queue, and QueueSHA1 its digest.
 //
 //go:embed queue.lua
 var QueueScript string
 
-const QueueSHA1 = "2c05f38fc95dadc58a623e47beb14aea25e30fee"
+const QueueSHA1 = "822fe4bf97c40749428e5e331bf7e017287e7c50"
 
 // Way is the action of the script of the queue.
 type Way string

@@ -23,7 +23,7 @@ elseif way == 'enter' and waits(id) then
       if not front then is, lease, left = 1, alone, 0 end
       call('SET', ticket, '', 'PX', lease)
       call('PEXPIRE', queue, lease + head)
-      return {is, math.min(before, 1), lease, left}
+      return {is, before, lease, left}
     end
   end
 end
