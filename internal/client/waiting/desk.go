@@ -351,7 +351,7 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, votes quorum.T
 // operator has deleted the key of the lock, and its new holder may be using it. Shared grants stand beside each other:
 // a younger shared grant rules out older exclusive ones alone.
 func (d *desk) stands(serial uint64, shared bool, now clock.Instant) bool {
-	if serial < d.youngest || !shared && serial < d.sharedBy || serial <= d.passedAt && now < d.held {
+	if serial < d.youngest || !shared && serial < d.sharedBy || serial <= d.passedAt && now < d.passing {
 		return false
 	}
 	if shared {
@@ -420,6 +420,7 @@ func (d *desk) along(serial uint64, now clock.Instant) *engine.Call {
 	}
 	d.begin(p)
 	d.gone(now)
+	d.passing = 0
 	d.offers = false
 	d.Freed()
 	d.shard.due.Remove(d)
@@ -435,14 +436,17 @@ func (d *desk) gone(now clock.Instant) {
 }
 
 // freed notes that the lock of a grant, or of an unknown one (0), was given back or lost: no holder in this process
-// has the lock any more, unless a younger grant is known.
+// has the lock any more, unless a younger grant is known. A lock that was passed on ends by its own number alone: what
+// is unknown may be an older one.
 func (d *desk) freed(serial uint64, now clock.Instant) {
 	if serial != 0 && serial < d.youngest {
 		return
 	}
 	d.gone(now)
 	d.denied = 0
-	d.passing = 0
+	if serial != 0 {
+		d.passing = 0
+	}
 	d.Freed()
 	d.advance()
 }
