@@ -201,6 +201,22 @@ func TestReadersAndWriters(t *testing.T) {
 	}
 }
 
+// TestSetInAGap: a set takes a key that is left free for those in no queue. Else its wait would be as long as the gap. Some
+// schedules have it wait for other reasons, so one of three counts.
+func TestSetInAGap(t *testing.T) {
+	least := time.Hour
+	for range 3 {
+		var readers, writers service
+		gather(t, 5, 4*time.Second, func(c *crowd) {
+			keys, client := redlock.Permits("s", 8), c.Client()
+			c.join(16, &readers, time.Millisecond, anyOf(client, keys...))
+			c.join(1, &writers, time.Millisecond, allOf(client, keys...))
+		})
+		least = min(least, writers.longest)
+	}
+	require.Less(t, least, 200*time.Millisecond)
+}
+
 // TestChoiceInGroups: any of keys in two groups, while half of the clients change from one group to both. Those of both
 // groups are used, and once the second group is down callers have those of the first. TestChoices has one holder for each.
 func TestChoiceInGroups(t *testing.T) {
