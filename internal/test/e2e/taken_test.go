@@ -126,3 +126,22 @@ func TestWhoHasGoneIsNoHolder(t *testing.T) {
 		})
 	}
 }
+
+// TestOldDenialsAreNoAnswer: a holder has denied a caller, and then all nodes fall silent. A second after the last denial a
+// wait that ends while they are asked says no more that the lock is taken.
+func TestOldDenialsAreNoAnswer(t *testing.T) {
+	const ms = time.Millisecond
+	for wait, want := range map[time.Duration]error{900 * ms: redlock.ErrTaken, 3 * time.Second: redlock.ErrNoAnswer} {
+		cluster.Run(t, wait.String(), func(t *testing.T) {
+			r := cluster.New(t, 3, cluster.NodeTimeout(5*time.Second))
+			cluster.MustAcquire(t, cluster.ConnectOn(t, r.Machine, fakeredis.Addrs(r.Servers)), "k", ttl)
+			time.AfterFunc(500*ms, func() {
+				for _, s := range r.Servers {
+					s.Hang()
+				}
+			})
+			requireOnly(t, r.With(redlock.Options{Wait: wait}).Do(t.Context(), "k", time.Second, nothing), want)
+			require.NoError(t, r.Servers.Heal())
+		})
+	}
+}
