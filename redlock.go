@@ -675,8 +675,8 @@ func (op *completion) Complete(*client.Operation) { op.Done((*Op)(op)) }
 
 // Stats has the counts of a client since New, and the state of its nodes; the nodes of a group are read at the same moment.
 type Stats struct {
-	// Acquire, Extend and Release count attempts by their end: an Acquire of three tries counts three times, a lock
-	// of several keys once. A call that fails before it asks for a lock is no attempt.
+	// Acquire, Extend and Release count attempts by their end: an Acquire of three tries counts three times, a lock of
+	// several keys once, beside those that AcquireAll took by themselves. A call that asks for no lock is no attempt.
 	Acquire, Extend, Release struct {
 		Won, Denied, NoQuorum, Expired uint64 // Denied is ErrTaken or ErrNotHeld
 		Cancelled, Refused             uint64 // the context's error, or Cancel; ErrBusy or ErrClosed
