@@ -131,7 +131,7 @@ func (r *request) limitOf(g *site, done <-chan struct{}) engine.Limit {
 // choose makes the calls for the attempts to get the lock of an option. The first may have ended already.
 func (w *want) choose(at int, ended *engine.Call) (err error) {
 	o := &w.options[at]
-	s := holding.State{Key: o.Key, More: o.More, Held: renewal.Held{TTL: w.ttl.Truncate(time.Millisecond)}, Turn: holding.Turn{Wanted: w.t.Began, Shared: w.Mode&Shared != 0, Waits: w.Mode&Once == 0}}
+	s := holding.State{Key: o.Key, More: o.More, Held: renewal.Held{TTL: w.ttl.Truncate(time.Millisecond)}, Turn: holding.Turn{Wanted: w.t.Began, Shared: w.Mode&Shared != 0, Waits: w.Mode&Once == 0, OfAny: len(w.options) > 1}}
 	switch {
 	case w.own != nil && o.More != nil:
 		s.More.HasTail, s.More.Tail = true, w.own.Tail

@@ -44,6 +44,7 @@ const (
 	tokenShown             // the user has asked for the token
 	shared                 // others may hold the lock too
 	waits                  // its caller waits for locks
+	ofAny                  // and wants any of several keys
 )
 
 // MaxPasses bounds the holders of one grant, in a row inside a process: then other processes have their turn. The
@@ -88,6 +89,7 @@ type Turn struct {
 	Granted clock.Instant // since when its caller has it
 	Shared  bool          // others may hold it too
 	Waits   bool          // its caller has called Acquire or Do, which wait for a lock
+	OfAny   bool          // and wants any of several keys
 }
 
 // State is a copy of what is known of a lock.
@@ -174,6 +176,9 @@ func (l *lease) begin(s *State, absent quorum.Set) (life uint64) {
 	if s.Waits {
 		l.notes |= waits
 	}
+	if s.OfAny {
+		l.notes |= ofAny
+	}
 	l.mu.Unlock()
 	return life
 }
@@ -196,7 +201,7 @@ func (l *lease) staying() clock.Instant {
 // turn is the present holder's.
 func (l *lease) turn() Turn {
 	wanted := l.granted.Add(-time.Duration(l.waited) * time.Millisecond)
-	return Turn{Wanted: wanted, Granted: l.granted, Shared: l.notes&shared != 0, Waits: l.notes&waits != 0}
+	return Turn{Wanted: wanted, Granted: l.granted, Shared: l.notes&shared != 0, Waits: l.notes&waits != 0, OfAny: l.notes&ofAny != 0}
 }
 
 // IsHeld implements engine.Repairer.
@@ -433,7 +438,7 @@ func (h Hold) Pass(now, wanted clock.Instant, ttl time.Duration, more *More) (ne
 	l := h.lease()
 	defer l.mu.Unlock()
 	switch {
-	case l.releases > 0, l.kept != nil, l.more != more, l.notes&^waits != 0, (h.life+1)%MaxPasses == 0:
+	case l.releases > 0, l.kept != nil, l.more != more, l.notes&^(waits|ofAny) != 0, (h.life+1)%MaxPasses == 0:
 		return Hold{}, 0, false
 	}
 	until, ok = l.validity.Pass(now, ttl)

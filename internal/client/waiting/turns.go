@@ -98,8 +98,12 @@ func (all *turns) note(hash uint64, t holding.Turn, now clock.Instant, awaited b
 		b.short.Store(true)
 		return nothing, 0
 	case !its || t.Wanted.Sub(latest) >= contention.GapLength:
+		begun := t.Wanted
+		if t.OfAny {
+			begun = begun.Add(-phase(hash))
+		}
 		r.hash.Store(hash)
-		r.begun.Store(int64(t.Wanted))
+		r.begun.Store(int64(begun))
 		r.look.Store(int64(t.Wanted.Add(finest)))
 		r.pause.Store(int64(finest))
 		r.hold.Store(0)
@@ -127,6 +131,13 @@ func (all *turns) note(hash uint64, t holding.Turn, now clock.Instant, awaited b
 		r.owes.Store(uint32(d))
 	}
 	return d, hold
+}
+
+// phase is by how much earlier the first gap of a key comes. The keys of a choice are wanted from the same moment on. Were
+// they left free at the same time, callers for any of them would find none.
+func phase(hash uint64) time.Duration {
+	const parts = 1 << 10
+	return time.Duration(hash>>32%parts) * (contention.GapInterval - 2*contention.GapLength) / parts
 }
 
 // mayLook reports whether a key may be looked at now, after those of others.

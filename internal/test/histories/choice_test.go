@@ -149,7 +149,7 @@ var choices = []scenario{
 
 // TestSemaphore: callers of one process, and of two, share the permits.
 func TestSemaphore(t *testing.T) {
-	permits, section, d := 8, time.Millisecond, 2*time.Second
+	permits, section, d := 8, time.Millisecond, 4*time.Second // so each permit has a gap
 	if testkit.Long() {
 		d *= 10
 	}
