@@ -16,6 +16,7 @@ type change struct {
 	owner  grants.Owner
 	value  string     // of the owner
 	ttl    grants.TTL // 0 or less: a release
+	shares bool       // the client's share may be meant
 	answer func(isDone bool, r *session.Reply)
 }
 
@@ -48,8 +49,10 @@ func readChange(args []string) (ch change, err error) {
 		}
 	case "RL.UNLOCK":
 		by(args[2])
+		ch.shares = true
 	case "RL.EXTEND":
 		by(args[2])
+		ch.shares = true
 		if ch.ttl.Value, err = readMilliseconds(args[3]); ch.ttl.Value == 0 {
 			err = errNotInteger
 		}
@@ -103,7 +106,13 @@ func (c *conn) change(args []string, r *session.Reply) session.Plan {
 		if ch.owner == grants.Anyone {
 			c.ownerless(args[0], key)
 		}
-		outcome, err := c.server.grants.Extend(ctx, key, ch.owner, ch.ttl)
+		outcome, isShare, err := grants.Absent, false, error(nil)
+		if ch.shares {
+			outcome, isShare, err = c.server.grants.ExtendShare(ctx, key, ch.value, ch.ttl.Value)
+		}
+		if !isShare {
+			outcome, err = c.server.grants.Extend(ctx, key, ch.owner, ch.ttl)
+		}
 		ch.answer(outcome == grants.Done, r)
 		return nil, err
 	})

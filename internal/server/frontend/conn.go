@@ -27,7 +27,7 @@ type conn struct {
 	holder  atomic.Pointer[string] // shown beside its locks
 
 	tx   transaction
-	kept []*grants.Grant // by RL.LOCK … KEEP
+	kept []kept // by RL.LOCK … KEEP
 
 	keeping grants.Quota // of these, and of those without an expiry
 
@@ -84,8 +84,8 @@ func (c *conn) IsStranger() bool { return !c.allowed }
 // Gone implements session.Commands.
 func (c *conn) Gone() {
 	c.unsubscribeAll()
-	for _, g := range c.kept {
-		g.Drop()
+	for _, k := range c.kept {
+		k.drop()
 	}
 }
 
@@ -120,7 +120,7 @@ func init() {
 		"WATCH": {2, many, false, (*conn).watch}, "UNWATCH": {1, 1, false, (*conn).discard}, "MULTI": {1, 1, false, (*conn).multi},
 		"EXEC": {1, 1, false, (*conn).exec}, "DISCARD": {1, 1, false, (*conn).discard},
 
-		"RL.LOCK": {3, 8, false, (*conn).lock}, "RL.EXTEND": {4, 4, false, (*conn).change}, "RL.UNLOCK": {3, 3, false, (*conn).change},
+		"RL.LOCK": {3, 9, false, (*conn).lock}, "RL.EXTEND": {4, 4, false, (*conn).change}, "RL.UNLOCK": {3, 3, false, (*conn).change},
 		"RL.FENCE": {3, 3, false, (*conn).fence}, "RL.INSPECT": {2, 2, false, (*conn).inspect}, "RL.WAIT": {3, 3, false, (*conn).wait},
 		"BLPOP": {3, 3, false, (*conn).blpop}, "SUBSCRIBE": {2, many, false, (*conn).subscribe}, "UNSUBSCRIBE": {1, many, false, (*conn).unsubscribe},
 		"PSUBSCRIBE": {2, many, false, (*conn).patterns},

@@ -22,9 +22,10 @@ type request struct {
 	key, value string
 	ttl, wait  time.Duration
 	keep       bool
+	shared     bool
 }
 
-// readLock reads RL.LOCK key ttl-ms [WAIT ms] [VALUE v] [KEEP].
+// readLock reads RL.LOCK key ttl-ms [WAIT ms] [VALUE v] [KEEP] [SHARED].
 func readLock(args []string) (q request, err error) {
 	q.key = args[1]
 	if q.ttl, err = readMilliseconds(args[2]); err == nil && q.ttl == 0 {
@@ -34,6 +35,8 @@ func readLock(args []string) (q request, err error) {
 		switch option := strings.ToUpper(rest[0]); {
 		case option == "KEEP":
 			q.keep, rest = true, rest[1:]
+		case option == "SHARED":
+			q.shared, rest = true, rest[1:]
 		case option == "WAIT" && len(rest) > 1:
 			q.wait, err = readMilliseconds(rest[1])
 			rest = rest[2:]
@@ -70,20 +73,23 @@ func (c *conn) lock(args []string, r *session.Reply) session.Plan {
 		c.fail(r, q.key, err)
 		return session.Plan{}
 	}
-	plan := c.on(q.key, func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
-		g, err := c.acquireOwn(ctx, key, &q)
-		if g == nil {
+	key := c.nodeKey(q.key)
+	return session.Plan{Key: q.key, Run: func(ctx context.Context, r *session.Reply) (undo func()) {
+		lock, drop, err := c.acquireOwn(ctx, key, &q)
+		switch {
+		case errors.Is(err, redlock.ErrTaken) && !errors.Is(err, context.Canceled): // the wait was not in vain, but cut off
 			r.Nil()
-			return nil, err
+		case err != nil:
+			c.fail(r, key, err)
+		default:
+			r.Map("token", q.value, "validity-ms", lock.Remaining().Milliseconds(), "fence", int64(lock.Fence()))
 		}
-		r.Map("token", q.value, "validity-ms", g.Lock.Remaining().Milliseconds(), "fence", int64(g.Lock.Fence()))
-		return g, nil
-	})
-	plan.Alone, plan.Waits = q.wait > 0 || q.keep, q.wait > 0 // KEEP changes the connection's state
-	return plan
+		return drop
+	}, Alone: q.wait > 0 || q.keep, Waits: q.wait > 0} // KEEP changes the connection's state
 }
 
-func (c *conn) acquireOwn(ctx context.Context, key string, q *request) (*grants.Grant, error) {
+// acquireOwn acquires the lock. drop gives it back.
+func (c *conn) acquireOwn(ctx context.Context, key string, q *request) (lock redlock.Lock, drop func(), err error) {
 	options := grants.Options{Wait: q.wait > 0, Holder: *c.holder.Load()}
 	if options.Wait {
 		var cancel context.CancelFunc
@@ -93,15 +99,30 @@ func (c *conn) acquireOwn(ctx context.Context, key string, q *request) (*grants.
 	if q.keep {
 		options.Keep = &c.keeping
 	}
-	g, err := c.server.grants.AcquireWith(ctx, key, q.value, q.ttl, options)
-	switch {
-	case errors.Is(err, redlock.ErrTaken) && !errors.Is(err, context.Canceled): // the wait was not in vain, but cut off
-		return nil, nil
-	case err == nil && q.keep:
-		c.kept = slices.DeleteFunc(c.kept, func(g *grants.Grant) bool { return g.Lock.Remaining() == 0 })
-		c.kept = append(c.kept, g)
+	if q.shared {
+		x, failed := c.server.grants.AcquireShared(ctx, key, q.value, q.ttl, options)
+		if failed != nil {
+			return lock, nil, failed
+		}
+		lock, drop = x.Lock, x.Drop
+	} else {
+		g, failed := c.server.grants.AcquireWith(ctx, key, q.value, q.ttl, options)
+		if failed != nil {
+			return lock, nil, failed
+		}
+		lock, drop = g.Lock, g.Drop
 	}
-	return g, err
+	if q.keep {
+		c.kept = slices.DeleteFunc(c.kept, func(k kept) bool { return k.lock.Remaining() == 0 })
+		c.kept = append(c.kept, kept{lock, drop})
+	}
+	return lock, drop, nil
+}
+
+// kept is a lock of RL.LOCK … KEEP.
+type kept struct {
+	lock redlock.Lock
+	drop func()
 }
 
 // fence is RL.FENCE key token.

@@ -107,6 +107,7 @@ func TestKeep(t *testing.T) {
 		RL.LOCK k 60000 WAIT 20 => nil
 		GET k => $v
 	`)
+	startOn(t, f.Cluster).dial(t).expect("RL.LOCK k 60000 WAIT 20 => nil")
 	require.Equal(t, 1, f.Client.Stats().KeptAlive)
 	require.NoError(t, a.conn.Close())
 	b.expect("RL.LOCK k 60000 WAIT 30000 VALUE w => [$token $w")
@@ -120,6 +121,40 @@ func TestKeep(t *testing.T) {
 		RL.LOCK k 0 => -ERR
 		RL.LOCK k 1000 MAYBE => -ERR syntax error
 		RL.INSPECT k => [[$node
+	`)
+}
+
+// TestSharedLocks: readers share a lock, each by a value of its own, and a writer waits for the last of them.
+func TestSharedLocks(t *testing.T) {
+	f := start(t, 3)
+	a, b, elsewhere := f.dial(t), f.dial(t), startOn(t, f.Cluster).dial(t)
+	a.expect(`
+		RL.LOCK k 60000 VALUE a SHARED => [$token $a $validity-ms :6
+		RL.LOCK k 60000 VALUE a SHARED => -ERR
+		RL.LOCK k 60000 shared VALUE kept KEEP => [$token $kept
+	`)
+	elsewhere.expect(`
+		RL.LOCK k 60000 VALUE a SHARED => [$token $a
+		SET k v NX PX 60000 => nil
+		EXISTS k => :1
+		GET k => $(shared lock)
+		DEL k => -ERR
+		RL.UNLOCK k kept => :0
+		RL.UNLOCK k a => :1
+		RL.UNLOCK k a => :0
+	`)
+	b.expect(`
+		RL.LOCK k 60000 VALUE w => nil
+		RL.EXTEND k a 120000 => :120000
+		RL.EXTEND k b 120000 => nil
+		RL.UNLOCK k a => :1
+		RL.LOCK k 60000 VALUE w WAIT 20 => nil
+	`)
+	require.NoError(t, a.conn.Close())
+	b.expect(`
+		RL.LOCK k 60000 WAIT 30000 VALUE w => [$token $w
+		RL.LOCK k 60000 SHARED => nil
+		RL.UNLOCK k w => :1
 	`)
 }
 

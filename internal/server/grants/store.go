@@ -37,6 +37,7 @@ type Store struct {
 
 	mu     sync.Mutex
 	table  map[string]*Grant
+	shares map[shareName]*Share
 	sweep  int // size of the table at which ended grants are dropped
 	queues map[string]*queue
 	votes  votes
@@ -44,7 +45,7 @@ type Store struct {
 
 // New returns a Store.
 func New(cfg Config) *Store {
-	s := &Store{cfg: cfg, table: map[string]*Grant{}, sweep: minSweep, queues: map[string]*queue{}}
+	s := &Store{cfg: cfg, table: map[string]*Grant{}, shares: map[shareName]*Share{}, sweep: minSweep, queues: map[string]*queue{}}
 	s.kept, s.lost = context.WithCancel(context.Background())
 	return s
 }
@@ -115,7 +116,7 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 	}
 	tail := with(ctx, token.HolderFits(o.Holder, value, maxStored), value)
 	lock, began, err := s.attempt(tail, call, key, stored)
-	for n := 0; errors.Is(err, redlock.ErrTaken) && n < rounds && !s.isHeldHere(key); n++ {
+	for n := 0; errors.Is(err, redlock.ErrTaken) && ctx.Err() == nil && n < rounds && !s.isHeldHere(key); n++ {
 		isFree, unknown := s.clear(ctx, key)
 		if unknown != nil {
 			err = unknown
@@ -219,7 +220,7 @@ type State struct {
 	Kept  bool          // without an expiry for its client
 
 	isEternal bool // a value without an expiry: no lock
-	isShared  bool // holders of a shared lock, who are no clients of a front end
+	isShared  bool // several clients share it
 }
 
 // ofShared is the value shown of a shared lock: no client's.
