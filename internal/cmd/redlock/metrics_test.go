@@ -23,7 +23,8 @@ func TestMetrics(t *testing.T) {
 	masters, client := tried(t, 1)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	o := &operators{client: client, front: frontend.New(frontend.Config{Client: client}), name: "host", began: time.Now()}
+	front := frontend.New(frontend.Config{Client: client, Name: "front"})
+	o := &operators{client: client, front: front, name: "host", began: time.Now()}
 	stop := o.serve(l)
 	defer func() { require.NoError(t, stop()) }()
 	get := func(path string) (int, string) {
@@ -38,6 +39,22 @@ func TestMetrics(t *testing.T) {
 	for _, want := range []string{"\nredlock_locks_held 0\n", `name="host"`, "\nredlock_ready{redlock_group=\"0\"} 1\n", "\nredlock_frontend_connections 0\n"} {
 		require.Contains(t, page, want)
 	}
+	clients, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go front.Serve(clients)
+	defer front.Stop(t.Context())
+	c, err := net.Dial("tcp", clients.Addr().String())
+	require.NoError(t, err)
+	defer c.Close()
+	_, _ = c.Write([]byte("CLIENT SETNAME worker\r\nSET job secret NX PX 60000\r\n"))
+	_, err = io.ReadFull(c, make([]byte, len("+OK\r\n+OK\r\n")))
+	require.NoError(t, err)
+	_, page = get("/?keys")
+	require.Contains(t, page, "<td>job</td><td data-name=\"holder:\">worker/"+c.LocalAddr().String()+"@front</td>")
+	require.NotContains(t, page, "secret")
+	_, page = get("/")
+	require.NotContains(t, page, "job</td>")
+
 	status, text := get("/ready")
 	require.Equal(t, 200, status, text)
 	masters.Kill(0)

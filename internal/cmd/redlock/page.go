@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/base/build"
 	"github.com/redlock-go/redlock/internal/server/frontend"
+	"github.com/redlock-go/redlock/internal/server/grants"
 )
 
 // The page looks at the client every sampleEvery, and shows its last maxSamples and maxTroubles.
@@ -167,6 +168,7 @@ func (o *operators) show(w http.ResponseWriter, r *http.Request) {
 		Counts   []struct{ Name, Help, Value string }
 		Plots    []plot
 		Troubles []trouble
+		Held     []grants.HeldLock
 		Keys     bool
 	}{At: time.Now(), Process: fmt.Sprintf("%s redlock %s, up for %s", o.name, build.Read().Version, short(time.Since(o.began))), NotReady: o.notReady(), Refresh: int(sampleEvery.Seconds()), Nodes: stats.Nodes, Keys: r.URL.Query().Has("keys")}
 	for _, n := range stats.Nodes {
@@ -179,6 +181,9 @@ func (o *operators) show(w http.ResponseWriter, r *http.Request) {
 		{"kept", "of these, extended in the background", number(float64(stats.KeptAlive))},
 		{"waited for", "callers in line for a lock", number(float64(stats.InLine))},
 		{"lost", "while they were kept alive, since the start", number(float64(stats.Lost))},
+	}
+	if view.Keys && o.front != nil {
+		view.Held = o.front.Held()
 	}
 	o.mu.Lock()
 	view.Plots = []plot{

@@ -54,7 +54,7 @@ var table = []setting{
 	{name: "listen-cert", of: "serve", help: "the `file` of a certificate; serve by TLS", at: func(s *settings) any { return &s.serve.cert.cert }},
 	{name: "listen-key", of: "serve", help: "the `file` with the key of -listen-cert", at: func(s *settings) any { return &s.serve.cert.key }},
 	{name: "socket-mode", of: "serve", help: "the `mode` of the socket of -listen, such as 0660; 0 is that of the umask", at: func(s *settings) any { return &s.serve.socketMode }},
-	{name: "users", of: "serve", help: "a `file` of users: name, password or sha256:hex, and an optional prefix of keys on each line", at: func(s *settings) any { return &s.serve.users }},
+	{name: "users", of: "serve", help: "a `file` of users: name, password or sha256:hex, and an optional prefix of keys on each line; the prefix * is an operator's, who looks at all keys", at: func(s *settings) any { return &s.serve.users }},
 	{name: "scripts", of: "serve", help: "a `file` of lock scripts in Lua, each behind a line \"-- alias SHA1\" of the script that it stands for", at: func(s *settings) any { return &s.serve.scripts }},
 	{name: "metrics", of: "serve", help: "the `address` of /metrics, /ready and of a page for operators at /, such as :9121", at: func(s *settings) any { return &s.serve.metrics }},
 	{name: "no-ttl", of: "serve", help: "grant locks without an expiry for this `duration` and keep them alive; 0 refuses them", at: func(s *settings) any { return &s.serve.noTTL }},

@@ -101,6 +101,9 @@ const many = 1 << 20
 
 var commands map[string]command
 
+// ofConnection is the commands that are about the connection alone.
+var ofConnection = map[string]bool{"PING": true, "ECHO": true, "SELECT": true, "CLIENT": true, "INFO": true, "COMMAND": true, "CLUSTER": true}
+
 func init() {
 	commands = map[string]command{
 		"HELLO": {1, many, true, (*conn).hello}, "AUTH": {2, 3, true, (*conn).auth}, "QUIT": {1, many, true, (*conn).quit},
@@ -121,7 +124,7 @@ func init() {
 		"EXEC": {1, 1, false, (*conn).exec}, "DISCARD": {1, 1, false, (*conn).discard},
 
 		"RL.LOCK": {3, 9, false, (*conn).lock}, "RL.EXTEND": {4, 4, false, (*conn).change}, "RL.UNLOCK": {3, 3, false, (*conn).change},
-		"RL.FENCE": {3, 3, false, (*conn).fence}, "RL.INSPECT": {2, 2, false, (*conn).inspect}, "RL.WAIT": {3, 3, false, (*conn).wait},
+		"RL.FENCE": {3, 3, false, (*conn).fence}, "RL.INSPECT": {2, 2, false, (*conn).inspect}, "RL.HELD": {1, 1, false, (*conn).held}, "RL.WAIT": {3, 3, false, (*conn).wait},
 		"BLPOP": {3, 3, false, (*conn).blpop}, "SUBSCRIBE": {2, many, false, (*conn).subscribe}, "UNSUBSCRIBE": {1, many, false, (*conn).unsubscribe},
 		"PSUBSCRIBE": {2, many, false, (*conn).patterns},
 
@@ -142,6 +145,11 @@ func (c *conn) Plan(args []string, r *session.Reply) session.Plan {
 		c.server.stats.Unknown.Add(1)
 		c.tx.spoil()
 		r.Error(fmt.Sprintf("ERR unknown command '%.128s': this server only holds locks", args[0])) // clients read the first words
+	case c.prefix == everything && !cmd.early && !looks[name] && !ofConnection[name]:
+		c.tx.spoil()
+		r.Error("NOPERM this user only looks: EXISTS, TTL, PTTL, RL.INSPECT, RL.HELD and RL.WAIT, at keys as the nodes have them")
+	case c.prefix != everything && name == "RL.HELD":
+		r.Error("NOPERM RL.HELD shows the locks of all users: it is for a user whose prefix is " + everything)
 	case len(args) < cmd.least || len(args) > cmd.most:
 		c.tx.spoil()
 		r.Error("ERR wrong number of arguments for '" + strings.ToLower(args[0]) + "' command")
@@ -156,7 +164,12 @@ func (c *conn) Plan(args []string, r *session.Reply) session.Plan {
 }
 
 // nodeKey is the key at the nodes: a user's prefix and the database are a part of it.
-func (c *conn) nodeKey(key string) string { return nodeKey(c.prefix, c.db, key) }
+func (c *conn) nodeKey(key string) string {
+	if c.prefix == everything {
+		return key
+	}
+	return nodeKey(c.prefix, c.db, key)
+}
 
 // nodeKey puts a mark before the keys of a database but 0, and before those of 0 with such a mark
 // of their own.

@@ -34,3 +34,25 @@ func TestHolderIsShown(t *testing.T) {
 	require.Equal(t, "+OK", c.call("SET", "k", long, "NX", "PX", "60000"))
 	c.expect("GET k => $" + long + "\nDEL k => :1")
 }
+
+// TestOperator: a user with the prefix * sees the locks of all users by their keys at the nodes, changes none, and reads no
+// value.
+func TestOperator(t *testing.T) {
+	f := start(t, 3, withUsers(t, "app secret app:\nops secret *\n"))
+	c, ops := f.dial(t), f.dial(t)
+	c.expect("AUTH app secret => +OK\nCLIENT SETNAME worker => +OK\nSET k v NX PX 60000 => +OK\nRL.LOCK s 60000 SHARED => [$token\nRL.HELD => -NOPERM")
+	ops.expect(`
+		AUTH ops secret => +OK
+		PING => +PONG
+		EXISTS app:k k => :1
+		RL.INSPECT app:k => [[$node
+		RL.HELD => [[$key $app:k $holder $app/worker
+		GET app:k => -NOPERM
+		SET app:free v NX PX 60000 => -NOPERM
+		DEL app:k => -NOPERM
+		EVAL return 0 => -NOPERM
+		MULTI => -NOPERM
+	`)
+	c.expect("DEL k => :1")
+	ops.expect("RL.HELD => [[$key $app:s $holder $app/worker")
+}

@@ -162,6 +162,19 @@ func (c *conn) inspect(args []string, r *session.Reply) session.Plan {
 	})
 }
 
+// mostShown bounds the locks of RL.HELD and of the page.
+const mostShown = 100
+
+// held is RL.HELD: locks that this server has granted, one of many if there are more.
+func (c *conn) held(_ []string, r *session.Reply) session.Plan {
+	locks := c.server.Held()
+	r.Array(len(locks))
+	for _, l := range locks {
+		r.Map("key", l.Key, "holder", l.Holder, "ttl-ms", l.Left.Milliseconds())
+	}
+	return session.Plan{}
+}
+
 // wait is RL.WAIT key ms: 1 if the lock is free, 0 if the time is over.
 func (c *conn) wait(args []string, r *session.Reply) session.Plan {
 	most, err := readMilliseconds(args[2])

@@ -81,5 +81,8 @@ func (s *Server) Stop(ctx context.Context) {
 	s.grants.Close()
 }
 
+// Held is locks that this server has granted, in the order of their keys: all, or a hundred of more.
+func (s *Server) Held() []grants.HeldLock { return s.grants.Held(mostShown) }
+
 // Stats returns the live counts.
 func (s *Server) Stats() (*Stats, *session.Stats) { return &s.stats, s.sessions.Stats() }

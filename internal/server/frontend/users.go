@@ -16,14 +16,20 @@ type Users map[string]User
 // User is one of them.
 type User struct {
 	sum    [sha256.Size]byte // of the password
-	Prefix string            // of the keys named by the user's commands
+	Prefix string            // of the keys named by the user's commands; everything: an operator's
 }
+
+// everything is the prefix of an operator, who names keys as the nodes have them, and only looks at them.
+const everything = "*"
+
+// looks is the commands of operators.
+var looks = map[string]bool{"EXISTS": true, "TTL": true, "PTTL": true, "RL.INSPECT": true, "RL.HELD": true, "RL.WAIT": true}
 
 // byteOrderMark is what some editors put before a text.
 const byteOrderMark = "\xEF\xBB\xBF"
 
 // ReadUsers reads one user a line: a name, a password and, optionally, a prefix for keys, with
-// blanks between. The password is as it is, or "sha256:" and the hash in hex. Empty lines and lines
+// blanks between. The prefix * is that of an operator (everything). The password is as it is, or "sha256:" and the hash in hex. Empty lines and lines
 // beginning with # are skipped. Errors have the number of a line, never its content.
 func ReadUsers(in io.Reader) (Users, error) {
 	users := Users{}
@@ -64,7 +70,7 @@ func ReadUsers(in io.Reader) (Users, error) {
 func (u Users) areApart() error {
 	for name, user := range u {
 		for other, its := range u {
-			if user.Prefix != its.Prefix && strings.HasPrefix(user.Prefix, its.Prefix) {
+			if user.Prefix != everything && its.Prefix != everything && user.Prefix != its.Prefix && strings.HasPrefix(user.Prefix, its.Prefix) {
 				return fmt.Errorf("the prefix %q of %s begins with the prefix %q of %s, so they would share locks: end each prefix with a mark, such as app:, and leave none empty",
 					user.Prefix, name, its.Prefix, other)
 			}

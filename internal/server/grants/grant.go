@@ -35,6 +35,7 @@ type Grant struct {
 	Lock         redlock.Lock
 	store        *Store
 	value, token string          // of its client; of the lock, value included
+	holder       string          // shown to operators; "" if another front end has granted it
 	alive        context.Context // ends when it is no longer kept alive; nil: it never was
 	stop         func()          // ends keeping it alive
 

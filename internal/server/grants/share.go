@@ -11,10 +11,11 @@ import (
 // Share is a client's part of a lock that several share. The nodes have a member for each, and no front end but this
 // one knows which is whose: only here can its client extend it or give it back.
 type Share struct {
-	Lock  redlock.Lock
-	store *Store
-	name  shareName
-	stop  func() // ends keeping it alive; nil: it never was
+	Lock   redlock.Lock
+	store  *Store
+	name   shareName
+	holder string
+	stop   func() // ends keeping it alive; nil: it never was
 }
 
 // shareName is a key, and the value of one of its clients.
@@ -29,7 +30,7 @@ func (s *Store) AcquireShared(ctx context.Context, key, value string, ttl time.D
 	if err != nil {
 		return nil, err
 	}
-	x = &Share{store: s, name: shareName{key, value}}
+	x = &Share{store: s, name: shareName{key, value}, holder: token.HolderFits(o.Holder, value, maxStored)}
 	call, with := s.cfg.Client.TryAcquireShared, token.WithValue
 	if o.Wait {
 		call = s.cfg.Client.AcquireShared
@@ -49,7 +50,7 @@ func (s *Store) AcquireShared(ctx context.Context, key, value string, ttl time.D
 		return nil, ErrValueUsed
 	}
 	began := time.Time{}
-	x.Lock, began, err = s.attempt(with(ctx, token.HolderFits(o.Holder, value, maxStored), value), call, key, stored)
+	x.Lock, began, err = s.attempt(with(ctx, x.holder, value), call, key, stored)
 	if err == nil && !o.Wait && x.Lock.Remaining() < ttl { // slower than the padding
 		err = x.Lock.Extend(ctx, min(stored+2*time.Since(began), s.maxTTL()))
 	}

@@ -114,7 +114,8 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 	if o.Wait && s.hasRemains(key) {
 		_, _ = s.clear(ctx, key) // or its place is behind a lock that has ended
 	}
-	tail := with(ctx, token.HolderFits(o.Holder, value, maxStored), value)
+	holder := token.HolderFits(o.Holder, value, maxStored)
+	tail := with(ctx, holder, value)
 	lock, began, err := s.attempt(tail, call, key, stored)
 	for n := 0; errors.Is(err, redlock.ErrTaken) && ctx.Err() == nil && n < rounds && !s.isHeldHere(key); n++ {
 		isFree, unknown := s.clear(ctx, key)
@@ -132,7 +133,7 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 	if o.Wait {
 		began = time.Now() // the rest was spent in line
 	}
-	g = &Grant{Lock: lock, store: s, value: value, token: lock.Token()}
+	g = &Grant{Lock: lock, store: s, value: value, holder: holder, token: lock.Token()}
 	if err = g.last(ctx, ttl, stored, began); err != nil {
 		lock.ReleaseAsync()
 		return nil, err

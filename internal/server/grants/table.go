@@ -1,5 +1,11 @@
 package grants
 
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
 // minSweep is the least size of the table at which ended grants are dropped, and maxTable its
 // bound: grants beyond it are found at the nodes.
 const (
@@ -65,4 +71,40 @@ func (s *Store) adopt(g *Grant) *Grant {
 		return now
 	}
 	return g
+}
+
+// HeldLock is a lock as an operator sees it, without its value.
+type HeldLock struct {
+	Key, Holder string
+	Left        time.Duration // of its client's time; of a lock kept alive, of its validity
+}
+
+// mostSearched bounds the grants looked at for Held, under the lock of all.
+const mostSearched = 1 << 12
+
+// Held is some locks that are held here, in the order of their keys: most of them, or all. Of a large table it sees a part.
+func (s *Store) Held(most int) (held []HeldLock) {
+	s.mu.Lock()
+	seen := 0
+	for key, g := range s.table {
+		seen++
+		if len(held) == most || seen > mostSearched {
+			break
+		}
+		if g.state <= changing && !g.isOver() {
+			held = append(held, HeldLock{key, g.holder, g.left()})
+		}
+	}
+	for name, x := range s.shares {
+		seen++
+		if len(held) == most || seen > mostSearched {
+			break
+		}
+		if left := x.Lock.Remaining(); left > 0 {
+			held = append(held, HeldLock{name.key, x.holder, left})
+		}
+	}
+	s.mu.Unlock()
+	slices.SortFunc(held, func(a, b HeldLock) int { return strings.Compare(a.Key, b.Key) })
+	return held
 }
