@@ -180,13 +180,13 @@ func (l *Lines) Had(key string, t holding.Turn, now clock.Instant, awaited bool)
 
 // owe has the next caller go through the queue: to look who waits there, or to leave a gap.
 func (d *desk) owe(o due, hold time.Duration) {
+	now := d.lines.cfg.Clock.Now()
 	switch o {
 	case aGap:
-		d.Due(hold)
+		d.Due(now, hold)
 		fallthrough
 	case aLook:
 		if d.first == nil {
-			now := d.lines.cfg.Clock.Now()
 			d.known = max(d.known, now.Add(leastAsk))
 			d.Queues(now.Add(leastAsk))
 		}

@@ -64,10 +64,11 @@ type gap struct {
 	waited time.Duration // for its turn, on average
 }
 
-// Due reports that a gap is due, where holders have the lock for so long.
-func (c *Contender) Due(hold time.Duration) {
+// Due reports that a gap is due, where holders have the lock for so long. One that is open is that gap: a process that
+// polls may have begun it for its rivals.
+func (c *Contender) Due(now clock.Instant, hold time.Duration) {
 	c.gap.hold = hold
-	if c.gap.state == closed {
+	if c.gap.state == closed && !c.gap.isOpen(now) {
 		c.gap.state = due
 	}
 }

@@ -45,7 +45,7 @@ func (q *queue) next() contention.Step {
 		}
 		q.c.Won(q.s, 0, -1)
 		if q.s.Now.Sub(q.begun) >= contention.GapAfter(time.Millisecond, false) {
-			q.c.Due(time.Millisecond)
+			q.c.Due(q.s.Now, time.Millisecond)
 			q.begun = q.s.Now
 		}
 		q.s.Now = q.s.Now.Add(time.Millisecond) // of holding it
@@ -145,4 +145,17 @@ func TestGoesHome(t *testing.T) {
 	both := quorum.Only(home) | quorum.Only(other.Node) // the home has kept the earlier ticket
 	require.Equal(t, contention.Step{Action: contention.Leave, Leave: both}, c.Next(s))
 	require.Equal(t, contention.Step{Action: contention.Enter, Node: home}, c.Next(s))
+}
+
+// TestNoGapAfterAGap: one that is due while a gap is open is that gap.
+func TestNoGapAfterAGap(t *testing.T) {
+	c, s := contend()
+	s.Usable = 0 // it polls
+	require.Equal(t, contention.Attempt, c.Next(s).Action)
+	c.Due(s.Now, 0)
+	gap := c.Next(s)
+	require.Equal(t, contention.Step{Until: s.Now.Add(contention.GapLength)}, gap)
+	c.Due(s.Now, 0)
+	s.Now = gap.Until
+	require.Equal(t, contention.Attempt, c.Next(s).Action)
 }

@@ -37,7 +37,7 @@ func TestStates(t *testing.T) {
 		"gating,stepped": {alone, see(contention.Seen{TTL: time.Minute, Steps: true})},
 		"last":           {first, func(c c, s s) { c.Won(s, 0, -1) }},
 		"aside":          {alone, func(c c, s s) { c.Refused(s, 0); c.Next(s) }},
-		"gap:due":        {alone, func(c c, _ s) { c.Due(0) }},
+		"gap:due":        {alone, func(c c, s s) { c.Due(s.Now, 0) }},
 		"gap:open":       {enter(contention.Entry{Gap: true, Others: 1, Lease: 3 * time.Second, Left: 200 * time.Millisecond})},
 	}
 	events := map[string]func(c, s){
