@@ -64,10 +64,13 @@ func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (O
 		case n <= 0:
 			err := release(ctx, g.Lock)
 			isReleased = err == nil
-			if err != nil && !isGone(err) {
+			switch {
+			case isGone(err):
+				return lost, err
+			case err != nil:
 				return doubtful, err
 			}
-			return ended, err
+			return ended, nil
 		case g.isKeptElsewhere:
 			return held, ErrKept
 		}
@@ -80,7 +83,7 @@ func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (O
 		}
 		switch {
 		case isGone(err):
-			return ended, err
+			return lost, err
 		case err != nil:
 			return held, err // a lock without an expiry has none still
 		}
@@ -135,9 +138,14 @@ func (s *Store) change(ctx context.Context, key string, owner Owner, do func(g *
 				return outcome, err
 			}
 		}
-		begins, err := g.begin(ctx)
-		if err != nil || !begins {
+		switch is, err := g.begin(ctx); {
+		case err != nil:
 			return Absent, err
+		case is == lost && isKnown:
+			isKnown = false
+			continue
+		case is != changing:
+			return Absent, nil
 		}
 		to, err := do(g)
 		isInTime := g.finish(to)

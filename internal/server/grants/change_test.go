@@ -148,3 +148,21 @@ func TestRemainsOfSomeNodes(t *testing.T) {
 		s.acquire("w", time.Second)
 	})
 }
+
+// TestBesideAStaleGrant: a front end knows a lock that another has released and granted anew. Of two changes at once the
+// second finds the present lock, like the first.
+func TestBesideAStaleGrant(t *testing.T) {
+	virtual.Run(t, 3, func(w *virtual.World) {
+		s, other := in(w), in(w)
+		defer s.Close()
+		defer other.Close()
+		s.acquire("v", 10*time.Second)
+		other.release(grants.Done, grants.By("v"))
+		other.acquire("v", 10*time.Second)
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() { s.extend(grants.Done, grants.Anyone, grants.TTL{Value: 5 * time.Second}) })
+		}
+		all.Wait()
+	})
+}

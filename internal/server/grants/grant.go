@@ -11,13 +11,15 @@ import (
 //
 //	      begin              finish
 //	held ───────► changing ───────────► held       extended, or left as it was
-//	 │               │             ├──► ended      its release was answered, or the nodes have lost it
+//	 │               │             ├──► ended      its release was answered
+//	 │               │             ├──► lost       the nodes had lost it before, perhaps to another front end
 //	 │               │             └──► doubtful   its release was not answered: the nodes decide
 //	 │ conclude      │ conclude                        │ conclude
 //	 └───────────────┴─────────────────────────────────┴──► ended
 //
 // A release under way is no end. The changes of one grant follow one another, so what comes
-// beside a release waits for its answer. It then finds no lock, and goes on to no other.
+// beside a release waits for its answer. It then finds no lock, and goes on to no other. What comes beside a change that
+// finds the grant lost asks the nodes for their lock, like that change.
 //
 // conclude is the end by time, noted when a client learns of it, or by a release without a
 // waiting caller. An extension answered after it has come too late: it is undone.
@@ -28,6 +30,7 @@ const (
 	changing              // an extension or a release is under way
 	doubtful              // nodes may have released it, or do so yet
 	ended                 // no lock for any client; nodes may keep it for the rest of its padding
+	lost                  // likewise, and the nodes may have another
 )
 
 // Grant is a lock granted, extended or being released by this process.
@@ -54,8 +57,8 @@ type Grant struct {
 // isKept reports whether the lock is kept alive.
 func (g *Grant) isKept() bool { return g.alive != nil && g.alive.Err() == nil }
 
-// begin begins a change, behind the one under way. It reports false if the grant is not held any more.
-func (g *Grant) begin(ctx context.Context) (bool, error) {
+// begin begins a change, behind the one under way. The state is changing, or another one: then the grant is not held any more.
+func (g *Grant) begin(ctx context.Context) (state, error) {
 	mu := &g.store.mu
 	mu.Lock()
 	defer mu.Unlock()
@@ -71,14 +74,17 @@ func (g *Grant) begin(ctx context.Context) (bool, error) {
 		}
 		mu.Lock()
 		if err := ctx.Err(); err != nil {
-			return false, err
+			return doubtful, err
 		}
 	}
-	if g.state != held || g.isOver() {
-		return false, nil
+	switch {
+	case g.state != held:
+		return g.state, nil
+	case g.isOver():
+		return ended, nil
 	}
 	g.state = changing
-	return true, nil
+	return changing, nil
 }
 
 // finish ends the change under way, and reports false if the grant has ended meanwhile.
@@ -86,7 +92,7 @@ func (g *Grant) finish(to state) bool {
 	s := g.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	hasEnded := g.state == ended
+	hasEnded := g.state >= ended
 	if !hasEnded {
 		g.state = to
 	}
@@ -97,7 +103,7 @@ func (g *Grant) finish(to state) bool {
 	if g.state != held {
 		g.stopTimer()
 	}
-	if to == ended || g.isAdopted {
+	if to >= ended || g.isAdopted {
 		s.forget(g)
 	}
 	return !hasEnded
@@ -122,7 +128,7 @@ func (g *Grant) left() time.Duration {
 // isOver reports whether the time of a grant is over. store.mu is held.
 func (g *Grant) isOver() bool {
 	switch {
-	case g.state == ended:
+	case g.state >= ended:
 		return true
 	case g.isKept():
 		return false
