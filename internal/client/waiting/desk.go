@@ -44,27 +44,17 @@ type desk struct {
 	turns       int32         // of places whose callers ask the nodes: one, or several that share the lock
 	passes      int32         // how often the lock may still pass on before other processes have their turn
 
-	sharing  bool // the callers that have the turn share the lock
-	offers   bool // a turn is due
-	brief    bool // it is for a look at the queue, where no other process was seen yet
-	shares   bool // the last grant was a shared one
-	concerns kind // the callers for whom outcome is news
+	sharing bool // the callers that have the turn share the lock
+	offers  bool // a turn is due
+	brief   bool // it is for a look at the queue, where no other process was seen yet
+	shares  bool // the last grant was a shared one
 
-	keeper *place        // of a set, which keeps its turn; the line is its own
-	keeps  clock.Instant // until then
-	kept   clock.Instant // until when sets may keep turns; 0: the lock has had a holder since
+	keptTurn // by a set
+	order    // of the grants
+	report   // of the last attempt, for the other callers
 
-	youngest uint64        // the number of the youngest exclusive grant seen here; 0: none
-	sharedBy uint64        // of the youngest shared one
-	unknown  uint64        // grants up to this number may have been followed by others, unseen
-	passedAt uint64        // the greatest number of all operations when the lock was passed on last
-	passing  clock.Instant // until when a lock that was passed on is held; 0: it has ended
-	held     clock.Instant // until when a holder in this process is known to have the lock
-	known    clock.Instant // until when the key is known to be contended, without callers
-	gated    clock.Instant // when the nodes were last asked to let none share the lock; 0: no gate is up
-	outcome  error         // of the last attempt, for the other callers; nil: there was none
-	ended    clock.Instant // when that attempt ended
-	denied   clock.Instant // until when it counts as a denial
+	known clock.Instant // until when the key is known to be contended, without callers
+	gated clock.Instant // when the nodes were last asked to let none share the lock; 0: no gate is up
 }
 
 // Place implements renewal.Entry.
@@ -259,52 +249,10 @@ func (d *desk) endTurn(p *place) {
 // callers is how many callers wait here. One for any of n keys counts as a part of one.
 func (d *desk) callers() int32 { return (d.weight + full - 1) / full }
 
-// kind is some kind of callers.
-type kind uint8
-
-const (
-	everyCaller kind = iota
-	sharing
-	exclusive
-)
-
-// failed notes the end of an attempt of one of its callers without the lock; shared: it wanted to share it. How a caller
-// itself has ended it says nothing to the others, and neither does one that ended before the last known. A gate shows no
-// holder, and refuses no exclusive caller. A denial of an exclusive caller may be by holders that share the lock.
-func (d *desk) failed(at clock.Instant, err error, shared bool) {
-	if !IsRetryable(err) || at < d.ended {
-		return
-	}
-	d.outcome, d.concerns, d.ended, d.denied = err, everyCaller, at, 0
-	switch {
-	case err == engine.ErrGated:
-		d.concerns = sharing
-	case err == engine.ErrTaken && !shared:
-		d.concerns = exclusive
-	}
-	if err == engine.ErrTaken {
-		d.denied, d.kept = at.Add(denialLasts), 0
-	}
-}
-
 // granted notes that one of its callers has the lock, until then. For the others it is taken.
 func (d *desk) granted(now, until clock.Instant) {
-	d.held, d.outcome, d.concerns, d.ended, d.denied, d.kept, d.shares = until, engine.ErrTaken, everyCaller, now, 0, 0, false
-}
-
-// news is what is known to a caller who began then: when the last attempt ended, and how; nil: there was none. It is news only
-// if it ended while the caller waited, or in the second before, and concerns callers of its kind. A denial before since says
-// nothing, and neither does a holder of this process who had gone before.
-func (d *desk) news(now, began, since clock.Instant, shared bool) (at clock.Instant, err error) {
-	switch {
-	case now < d.held:
-		return now, engine.ErrTaken
-	case d.ended < began.Add(-denialLasts), d.concerns == exclusive && shared, d.concerns == sharing && !shared:
-		return 0, nil
-	case d.outcome == engine.ErrTaken && (d.ended < since || d.denied == 0 && d.ended < began):
-		return 0, nil
-	}
-	return d.ended, d.outcome
+	d.report = report{held: until, outcome: engine.ErrTaken, ended: now}
+	d.kept, d.shares = 0, false
 }
 
 // attempted ends the turn of p, whose attempt has ended with err and the votes of nodes. A lock that was
@@ -318,7 +266,9 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, votes quorum.T
 	}
 	around := d.lines.around(d, d.lines.cfg.Clock.Now())
 	d.endTurn(p)
-	d.failed(around.Now, err, p.shared)
+	if d.failed(around.Now, err, p.shared) {
+		d.kept = 0
+	}
 	taken := errors.Is(err, engine.ErrTaken)
 	switch {
 	case won && p.shared: // others may have it too
@@ -346,27 +296,10 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, votes quorum.T
 	d.advance()
 }
 
-// stands notes a grant by its number, and reports whether it does stand. It does not if a younger grant is known: the
-// key was lost before that grant. It does not either if the lock was passed on while the grant was on its way: an
-// operator has deleted the key of the lock, and its new holder may be using it. Shared grants stand beside each other:
-// a younger shared grant rules out older exclusive ones alone.
-func (d *desk) stands(serial uint64, shared bool, now clock.Instant) bool {
-	if serial < d.youngest || !shared && serial < d.sharedBy || serial <= d.passedAt && now < d.passing {
-		return false
-	}
-	if shared {
-		d.sharedBy = max(d.sharedBy, serial)
-		d.unknown = max(d.unknown, serial)
-		return true
-	}
-	d.youngest = serial
-	return true
-}
-
 // mayPass reports whether the lock of a grant may be passed on. Only that of the youngest grant is: the holder of
 // another one has lost its lock, though its validity may last longer.
 func (d *desk) mayPass(serial uint64, now clock.Instant) bool {
-	return serial == max(d.youngest, d.unknown) && d.passes > 0 && d.turns == 0 && !d.LeavesFree(now)
+	return d.isYoungest(serial) && d.passes > 0 && d.turns == 0 && !d.LeavesFree(now)
 }
 
 // pass passes the lock of h on to the first caller, and reports whether it did. The desk sleeps on: it has noted when
@@ -402,7 +335,7 @@ func (d *desk) pass(h holding.Hold, held *holding.State) bool {
 // passed notes that the lock was passed on.
 func (d *desk) passed(now, until clock.Instant) {
 	d.granted(now, until)
-	d.passedAt, d.passing = engine.Serials(), until
+	d.passedOn(until)
 	d.passes--
 	if d.first == nil && d.asked == nil {
 		d.settle(now)
@@ -425,14 +358,6 @@ func (d *desk) along(serial uint64, now clock.Instant) *engine.Call {
 	d.Freed()
 	d.shard.due.Remove(d)
 	return p.of.call
-}
-
-// gone notes that the holder in this process has gone. It kept others out until now.
-func (d *desk) gone(now clock.Instant) {
-	if now < d.held {
-		d.ended = now
-	}
-	d.held = 0
 }
 
 // freed notes that the lock of a grant, or of an unknown one (0), was given back or lost: no holder in this process

@@ -226,7 +226,7 @@ func (l *Lines) deskFor(s *shard, key string) (_ *desk, isNew bool) {
 	}
 	l.known.Add(1)
 	hash := l.hash(key)
-	d := &desk{lines: l, shard: s, key: key, passes: maxPasses - 1, unknown: l.grants.of(hash).Load()}
+	d := &desk{lines: l, shard: s, key: key, passes: maxPasses - 1, order: order{unknown: l.grants.of(hash).Load()}}
 	d.Init(key)
 	s.desks[key] = d
 	if o, hold := l.turns.take(hash, l.cfg.Clock); o != nothing {

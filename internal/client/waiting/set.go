@@ -127,6 +127,13 @@ func (d *Demand) Stands() bool {
 	return false
 }
 
+// keptTurn is a turn that a set keeps, and the line with it.
+type keptTurn struct {
+	keeper *place        // of the set; nil: no turn is kept
+	keeps  clock.Instant // until then
+	kept   clock.Instant // until when sets may keep turns; 0: the lock has had a holder since
+}
+
 // keep is until when a set keeps a turn for which it has waited. All sets together keep the lock free for keepMost, and
 // again only once it had a holder, or was left to others for as long.
 func (d *desk) keep(now clock.Instant, waited time.Duration) (until clock.Instant) {
@@ -156,7 +163,9 @@ func (d *desk) missed(p *place, denied quorum.Set) {
 	switch around := d.lines.around(d, d.lines.cfg.Clock.Now()); {
 	case denied != 0 && (p.turn || d.keeper == p):
 		d.endTurn(p)
-		d.failed(around.Now, engine.ErrTaken, p.shared)
+		if d.failed(around.Now, engine.ErrTaken, p.shared) {
+			d.kept = 0
+		}
 		d.Refused(&around, denied)
 	case p.turn && d.keeper == p && !p.isNew: // it has used a turn that it keeps
 		p.turn = false
