@@ -29,6 +29,8 @@ type Driver struct {
 	Joint bool
 	// Groups divides the masters into groups of three.
 	Groups bool
+	// Patient gives a node as long to answer as peers do, 500 ms.
+	Patient bool
 	// Clients share the workers among them; 0 means one.
 	Clients int
 }
@@ -56,6 +58,9 @@ func (d Driver) Name() string {
 	if d.Groups {
 		name += "-groups"
 	}
+	if d.Patient {
+		name += "-patient"
+	}
 	return name
 }
 
@@ -72,6 +77,9 @@ func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, 
 		in := redlock.Config{Nodes: cfg.Nodes, Portable: d.Portable, NoHandOver: d.NoHandOver}
 		if d.Groups {
 			in.Groups, in.Nodes = slices.Collect(slices.Chunk(cfg.Nodes, 3)), nil
+		}
+		if d.Patient {
+			in.NodeTimeout = 500 * time.Millisecond
 		}
 		knobs.Of(&in).Scripted = d.Scripted
 		if d.Joint {

@@ -17,7 +17,7 @@ func notes() []string {
 		"-ff: redsync with WithFailFast, which continues at a quorum; without it redsync waits for all nodes",
 		"autopipeline: a Redlock by hand on go-redis AsyncAutoPipeline, one ordered pipeline a node, batches as large as there are workers; it waits for all nodes, autopipeline-quorum for a quorum (a goroutine for each vote, full duplex); each with the options that measured fastest for it; it has neither a bound on what is queued nor care for a node that is down",
 		"redsync on rueidis uses an adapter of this benchmark that calls rueidis directly; redsync's own goes through another layer",
-		"ours and redlock-portable have their default settings; redlock-portable is the same without raw sockets, as on other systems",
+		"ours and redlock-portable have their default settings, with which a node has 50 ms to answer; redlock-patient gives it 500 ms, as the peers do; redlock-portable is the same without raw sockets, as on other systems",
 		"contended: every driver waits in its library's own way. redlock queues up and is notified by the nodes, redsync sleeps 50 to 250 ms at random, redislock and autopipeline 16 ms, rueidislock is notified by the server",
 		"versions: " + versions(),
 	}

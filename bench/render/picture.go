@@ -40,6 +40,7 @@ type style struct {
 var styles = []style{
 	{"redlock", "#d81159", "#ff4d8d", 3.5, "none"},
 	{"redlock-portable", "#e8749d", "#ffa3c2", 2, "none"},
+	{"redlock-patient", "#b3124a", "#f7a1c4", 2, "3 3"},
 	{"redlock-submit", "#8c0f4a", "#d9659b", 2, "8 3"},
 	{"floor", "#444444", "#dddddd", 2, "7 4"},
 	{"floor-goroutines", "#888888", "#999999", 2, "7 4"},

@@ -29,6 +29,7 @@ var errNotHeld = errors.New("the lock was not held any more")
 func All() []harness.Driver {
 	return []harness.Driver{
 		ours.Driver{},
+		ours.Driver{Patient: true},
 		ours.Driver{Portable: true},
 		AutoPipeline{},
 		AutoPipeline{Quorum: true},
