@@ -147,8 +147,9 @@ func (c *conn) Plan(args []string, r *session.Reply) session.Plan {
 		r.Error(fmt.Sprintf("ERR unknown command '%.128s': this server only holds locks", args[0])) // clients read the first words
 	case c.prefix == everything && !cmd.early && !looks[name] && !ofConnection[name]:
 		c.tx.spoil()
-		r.Error("NOPERM this user only looks: EXISTS, TTL, PTTL, RL.INSPECT, RL.HELD and RL.WAIT, at keys as the nodes have them")
+		r.Error("NOPERM this user only looks: EXISTS, TTL, PTTL, RL.INSPECT and RL.HELD, at keys as the nodes have them")
 	case c.prefix != everything && name == "RL.HELD":
+		c.tx.spoil()
 		r.Error("NOPERM RL.HELD shows the locks of all users: it is for a user whose prefix is " + everything)
 	case len(args) < cmd.least || len(args) > cmd.most:
 		c.tx.spoil()

@@ -51,8 +51,15 @@ func TestOperator(t *testing.T) {
 		SET app:free v NX PX 60000 => -NOPERM
 		DEL app:k => -NOPERM
 		EVAL return 0 => -NOPERM
+		RL.WAIT app:k 10 => -NOPERM
 		MULTI => -NOPERM
 	`)
 	c.expect("DEL k => :1")
 	ops.expect("RL.HELD => [[$key $app:s $holder $app/worker")
+	c.expect("WATCH s => +OK\nMULTI => +OK\nRL.HELD => -NOPERM\nEXEC => -EXECABORT")
+
+	c.send("SET late v NX PX 60000", "AUTH ops secret") // behind it, so it is no operator's lock
+	require.Equal(t, "+OK", c.receive())
+	require.Equal(t, "+OK", c.receive())
+	ops.expect("RL.HELD => [[$key $app:late $holder $app/worker")
 }

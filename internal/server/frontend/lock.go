@@ -89,8 +89,9 @@ func (c *conn) set(args []string, r *session.Reply) session.Plan {
 
 // setNX is SETNX, without an expiry. It answers 1 or 0.
 func (c *conn) setNX(args []string, r *session.Reply) session.Plan {
+	holder := *c.holder.Load() // now, for a login may come behind
 	return c.on(args[1], func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
-		g, err := c.grant(ctx, key, args[2], 0, false)
+		g, err := c.grant(ctx, key, args[2], holder, 0, false)
 		r.Bool(g != nil)
 		return g, err
 	})
@@ -99,9 +100,10 @@ func (c *conn) setNX(args []string, r *session.Reply) session.Plan {
 // acquire plans a SET with NX. With GET it answers the value of the holder, and nil to the new
 // holder.
 func (c *conn) acquire(key, value string, s *setting) session.Plan {
+	holder := *c.holder.Load()
 	return c.on(key, func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
 		for range attempts {
-			g, err := c.grant(ctx, key, value, s.ttl, s.hasTTL)
+			g, err := c.grant(ctx, key, value, holder, s.ttl, s.hasTTL)
 			if err != nil || !s.get || g != nil {
 				asStatus(g != nil && !s.get, r)
 				return g, err
@@ -117,7 +119,7 @@ func (c *conn) acquire(key, value string, s *setting) session.Plan {
 }
 
 // grant makes an attempt. It returns nil without an error if the lock is taken.
-func (c *conn) grant(ctx context.Context, key, value string, ttl time.Duration, hasTTL bool) (g *grants.Grant, err error) {
+func (c *conn) grant(ctx context.Context, key, value, holder string, ttl time.Duration, hasTTL bool) (g *grants.Grant, err error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
@@ -125,9 +127,9 @@ func (c *conn) grant(ctx context.Context, key, value string, ttl time.Duration, 
 		return nil, refusal(fmt.Sprintf("value has %d bytes, at most %d are allowed", len(value), grants.MaxValue))
 	}
 	if hasTTL {
-		g, err = c.server.grants.AcquireWith(ctx, key, value, ttl, grants.Options{Holder: *c.holder.Load()})
+		g, err = c.server.grants.AcquireWith(ctx, key, value, ttl, grants.Options{Holder: holder})
 	} else {
-		g, err = c.server.grants.AcquireForever(ctx, key, value, grants.Options{Holder: *c.holder.Load(), Keep: &c.keeping})
+		g, err = c.server.grants.AcquireForever(ctx, key, value, grants.Options{Holder: holder, Keep: &c.keeping})
 	}
 	if errors.Is(err, redlock.ErrTaken) {
 		return nil, nil

@@ -23,6 +23,7 @@ type request struct {
 	ttl, wait  time.Duration
 	keep       bool
 	shared     bool
+	holder     string
 }
 
 // readLock reads RL.LOCK key ttl-ms [WAIT ms] [VALUE v] [KEEP] [SHARED].
@@ -73,6 +74,7 @@ func (c *conn) lock(args []string, r *session.Reply) session.Plan {
 		c.fail(r, q.key, err)
 		return session.Plan{}
 	}
+	q.holder = *c.holder.Load()
 	key := c.nodeKey(q.key)
 	return session.Plan{Key: q.key, Run: func(ctx context.Context, r *session.Reply) (undo func()) {
 		lock, drop, err := c.acquireOwn(ctx, key, &q)
@@ -90,7 +92,7 @@ func (c *conn) lock(args []string, r *session.Reply) session.Plan {
 
 // acquireOwn acquires the lock. drop gives it back.
 func (c *conn) acquireOwn(ctx context.Context, key string, q *request) (lock redlock.Lock, drop func(), err error) {
-	options := grants.Options{Wait: q.wait > 0, Holder: *c.holder.Load()}
+	options := grants.Options{Wait: q.wait > 0, Holder: q.holder}
 	if options.Wait {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, q.wait)

@@ -77,7 +77,7 @@ func (c *conn) eval(args []string, r *session.Reply) session.Plan {
 		c.fail(r, "", err)
 		return session.Plan{}
 	}
-	l := &call{conn: c, db: c.db, prefix: c.prefix}
+	l := &call{conn: c, db: c.db, prefix: c.prefix, holder: *c.holder.Load()}
 	keys := args[3 : 3+n]
 	return session.Plan{Key: keys[0], More: keys[1:], Run: func(ctx context.Context, r *session.Reply) (undo func()) {
 		err := l.classify(script, args[3:], int(n))
@@ -126,6 +126,7 @@ func (l *call) classify(script *luascript.Script, args []string, n int) (err err
 type call struct {
 	conn   *conn
 	prefix string // of the calling user
+	holder string // the client, as operators see it
 	db     int
 	plan   luascript.Plan
 	absent *luascript.Row // of the plan
@@ -272,7 +273,7 @@ func (l *call) acquireAll(ctx context.Context) (undo func(), err error) {
 	}
 	ttl := l.absent.TTL
 	for _, key := range slices.Sorted(slices.Values(l.keys)) { // in the order of all rivals
-		g, err := l.conn.grant(ctx, key, l.value, lasting(ttl), !ttl.None)
+		g, err := l.conn.grant(ctx, key, l.value, l.holder, lasting(ttl), !ttl.None)
 		if err != nil || g == nil {
 			undo()
 			return nil, err

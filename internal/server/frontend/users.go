@@ -23,7 +23,7 @@ type User struct {
 const everything = "*"
 
 // looks is the commands of operators.
-var looks = map[string]bool{"EXISTS": true, "TTL": true, "PTTL": true, "RL.INSPECT": true, "RL.HELD": true, "RL.WAIT": true}
+var looks = map[string]bool{"EXISTS": true, "TTL": true, "PTTL": true, "RL.INSPECT": true, "RL.HELD": true}
 
 // byteOrderMark is what some editors put before a text.
 const byteOrderMark = "\xEF\xBB\xBF"

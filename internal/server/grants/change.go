@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/wire/token"
 )
 
 // Outcome is how a change with an owner has ended.
@@ -200,7 +201,7 @@ func (s *Store) find(ctx context.Context, key string, owner Owner) (*Grant, Outc
 		return nil, Absent, err
 	}
 	return s.adopt(&Grant{
-		Lock: lock, store: s, value: seen.Value, token: seen.token, isKeptElsewhere: seen.Kept,
+		Lock: lock, store: s, value: seen.Value, holder: token.HolderIn(seen.token), token: seen.token, isKeptElsewhere: seen.Kept,
 		isAdopted: true, ends: asked.Add(seen.TTL), stays: seen.stays.Add(time.Since(asked)),
 	}), Done, nil
 }

@@ -16,6 +16,10 @@ type Share struct {
 	name   shareName
 	holder string
 	stop   func() // ends keeping it alive; nil: it never was
+
+	// Guarded by store.mu.
+	ends time.Time   // for its client; zero: it is kept alive
+	end  *time.Timer // gives it back then: no extension shortens it at the nodes
 }
 
 // shareName is a key, and the value of one of its clients.
@@ -46,73 +50,135 @@ func (s *Store) AcquireShared(ctx context.Context, key, value string, ttl time.D
 			}
 		}()
 	}
-	if s.share(x.name) != nil {
-		return nil, ErrValueUsed
+	if old := s.share(x.name); old != nil {
+		if !isGone(old.Lock.Extend(ctx, redlock.MinTTL)) { // which shortens nothing: an operator may have broken the lock
+			return nil, ErrValueUsed
+		}
+		old.forget()
 	}
 	began := time.Time{}
 	x.Lock, began, err = s.attempt(with(ctx, x.holder, value), call, key, stored)
-	if err == nil && !o.Wait && x.Lock.Remaining() < ttl { // slower than the padding
-		err = x.Lock.Extend(ctx, min(stored+2*time.Since(began), s.maxTTL()))
+	if err != nil {
+		return nil, err
 	}
-	if err == nil && !s.putShare(x) {
+	if o.Wait {
+		began = time.Now() // the rest was spent in line
+	}
+	err = x.lasts(ctx, ttl, stored, began)
+	var alive context.Context
+	if err == nil && o.Keep != nil { // before others find it
+		alive, x.stop = x.Lock.KeepAlive(s.kept)
+	}
+	if err == nil && !x.put() {
 		err = ErrValueUsed
 	}
 	if err != nil {
 		x.Lock.ReleaseAsync()
 		return nil, err
 	}
-	if o.Keep != nil {
-		var alive context.Context
-		alive, x.stop = x.Lock.KeepAlive(s.kept)
+	if alive != nil {
 		context.AfterFunc(alive, func() { s.give(o.Keep) })
+	} else if !x.set(time.Now().Add(ttl)) {
+		return nil, ErrValueUsed
 	}
 	return x, nil
+}
+
+// lasts extends a share once that has less than ttl left, since the nodes were slower than the padding.
+func (x *Share) lasts(ctx context.Context, ttl, stored time.Duration, began time.Time) error {
+	if x.Lock.Remaining() >= ttl {
+		return nil
+	}
+	err := x.Lock.Extend(ctx, min(stored+2*time.Since(began), x.store.maxTTL()))
+	if err != nil && !isGone(err) && x.Lock.Remaining() > 0 {
+		return nil // its client's for as long as it lasts
+	}
+	return err
 }
 
 // share is the present one of a name, or nil.
 func (s *Store) share(name shareName) *Share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if x := s.shares[name]; x != nil && x.Lock.Remaining() > 0 {
+	if x := s.shares[name]; x != nil && x.left() > 0 {
 		return x
 	}
 	return nil
 }
 
-// putShare notes a share, and reports false if there is another of its name, or are too many.
-func (s *Store) putShare(x *Share) bool {
+// left is the rest of a share for its client. store.mu is held.
+func (x *Share) left() time.Duration {
+	left := x.Lock.Remaining()
+	if !x.ends.IsZero() {
+		left = min(left, time.Until(x.ends))
+	}
+	return max(0, left)
+}
+
+// put notes a share, and reports false if there is another of its name, or are too many.
+func (x *Share) put() bool {
+	s := x.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.shares) >= maxShares {
-		for name, old := range s.shares {
-			if old.Lock.Remaining() == 0 {
-				delete(s.shares, name)
-			}
-		}
-	}
-	if old := s.shares[x.name]; old != nil && old.Lock.Remaining() > 0 || len(s.shares) >= maxShares {
+	old := s.shares[x.name]
+	if old != nil && old.left() > 0 || old == nil && len(s.shares) >= maxShares {
 		return false
 	}
 	s.shares[x.name] = x
 	return true
 }
 
-// forgetShare drops a share from the table.
-func (s *Store) forgetShare(x *Share) {
+// set notes when the time of its client ends. The share is given back then. It is false if it was given back already.
+func (x *Share) set(ends time.Time) (isInTime bool) {
+	s := x.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shares[x.name] != x {
+		return false
+	}
+	if x.end != nil {
+		x.end.Stop()
+	}
+	x.ends = ends
+	x.end = time.AfterFunc(time.Until(ends), x.expire)
+	return true
+}
+
+// expire gives a share back at the end of its time, unless it was extended just now.
+func (x *Share) expire() {
+	s := x.store
+	s.mu.Lock()
+	isOver := s.shares[x.name] == x && !time.Now().Before(x.ends)
+	if isOver {
+		delete(s.shares, x.name)
+	}
+	s.mu.Unlock()
+	if isOver {
+		x.Lock.ReleaseAsync()
+	}
+}
+
+// forget drops a share from the table.
+func (x *Share) forget() {
+	s := x.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shares[x.name] == x {
 		delete(s.shares, x.name)
 	}
+	if x.end != nil {
+		x.end.Stop()
+	}
 }
 
 // Drop releases a share not needed or not received by its client.
 func (x *Share) Drop() {
-	x.store.forgetShare(x)
+	x.forget()
 	x.Lock.ReleaseAsync()
 }
 
-// ExtendShare gives the share of a client a TTL; one of 0 releases it. ok is false if this process knows no such share.
+// ExtendShare gives the share of a client a TTL; one of 0 releases it. ok is false if this process knows no such share,
+// or its nodes have it no more: the client may have another lock by the same value.
 func (s *Store) ExtendShare(ctx context.Context, key, value string, ttl time.Duration) (outcome Outcome, ok bool, err error) {
 	x := s.share(shareName{key, value})
 	if x == nil {
@@ -125,18 +191,26 @@ func (s *Store) ExtendShare(ctx context.Context, key, value string, ttl time.Dur
 		if refused != nil {
 			return Absent, true, refused
 		}
+		began := time.Now()
 		err = again(func() error { return x.Lock.Extend(ctx, stored) })
+		if err == nil {
+			err = x.lasts(ctx, ttl, stored, began)
+		}
 	}
 	switch {
 	case isGone(err):
-		s.forgetShare(x)
-		return Absent, true, nil
+		x.forget()
+		return Absent, false, nil
 	case err != nil:
 		return Absent, true, err
 	case ttl <= 0:
-		s.forgetShare(x)
+		x.forget()
+		return Done, true, nil
 	case x.stop != nil:
 		x.stop() // it has an expiry from now on
+	}
+	if !x.set(time.Now().Add(ttl)) { // extended too late
+		return Absent, true, nil
 	}
 	return Done, true, nil
 }

@@ -92,7 +92,11 @@ func (s *Store) Held(most int) (held []HeldLock) {
 			break
 		}
 		if g.state <= changing && !g.isOver() {
-			held = append(held, HeldLock{key, g.holder, g.left()})
+			left := g.left()
+			if g.isKept() {
+				left = g.Lock.Remaining()
+			}
+			held = append(held, HeldLock{key, g.holder, left})
 		}
 	}
 	for name, x := range s.shares {
@@ -100,7 +104,7 @@ func (s *Store) Held(most int) (held []HeldLock) {
 		if len(held) == most || seen > mostSearched {
 			break
 		}
-		if left := x.Lock.Remaining(); left > 0 {
+		if left := x.left(); left > 0 {
 			held = append(held, HeldLock{name.key, x.holder, left})
 		}
 	}
