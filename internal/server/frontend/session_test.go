@@ -276,6 +276,9 @@ func TestReload(t *testing.T) {
 		for _, c := range in[:logins.Load()] {
 			require.Equal(t, "end: EOF", c.receive(), "of a user that is gone")
 		}
+		for _, c := range in[logins.Load():] { // too many strangers would end the first
+			_ = c.conn.Close()
+		}
 	}
 	reload("stays pw s:\nchanges new c:\nmoves pw other:\n")
 	for _, user := range []string{"goes", "moves"} {
