@@ -61,10 +61,11 @@ func (n *tally) judge(t *testing.T, p *served.Plan, all []porcupine.Operation) {
 		p.Seed, p.IsFrontEnd, path, first.Seconds()*1e3)
 }
 
-// seeds are those of a run: REDLOCK_SEED runs one.
+// seeds are those of a run: REDLOCK_SEED runs one, or with REDLOCK_SEEDS so many from it on.
 func seeds(short, long uint64) (from, to uint64) {
 	if seed, err := strconv.ParseUint(os.Getenv("REDLOCK_SEED"), 10, 64); err == nil {
-		return seed, seed + 1
+		n, _ := strconv.ParseUint(os.Getenv("REDLOCK_SEEDS"), 10, 64)
+		return seed, seed + max(1, n)
 	} else if testkit.Long() {
 		return 0, long
 	}

@@ -57,7 +57,8 @@ type register struct {
 
 // Slack is by how much an expiry may be off: by the milliseconds of a server, and, behind several servers, by their padding.
 // IsLong: a server does not know of a TTL that was made shorter through another one, and neither does this of an extension
-// that is shorter than the old TTL.
+// that is shorter than the old TTL. And where the time of a lock is over for the clients of its server, others may show it
+// for the rest of its padding.
 type Slack struct {
 	Early, Late time.Duration
 	IsLong      bool
@@ -69,9 +70,12 @@ func model(slack Slack) porcupine.Model {
 		Init: func() []any { return []any{register{}} },
 		Step: func(state, input, output any) (next []any) {
 			r, c, a := state.(register), input.(Command), output.(Answer)
-			for _, r := range r.worlds(c, slack) {
-				for _, after := range r.run(c, a, slack) {
+			for _, seen := range r.worlds(c, slack) {
+				for _, after := range seen.run(c, a, slack) {
 					next = append(next, after)
+					if slack.IsLong && seen.value == "" && after.value == "" && c.Sent <= r.to+slack.Late {
+						next = append(next, r) // another server may show it still
+					}
 				}
 			}
 			return next
