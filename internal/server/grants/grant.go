@@ -147,7 +147,7 @@ func (g *Grant) isPast() bool {
 // for. store.mu is held.
 func (g *Grant) isExtendedElsewhere(seen time.Time) bool {
 	const rounding = 2 * time.Millisecond // of the nodes
-	return !g.isKept() && g.state != changing && seen.After(g.stays.Add(rounding))
+	return !g.isKept() && seen.After(g.stays.Add(rounding))
 }
 
 // keeps notes that nodes keep the lock for a TTL from now on, at most. store.mu is held.

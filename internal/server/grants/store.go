@@ -248,7 +248,8 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 	}
 	state := State{Held: true, Value: token.ValueIn(stored), token: stored, isEternal: seen.Status == redlock.KeyEternal}
 	state.Kept = state.isEternal || token.IsKept(stored)
-	state.TTL = max(Shown(seen.TTL), time.Millisecond) // the client of another process may have none left
+	longest := longestTTL(&seen)
+	state.TTL = max(Shown(longest), time.Millisecond) // the client of another process may have none left
 	state.stays = asked.Add(seen.TTL)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,8 +258,10 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 	}
 	switch {
 	case g == nil || g.token != stored:
-	case g.isExtendedElsewhere(state.stays):
-		s.forget(g)
+	case g.isExtendedElsewhere(asked.Add(longest)):
+		if g.state != changing { // by a change that is under way, perhaps
+			s.forget(g)
+		}
 	case g.isOver():
 		g.conclude() // from now on, since a client learns of it
 		return State{}, nil
@@ -266,6 +269,18 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 		state.Kept, state.TTL = g.isKept(), g.left()
 	}
 	return state, nil
+}
+
+// longestTTL is what some node has of a quorum's value. A quorum has granted the last extension, and one of its nodes is
+// among those that have answered; another may have missed it.
+func longestTTL(seen *redlock.KeyState) time.Duration {
+	longest := seen.TTL
+	for _, n := range seen.Nodes {
+		if n.Digest == seen.Digest {
+			longest = max(longest, n.TTL)
+		}
+	}
+	return longest
 }
 
 // noQuorum is the library's error for nodes without an answer.
