@@ -166,17 +166,3 @@ func TestBesideAStaleGrant(t *testing.T) {
 		all.Wait()
 	})
 }
-
-// TestExtendedOnAQuorum: a node has missed an extension through another front end, and does not hide it.
-func TestExtendedOnAQuorum(t *testing.T) {
-	virtual.Run(t, 3, func(w *virtual.World) {
-		s, other := in(w), in(w)
-		defer s.Close()
-		defer other.Close()
-		s.acquire("v", time.Second)
-		w.Servers[0].ErrorReply("EVALSHA", "ERR no", 9)
-		other.extend(grants.Done, grants.By("v"), grants.TTL{Value: 10 * time.Second})
-		w.Servers[1].Down()
-		require.InDelta(t, 10*time.Second, s.look().TTL, float64(200*time.Millisecond))
-	})
-}

@@ -248,8 +248,7 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 	}
 	state := State{Held: true, Value: token.ValueIn(stored), token: stored, isEternal: seen.Status == redlock.KeyEternal}
 	state.Kept = state.isEternal || token.IsKept(stored)
-	longest := longestTTL(&seen)
-	state.TTL = max(Shown(longest), time.Millisecond) // the client of another process may have none left
+	state.TTL = max(Shown(seen.TTL), time.Millisecond) // the client of another process may have none left
 	state.stays = asked.Add(seen.TTL)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,7 +257,7 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 	}
 	switch {
 	case g == nil || g.token != stored:
-	case g.isExtendedElsewhere(asked.Add(longest)):
+	case g.isExtendedElsewhere(state.stays):
 		if g.state != changing { // by a change that is under way, perhaps
 			s.forget(g)
 		}
@@ -269,18 +268,6 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 		state.Kept, state.TTL = g.isKept(), g.left()
 	}
 	return state, nil
-}
-
-// longestTTL is what some node has of a quorum's value. A quorum has granted the last extension, and one of its nodes is
-// among those that have answered; another may have missed it.
-func longestTTL(seen *redlock.KeyState) time.Duration {
-	longest := seen.TTL
-	for _, n := range seen.Nodes {
-		if n.Digest == seen.Digest {
-			longest = max(longest, n.TTL)
-		}
-	}
-	return longest
 }
 
 // noQuorum is the library's error for nodes without an answer.
