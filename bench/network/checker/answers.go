@@ -65,13 +65,11 @@ func (c *check) presence() map[string][]window {
 	return all
 }
 
-// another reports whether a worker other than that of x may have refused x during the call or in the second before, for a denial speaks
-// for a second: one that asked for the key, or only one that was granted it. Readers refuse no reader, and a writer that waits does.
-func another(x *history.Call, of map[string][]window, granted bool) bool {
+// isBesideOne reports whether some window of the keys of x, during the call or in the second before, is such a one.
+func isBesideOne(x *history.Call, of map[string][]window, is func(w window) bool) bool {
 	for _, k := range x.Keys {
 		for _, w := range of[k] {
-			if w.worker != x.Worker && w.from < x.Answered && w.to > x.Asked.Add(-time.Second) &&
-				!(x.Shared && w.shared) && (x.Shared || w.granted || !granted) {
+			if w.from < x.Answered && w.to > x.Asked.Add(-time.Second) && is(w) {
 				return true
 			}
 		}
@@ -79,16 +77,17 @@ func another(x *history.Call, of map[string][]window, granted bool) bool {
 	return false
 }
 
+// another reports whether a worker other than that of x may have refused x during the call or in the second before, for a denial speaks
+// for a second: one that asked for the key, or only one that was granted it. Readers refuse no reader, and a writer that waits does.
+func another(x *history.Call, of map[string][]window, granted bool) bool {
+	return isBesideOne(x, of, func(w window) bool {
+		return w.worker != x.Worker && !(x.Shared && w.shared) && (x.Shared || w.granted || !granted)
+	})
+}
+
 // isOfReaders reports whether workers have shared the keys of x in the second before.
 func isOfReaders(x *history.Call, of map[string][]window) bool {
-	for _, k := range x.Keys {
-		for _, w := range of[k] {
-			if w.shared && w.granted && w.from < x.Answered && w.to > x.Asked.Add(-time.Second) {
-				return true
-			}
-		}
-	}
-	return false
+	return isBesideOne(x, of, func(w window) bool { return w.shared && w.granted })
 }
 
 // answers: what a call says is so.

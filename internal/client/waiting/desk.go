@@ -255,6 +255,13 @@ func (d *desk) granted(now, until clock.Instant) {
 	d.kept, d.shares = 0, false
 }
 
+// missedBy notes the end of an attempt without the lock. After a denial sets may keep turns again.
+func (d *desk) missedBy(at clock.Instant, err error, shared bool) {
+	if d.failed(at, err, shared) {
+		d.kept = 0
+	}
+}
+
 // attempted ends the turn of p, whose attempt has ended with err and the votes of nodes. A lock that was
 // won is valid until then. Before other processes have their turn it may pass on to the present callers, or further
 // if no other process is known.
@@ -266,9 +273,7 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, votes quorum.T
 	}
 	around := d.lines.around(d, d.lines.cfg.Clock.Now())
 	d.endTurn(p)
-	if d.failed(around.Now, err, p.shared) {
-		d.kept = 0
-	}
+	d.missedBy(around.Now, err, p.shared)
 	taken := errors.Is(err, engine.ErrTaken)
 	switch {
 	case won && p.shared: // others may have it too

@@ -163,9 +163,7 @@ func (d *desk) missed(p *place, denied quorum.Set) {
 	switch around := d.lines.around(d, d.lines.cfg.Clock.Now()); {
 	case denied != 0 && (p.turn || d.keeper == p):
 		d.endTurn(p)
-		if d.failed(around.Now, engine.ErrTaken, p.shared) {
-			d.kept = 0
-		}
+		d.missedBy(around.Now, engine.ErrTaken, p.shared)
 		d.Refused(&around, denied)
 	case p.turn && d.keeper == p && !p.isNew: // it has used a turn that it keeps
 		p.turn = false

@@ -43,10 +43,13 @@ func Millis(n int64) time.Duration {
 // Entered reports that the process is in the queue of a step's node. A ring that has come since says that it is in turn.
 func (c *Contender) Entered(s *Surroundings, step Step, e Entry) {
 	had := c.hasTurn() && int(c.seat) == step.Node
-	rung := !e.First && !e.Gap && (e.Rung || c.early&ofTicket != 0)
+	rings := e.Rung || c.early&ofTicket != 0
+	rung := !e.First && !e.Gap && rings
 	c.seat, c.others = int8(step.Node), uint8(e.Others)
-	if e.Rung || c.early&ofTicket != 0 {
+	lease := e.Lease
+	if rings {
 		c.others = max(c.others, 1)
+		lease = min(lease, FirstTicket)
 	}
 	switch {
 	case !e.First && !rung:
@@ -60,10 +63,6 @@ func (c *Contender) Entered(s *Surroundings, step Step, e Entry) {
 		c.looks = 0
 	case e.Gap && !c.gap.isClearing():
 		c.gap.begin(s.Now, min(e.Left, GapLength))
-	}
-	lease := e.Lease
-	if e.Rung || c.early&ofTicket != 0 {
-		lease = min(lease, FirstTicket)
 	}
 	c.enters = s.Now.Add(max(lease/2, leastLease))
 	if !c.hasTurn() {

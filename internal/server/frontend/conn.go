@@ -101,9 +101,6 @@ const many = 1 << 20
 
 var commands map[string]command
 
-// ofConnection is the commands that are about the connection alone.
-var ofConnection = map[string]bool{"PING": true, "ECHO": true, "SELECT": true, "CLIENT": true, "INFO": true, "COMMAND": true, "CLUSTER": true}
-
 func init() {
 	commands = map[string]command{
 		"HELLO": {1, many, true, (*conn).hello}, "AUTH": {2, 3, true, (*conn).auth}, "QUIT": {1, many, true, (*conn).quit},
@@ -145,7 +142,7 @@ func (c *conn) Plan(args []string, r *session.Reply) session.Plan {
 		c.server.stats.Unknown.Add(1)
 		c.tx.spoil()
 		r.Error(fmt.Sprintf("ERR unknown command '%.128s': this server only holds locks", args[0])) // clients read the first words
-	case c.prefix == everything && !cmd.early && !looks[name] && !ofConnection[name]:
+	case c.prefix == everything && !cmd.early && !looks[name]:
 		c.tx.spoil()
 		r.Error("NOPERM this user only looks: EXISTS, TTL, PTTL, RL.INSPECT and RL.HELD, at keys as the nodes have them")
 	case c.prefix != everything && name == "RL.HELD":

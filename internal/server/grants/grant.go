@@ -182,19 +182,26 @@ func (g *Grant) Drop() {
 	g.Lock.ReleaseAsync()
 }
 
-// last makes ttl the time of a grant's client from now on. A grant with less left at the nodes was
-// slower than the padding: it is extended once, by the time taken since began. A lock with less
-// even so is the client's for as long as it lasts.
+// last makes ttl the time of a grant's client from now on.
 func (g *Grant) last(ctx context.Context, ttl, stored time.Duration, began time.Time) error {
-	if g.Lock.Remaining() < ttl {
-		longer := min(Stored(ttl)+2*time.Since(began), g.store.maxTTL())
-		if err := g.Lock.Extend(ctx, longer); isGone(err) || err != nil && g.Lock.Remaining() == 0 {
-			return err
-		}
-		stored = max(stored, longer)
+	longer, err := g.store.lengthen(ctx, g.Lock, ttl, began)
+	if err == nil {
+		g.set(time.Now().Add(ttl), max(stored, longer))
 	}
-	g.set(time.Now().Add(ttl), stored)
-	return nil
+	return err
+}
+
+// lengthen extends a lock once that has less than ttl left, since the nodes were slower than the padding: by the time taken
+// since began, to longer at the nodes. A lock with less even so is the client's for as long as it lasts.
+func (s *Store) lengthen(ctx context.Context, lock redlock.Lock, ttl time.Duration, began time.Time) (longer time.Duration, err error) {
+	if lock.Remaining() >= ttl {
+		return 0, nil
+	}
+	longer = min(Stored(ttl)+2*time.Since(began), s.maxTTL())
+	if err = lock.Extend(ctx, longer); isGone(err) || err != nil && lock.Remaining() == 0 {
+		return 0, err
+	}
+	return longer, nil
 }
 
 // set notes when the time of the client ends. No extension shortens a key at the nodes: where they

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/wire/token"
 )
 
 // Share is a client's part of a lock that several share. The nodes have a member for each, and no front end but this
@@ -34,22 +33,20 @@ func (s *Store) AcquireShared(ctx context.Context, key, value string, ttl time.D
 	if err != nil {
 		return nil, err
 	}
-	x = &Share{store: s, name: shareName{key, value}, holder: token.HolderFits(o.Holder, value, maxStored)}
-	call, with := s.cfg.Client.TryAcquireShared, token.WithValue
+	call := s.cfg.Client.TryAcquireShared
 	if o.Wait {
 		call = s.cfg.Client.AcquireShared
 	}
-	if o.Keep != nil {
-		with = token.WithKeptValue
-		if !s.take(o.Keep) {
-			return nil, ErrTooMany
-		}
-		defer func() {
-			if err != nil {
-				s.give(o.Keep)
-			}
-		}()
+	tail, holder, err := s.tailOf(ctx, value, &o)
+	if err != nil {
+		return nil, err
 	}
+	defer func() {
+		if err != nil && o.Keep != nil {
+			s.give(o.Keep)
+		}
+	}()
+	x = &Share{store: s, name: shareName{key, value}, holder: holder}
 	if old := s.share(x.name); old != nil {
 		if !isGone(old.Lock.Extend(ctx, redlock.MinTTL)) { // which shortens nothing: an operator may have broken the lock
 			return nil, ErrValueUsed
@@ -57,14 +54,14 @@ func (s *Store) AcquireShared(ctx context.Context, key, value string, ttl time.D
 		old.forget()
 	}
 	began := time.Time{}
-	x.Lock, began, err = s.attempt(with(ctx, x.holder, value), call, key, stored)
+	x.Lock, began, err = s.attempt(tail, call, key, stored)
 	if err != nil {
 		return nil, err
 	}
 	if o.Wait {
 		began = time.Now() // the rest was spent in line
 	}
-	err = x.lasts(ctx, ttl, stored, began)
+	_, err = s.lengthen(ctx, x.Lock, ttl, began)
 	var alive context.Context
 	if err == nil && o.Keep != nil { // before others find it
 		alive, x.stop = x.Lock.KeepAlive(s.kept)
@@ -82,18 +79,6 @@ func (s *Store) AcquireShared(ctx context.Context, key, value string, ttl time.D
 		return nil, ErrValueUsed
 	}
 	return x, nil
-}
-
-// lasts extends a share once that has less than ttl left, since the nodes were slower than the padding.
-func (x *Share) lasts(ctx context.Context, ttl, stored time.Duration, began time.Time) error {
-	if x.Lock.Remaining() >= ttl {
-		return nil
-	}
-	err := x.Lock.Extend(ctx, min(stored+2*time.Since(began), x.store.maxTTL()))
-	if err != nil && !isGone(err) && x.Lock.Remaining() > 0 {
-		return nil // its client's for as long as it lasts
-	}
-	return err
 }
 
 // share is the present one of a name, or nil.
@@ -194,7 +179,7 @@ func (s *Store) ExtendShare(ctx context.Context, key, value string, ttl time.Dur
 		began := time.Now()
 		err = again(func() error { return x.Lock.Extend(ctx, stored) })
 		if err == nil {
-			err = x.lasts(ctx, ttl, stored, began)
+			_, err = s.lengthen(ctx, x.Lock, ttl, began)
 		}
 	}
 	switch {

@@ -96,26 +96,22 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 	if err != nil {
 		return nil, err
 	}
-	call, with := s.cfg.Client.TryAcquire, token.WithValue
+	call := s.cfg.Client.TryAcquire
 	if o.Wait {
 		call = s.cfg.Client.Acquire
 	}
-	if o.Keep != nil {
-		with = token.WithKeptValue
-		if !s.take(o.Keep) {
-			return nil, ErrTooMany
-		}
-		defer func() {
-			if err != nil {
-				s.give(o.Keep)
-			}
-		}()
+	tail, holder, err := s.tailOf(ctx, value, &o)
+	if err != nil {
+		return nil, err
 	}
+	defer func() {
+		if err != nil && o.Keep != nil {
+			s.give(o.Keep)
+		}
+	}()
 	if o.Wait && s.hasRemains(key) {
 		_, _ = s.clear(ctx, key) // or its place is behind a lock that has ended
 	}
-	holder := token.HolderFits(o.Holder, value, maxStored)
-	tail := with(ctx, holder, value)
 	lock, began, err := s.attempt(tail, call, key, stored)
 	for n := 0; errors.Is(err, redlock.ErrTaken) && ctx.Err() == nil && n < rounds && !s.isHeldHere(key); n++ {
 		isFree, unknown := s.clear(ctx, key)
@@ -144,6 +140,20 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 	}
 	s.put(g)
 	return g, nil
+}
+
+// tailOf is ctx with what the nodes store behind the token of a lock, and the holder in that. A lock to be kept alive has its
+// place in the quota from now on.
+func (s *Store) tailOf(ctx context.Context, value string, o *Options) (tail context.Context, holder string, err error) {
+	with := token.WithValue
+	if o.Keep != nil {
+		with = token.WithKeptValue
+		if !s.take(o.Keep) {
+			return nil, "", ErrTooMany
+		}
+	}
+	holder = token.HolderFits(o.Holder, value, maxStored)
+	return with(ctx, holder, value), holder, nil
 }
 
 // attempt asks for a lock, and returns when the granted attempt began.
