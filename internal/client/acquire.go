@@ -171,6 +171,14 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 		why, at, handed := w.in.Await(w.limit, t)
 		switch why {
 		case waiting.MayAttempt, waiting.Sent:
+		case waiting.MayLook:
+			if t.IsLimited() || w.Mode&Shared != 0 { // each attempt counts; whether the lock has a holder says nothing to those who share it
+				break
+			}
+			if err := w.lookBehind(at); err != nil {
+				return Handle{}, err
+			}
+			continue
 		case waiting.Handed:
 			o := &w.options[at]
 			h := handleOf(o.site, handed, o.Key, nil)

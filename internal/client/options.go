@@ -118,3 +118,33 @@ func (w *want) look(of []int) (open []int) {
 	}
 	return append(open, unknown...)
 }
+
+// lookBehind looks whether the lock of an option is free, for all of its line, while other processes stand before this
+// one. An error ends the call.
+func (w *want) lookBehind(at int) error {
+	o := &w.options[at]
+	c, err := o.site.Engine.Call(engine.Look, o.Key, 0)
+	if err != nil {
+		return err
+	}
+	defer c.Free()
+	c.Watch(w.limit)
+	by, err := c.Do()
+	if err == engine.ErrSplit { // it is just given or taken
+		err = nil
+	}
+	if err != nil {
+		err = by.Explain(err)
+		o.last = waiting.Ended{At: w.clock.Now(), Err: err, Denied: c.Tally.Nodes(quorum.Denied)}
+		w.t.Ended = o.last.At
+	}
+	goesOn := err == nil || w.shouldRetry(err)
+	if !goesOn {
+		w.in.Hear(&w.t)
+	}
+	w.in.Attempted(holding.Hold{}, c.Tally, err, goesOn)
+	if goesOn {
+		return nil
+	}
+	return err
+}

@@ -34,6 +34,7 @@ type state uint8
 const (
 	rests  state = iota // it waits in Await, or is about to, and takes what comes first
 	called              // a desk has given it the turn
+	looks               // likewise, for a look alone
 	sent                // a release has taken its call along
 	served              // a lock was passed on to it
 	acts                // it asks the nodes
@@ -91,6 +92,7 @@ type Reason uint8
 const (
 	none       Reason = iota // none: it waits
 	MayAttempt               // it is to ask the nodes for the lock
+	MayLook                  // it is to look whether the lock is free
 	Sent                     // its call has asked them, along with a release, and has ended
 	Handed                   // the lock was passed on to it
 	GivesUp                  // its limit is over
@@ -218,11 +220,13 @@ func (d *Demand) take(over Reason) (why Reason, at int, handed holding.Hold) {
 		why, handed, d.hold = Handed, d.hold, holding.Hold{}
 	case d.state == called:
 		why = MayAttempt
+	case d.state == looks:
+		why = MayLook
 	default:
 		return none, 0, handed
 	}
 	d.state = away
-	if why == Sent || why == MayAttempt {
+	if why == Sent || why == MayAttempt || why == MayLook {
 		d.state = acts
 	}
 	return why, at, handed

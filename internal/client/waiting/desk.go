@@ -81,8 +81,8 @@ func (d *desk) advance() {
 		}
 		around := d.lines.around(d, now)
 		switch step := d.Next(&around); step.Action {
-		case contention.Attempt:
-			d.give()
+		case contention.Attempt, contention.Look:
+			d.give(step.Action)
 			if d.offers {
 				d.shard.due.Remove(d)
 				return
@@ -108,13 +108,17 @@ func (d *desk) advance() {
 
 // give gives the turn to the first caller that may have it. If this caller shares the lock, the sharing callers right
 // behind it get the turn too. While no caller rests, the turn is offered.
-func (d *desk) give() {
+func (d *desk) give(what contention.Action) {
+	turn := called
+	if what == contention.Look {
+		turn = looks
+	}
 	for p := d.first; p != nil && (d.turns == 0 || p.shared); p = p.next {
 		a := p.of.gives(p, func(p *place) (state, bool) {
 			if p.of.all { // it rests on: it takes several
 				return rests, true
 			}
-			return called, true
+			return turn, true
 		})
 		if a == takes {
 			d.begin(p)
@@ -263,7 +267,7 @@ func (d *desk) missedBy(at clock.Instant, err error, shared bool) {
 }
 
 // attempted ends the turn of p, whose attempt has ended with err and the votes of nodes. A lock that was
-// won is valid until then. Before other processes have their turn it may pass on to the present callers, or further
+// won is valid until then. A look that found it free has no error. Before other processes have their turn it may pass on to the present callers, or further
 // if no other process is known.
 func (d *desk) attempted(p *place, won bool, until clock.Instant, votes quorum.Tally, err error) {
 	denied := votes.Nodes(quorum.Denied)
@@ -288,6 +292,8 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, votes quorum.T
 		if d.HasOthers() {
 			d.passes = min(d.passes, d.callers())
 		}
+	case err == nil:
+		d.Vacant(&around)
 	case taken && d.turns > 0: // the callers asking with it have one answer
 	case taken:
 		d.Refused(&around, denied)

@@ -6,6 +6,7 @@ import (
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
+	"github.com/redlock-go/redlock/internal/rules/contention"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -34,9 +35,10 @@ func (d *Demand) turns(t *Tries) Reason {
 			return
 		}
 		free := k.FreeUntil(now)
-		news = news || p.isNew || free != 0 && free != p.free
+		isFree := free != 0 && p.stood <= free.Add(-contention.GapLength) // for sets that wait as it begins: else one process has the lock all along
+		news = news || p.isNew || isFree && free != p.free
 		p.free, stands = free, true
-		if p.isNew || k.keeper == p || free != 0 {
+		if p.isNew || k.keeper == p || isFree {
 			some = true
 		} else {
 			lacks = true

@@ -37,10 +37,11 @@ type Contender struct {
 
 	// Its attempts.
 	Vain     int32         // in a row, each right after the key was free
-	overdue  bool          // the present one is made at the deadline
+	overdue  bool          // the present one, or a look, is made at the deadline
+	vacant   uint8         // looks in a row that found the lock free
 	pause    clock.Instant // none before
 	poll     clock.Instant // nor before this, where no node can push
-	deadline clock.Instant // one then, despite all other advice
+	deadline clock.Instant // one then, or a look, despite all other advice
 	refused  quorum.Set    // nodes that denied the last one
 	outvoted quorum.Set    // nodes outvoted by the last grant: their key is no holder's
 	failed   failing       // nodes not asked for a while
@@ -102,6 +103,7 @@ const (
 	Enter                 // the queue of Step.Node, in Step.Way
 	Leave                 // the queues of Step.Leave, and call Next at once
 	Watch                 // the key on Step.Node
+	Look                  // at all nodes, whether the lock is free: an attempt that sets nothing
 )
 
 // Way is how a process enters a queue.
@@ -137,6 +139,7 @@ type Surroundings struct {
 	Jitter time.Duration // small, added to instants known to several processes
 	Ask    time.Duration // from one attempt to the next at most
 	Shared bool          // the first caller in line wants to share the lock
+	Set    bool          // it wants other keys too
 }
 
 // Next decides what to do.
@@ -156,8 +159,10 @@ func (c *Contender) Next(s *Surroundings) Step {
 	switch {
 	case step.Action == Attempt && c.gap.isDue(s.Now):
 		step = c.leaveFree(s)
+	case step.Action == Pause && s.Now >= c.deadline && s.Set && c.standing == behind:
+		c.deadline = s.Now.Add(s.Ask)
 	case step.Action == Pause && s.Now >= c.deadline && !c.gap.isOpen(s.Now):
-		step, c.overdue = Step{Action: Attempt}, true
+		step, c.overdue = Step{Action: c.atDeadline()}, true
 	}
 	if step.Action == Pause && !c.gap.isOpen(s.Now) {
 		step.Until = min(step.Until, c.deadline)
@@ -173,6 +178,25 @@ func (c *Contender) Next(s *Surroundings) Step {
 	}
 	return step
 }
+
+// atDeadline is how the nodes are asked against all advice. Between two holders the lock is free for a while, and an attempt
+// then would take the turn of the first in the queue. So a process behind others only looks: a lock that stays free is
+// asked for. Those who share a lock meet no free moment of another's.
+func (c *Contender) atDeadline() Action {
+	if c.standing == behind && !c.shared && c.vacant < mostVacant {
+		return Look
+	}
+	return Attempt
+}
+
+// Vacant reports that a look has found the lock free. It looks again before long, and after some of these asks for it.
+func (c *Contender) Vacant(s *Surroundings) {
+	c.vacant++
+	c.overdue, c.deadline = false, s.Now.Add(s.Ask/4)
+}
+
+// mostVacant is after how many looks in a row that found the lock free a process behind others asks for it.
+const mostVacant = 2
 
 // leaveFree begins a gap. In a queue that is a place before all others, one for all processes.
 func (c *Contender) leaveFree(s *Surroundings) Step {
@@ -214,11 +238,11 @@ func (c *Contender) advised(s *Surroundings) Step {
 		if c.standing == last {
 			enter.Way = AtEnd
 		}
+		soon := c.others == 1 // it will be the first, or the next
 		if c.seat != none {
-			enter.Node = int(c.seat)
-		} else if c.others == 1 && !c.shared && s.Held <= s.Now { // it will be the first, or the next
-			enter.Tracks = c.watch(&well).Node == home
+			enter.Node, soon = int(c.seat), c.key == tracked
 		}
+		enter.Tracks = soon && !c.shared && s.Held <= s.Now && c.watch(&well).Node == enter.Node
 		return enter
 	}
 	return c.inQueue(&well)
@@ -281,7 +305,7 @@ func (c *Contender) home(s *Surroundings, preferred quorum.Set) int {
 // Refused reports that an attempt has not won: the nodes of denied have the key already. With the nodes out of reach,
 // denied is empty.
 func (c *Contender) Refused(s *Surroundings, denied quorum.Set) {
-	c.refused, c.poll, c.deadline = denied, s.Now.Add(s.Pause), s.Now.Add(s.Ask)
+	c.refused, c.poll, c.deadline, c.vacant = denied, s.Now.Add(s.Pause), s.Now.Add(s.Ask), 0
 	switch {
 	case denied == 0:
 		c.standing, c.pause = aside, c.poll
@@ -352,7 +376,7 @@ func (c *Contender) Won(s *Surroundings, denied quorum.Set, parted int) {
 	if c.shared { // the next may share it
 		c.key = free
 	}
-	c.refused, c.Vain, c.pause, c.poll, c.overdue, c.looks = 0, 0, 0, 0, false, 0
+	c.refused, c.Vain, c.pause, c.poll, c.overdue, c.looks, c.vacant = 0, 0, 0, 0, false, 0, 0
 	c.outvoted, c.deadline = denied, s.Now.Add(s.Ask)
 	c.gap.granted(s.Now)
 }

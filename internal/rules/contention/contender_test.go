@@ -63,7 +63,7 @@ func TestNoHotLoop(t *testing.T) {
 					case contention.Pause:
 						require.Greater(t, step.Until, s.Now)
 						s.Now = step.Until
-					case contention.Attempt:
+					case contention.Attempt, contention.Look:
 						actions++
 						c.Refused(s, denied)
 					case contention.Leave:

@@ -104,7 +104,7 @@ func TestAsks(t *testing.T) {
 					}
 				case contention.Watch:
 					c.Watched(s, step.Node, contention.Seen{TTL: time.Hour})
-				case contention.Attempt:
+				case contention.Attempt, contention.Look:
 					asked, last = asked+1, s.Now
 					c.Refused(s, 7)
 				}

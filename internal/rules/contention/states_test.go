@@ -59,10 +59,10 @@ func TestStates(t *testing.T) {
 	table := strings.Fields(`
 	-              nothing rung    changed denied  failed  won     parted  lost    alldown freed   later   shares  hurried left
 	out            enter   enter   enter   enter   pause   enter   enter   enter   attempt enter   enter   enter   enter   enter
-	behind         pause   watch   pause   pause   leave   enter   enter   enter   attempt pause   enter   enter   attempt enter
+	behind         pause   watch   pause   pause   leave   enter   enter   enter   attempt pause   enter   enter   look    enter
 	first,free     attempt attempt attempt watch   leave   watch   enter   enter   attempt attempt enter   enter   attempt enter
 	first,unknown  watch   watch   watch   watch   leave   enter   enter+  enter+  attempt attempt enter   enter   watch   enter
-	first,tracked  pause   pause   attempt watch   leave   watch   enter   enter   pause   attempt enter   enter   attempt enter
+	first,tracked  pause   pause   attempt watch   leave   watch   enter   enter   pause   attempt enter+  enter   attempt enter
 	gating,stepped pause   pause   watch   watch   leave   watch   enter   enter   pause   attempt enter   enter   attempt enter
 	last           enter   enter   enter   enter   leave   enter   enter+  enter+  attempt enter   enter   enter   enter   enter
 	aside          pause   pause   pause   enter   pause   enter   attempt pause   pause   attempt attempt pause   attempt pause
@@ -70,7 +70,7 @@ func TestStates(t *testing.T) {
 	gap:open       pause   watch   pause   pause   leave   enter   enter+  enter+  pause   pause   enter   enter   pause   enter
 	`)
 	names := table[1 : len(events)+1]
-	do := [...]string{contention.Pause: "pause", contention.Attempt: "attempt", contention.Enter: "enter", contention.Leave: "leave", contention.Watch: "watch"}
+	do := [...]string{contention.Pause: "pause", contention.Attempt: "attempt", contention.Enter: "enter", contention.Leave: "leave", contention.Watch: "watch", contention.Look: "look"}
 	rows := table[len(events)+1:]
 	require.Len(t, rows, len(states)*(len(events)+1))
 	for ; len(rows) > 0; rows = rows[len(events)+1:] {
