@@ -64,7 +64,8 @@ func (c *Contender) Entered(s *Surroundings, step Step, e Entry) {
 	case e.Gap && !c.gap.isClearing():
 		c.gap.begin(s.Now, min(e.Left, GapLength))
 	}
-	c.enters = s.Now.Add(max(lease/2, leastLease))
+	// Spread: locks of some length would else end in the middle of a renewal each time, and be noticed after it.
+	c.enters = s.Now.Add(max(lease/2-10*s.Jitter, leastLease))
 	if !c.hasTurn() {
 		c.enters = min(c.enters, s.Now.Add(max(e.Left, leastLease)+s.Jitter))
 	}

@@ -164,7 +164,11 @@ func TestTurns(t *testing.T) {
 							all := atWork(w, n, trip, hold, max(time.Second, time.Duration(10*n)*turn), f)
 							t.Log(all)
 							all.settled(turn)
-							require.LessOrEqual(t, all.waits[len(all.waits)-1], time.Duration(n+1)*turn+time.Second)
+							turns := n + 1
+							if name == "DoAll" { // its keys' queues may have different orders
+								turns *= 2
+							}
+							require.LessOrEqual(t, all.waits[len(all.waits)-1], time.Duration(turns)*turn+time.Second)
 							few := min(100, len(all.order))
 							least, most := all.share(few)
 							require.GreaterOrEqual(t, least, 0.8-float64(n)/float64(few), "of %d grants", few) // of few one more or less counts
