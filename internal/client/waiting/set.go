@@ -35,7 +35,7 @@ func (d *Demand) turns(t *Tries) Reason {
 			return
 		}
 		free := k.FreeUntil(now)
-		isFree := free != 0 && p.stood <= free.Add(-contention.GapLength) // for sets that wait as it begins: else one process has the lock all along
+		isFree := free != 0 && (!k.HasOthers() || p.stood <= free.Add(-contention.GapLength)) // beside other processes for sets that wait as it begins: else one has the lock all along
 		news = news || p.isNew || isFree && free != p.free
 		p.free, stands = free, true
 		if p.isNew || k.keeper == p || isFree {
