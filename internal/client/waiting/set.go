@@ -35,9 +35,12 @@ func (d *Demand) turns(t *Tries) Reason {
 			return
 		}
 		free := k.FreeUntil(now)
-		isFree := free != 0 && (!k.HasOthers() || p.stood <= free.Add(-contention.GapLength)) // beside other processes for sets that wait as it begins: else one has the lock all along
+		isFree := free != 0 && (k.IsAlone() || p.stood <= free.Add(-contention.GapLength)) // a set that came later would have the lock all along, beside other processes
 		news = news || p.isNew || isFree && free != p.free
-		p.free, stands = free, true
+		stands = true
+		if isFree {
+			p.free = free
+		}
 		if p.isNew || k.keeper == p || isFree {
 			some = true
 		} else {

@@ -143,6 +143,9 @@ func (c *Contender) hasTurn() bool { return c.standing >= first }
 // HasOthers reports whether other processes are known to want the lock.
 func (c *Contender) HasOthers() bool { return c.others > 0 }
 
+// IsAlone reports whether the process has a place in a queue without others.
+func (c *Contender) IsAlone() bool { return c.seat != none && c.standing >= behind && c.others == 0 }
+
 // BlocksOthers reports whether the process has a place in a queue with others in it.
 func (c *Contender) BlocksOthers() bool { return c.seat != none && c.others > 0 }
 
