@@ -113,6 +113,46 @@ func TestAsks(t *testing.T) {
 	}
 }
 
+// TestAFreeLockIsAskedFor: a process behind another looks, and asks for a lock that stays free in less than two seconds.
+func TestAFreeLockIsAskedFor(t *testing.T) {
+	c, s := contend()
+	c.Refused(s, 7)
+	began := s.Now
+	for {
+		switch step := c.Next(s); step.Action {
+		case contention.Pause:
+			s.Now = step.Until
+		case contention.Enter:
+			c.Entered(s, step, contention.Entry{Others: 1, Lease: time.Hour, Left: time.Hour})
+		case contention.Look:
+			c.Vacant(s)
+		case contention.Attempt:
+			require.Less(t, s.Now.Sub(began), 2*time.Second)
+			return
+		}
+		require.Less(t, s.Now.Sub(began), time.Minute)
+	}
+}
+
+// TestASetBehindOthers: a set asks for its keys in a turn, and never because it has not asked for long.
+func TestASetBehindOthers(t *testing.T) {
+	c, s := contend()
+	s.Set = true
+	c.Refused(s, 7)
+	for end := s.Now.Add(time.Minute); s.Now < end; {
+		step := c.Next(s)
+		switch step.Action {
+		case contention.Pause:
+			require.Greater(t, step.Until, s.Now)
+			s.Now = step.Until
+		case contention.Enter:
+			c.Entered(s, step, contention.Entry{Others: 1, Lease: 3 * time.Second, Left: time.Second})
+		default:
+			require.Fail(t, "asks", "%+v", step)
+		}
+	}
+}
+
 // TestOutvotedNode: a node that refused a granted attempt has the key of no holder, and is not
 // watched.
 func TestOutvotedNode(t *testing.T) {
