@@ -37,12 +37,12 @@ type desk struct {
 	key   string
 
 	first, last *place
-	asked       *inquiry      // the question to a node; nil: there is none
-	parting     *engine.Query // to let go of the place with the attempt of the turn; nil: there is none, or the node has not done so
-	slot        int           // in the schedule of the shard
-	weight      int32         // of the places
-	turns       int32         // of places whose callers ask the nodes: one, or several that share the lock
-	passes      int32         // how often the lock may still pass on before other processes have their turn
+	asked       *inquiry // the question to a node; nil: there is none
+	parting     parting  // the question to let go of the place with the attempt of the turn
+	slot        int      // in the schedule of the shard
+	weight      int32    // of the places
+	turns       int32    // of places whose callers ask the nodes: one, or several that share the lock
+	passes      int32    // how often the lock may still pass on before other processes have their turn
 
 	sharing bool // the callers that have the turn share the lock
 	offers  bool // a turn is due
@@ -242,7 +242,7 @@ func (d *desk) remove(p *place) {
 // endTurn ends the turn of p, kept or not.
 func (d *desk) endTurn(p *place) {
 	if p.turn {
-		p.turn, d.parting = false, nil
+		p.turn, d.parting = false, parting{}
 		d.turns--
 	}
 	if d.keeper == p {
@@ -272,8 +272,8 @@ func (d *desk) missedBy(at clock.Instant, err error, shared bool) {
 func (d *desk) attempted(p *place, won bool, until clock.Instant, votes quorum.Tally, err error) {
 	denied := votes.Nodes(quorum.Denied)
 	parted := -1
-	if q := d.parting; q != nil && !denied.Has(q.Node) { // what its answer says otherwise is mended then (parted)
-		parted = q.Node
+	if at := d.parting; at.asked && !denied.Has(at.node) { // what its answer says otherwise is mended then (parted)
+		parted = at.node
 	}
 	around := d.lines.around(d, d.lines.cfg.Clock.Now())
 	d.endTurn(p)

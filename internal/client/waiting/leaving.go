@@ -22,8 +22,15 @@ func (d *desk) part(p *place, value string) *engine.Query {
 	q := cfg.Engine.Query(node, cfg.QueryTimeout)
 	q.Buf, q.Replies = command.AppendPart(q.Buf, d.key, d.lines.tracking.id, value)
 	q.Ring = func() { d.parted(q) }
-	d.parting = q
+	d.parting = parting{asked: true, node: node, query: q}
 	return q
+}
+
+// parting is a question to let go of a place.
+type parting struct {
+	asked bool // there is one, and the node has not answered that it keeps the place
+	node  int
+	query *engine.Query // until it is answered: then it is used again
 }
 
 // parted takes the answer to such a question. A process that has lost all the same enters again. If the node has not let
@@ -36,11 +43,14 @@ func (d *desk) parted(q *engine.Query) {
 	case d.isEntering(q.Node):
 	case q.Err == nil && q.Said[0].Err == nil && q.Said[0].Ints[0] >= 0:
 		d.Parted(q.Node)
+		if d.parting.query == q {
+			d.parting.query = nil
+		}
 	case q.Err == nil && q.Said[0].Lacks:
 		_ = d.lines.tracking.refuseQueue(q.Node, q.Said[0].Err)
-		d.parting = nil
-	case d.parting == q:
-		d.parting = nil
+		d.parting = parting{}
+	case d.parting.query == q:
+		d.parting = parting{}
 	case !d.shard.isUsed(d.key, q.Node):
 		d.lines.takeBack(d.shard, stay{key: d.key, node: q.Node})
 	}

@@ -179,23 +179,28 @@ func (c *Contender) Next(s *Surroundings) Step {
 	return step
 }
 
-// atDeadline is how the nodes are asked against all advice. Between two holders the lock is free for a while, and an attempt
-// then would take the turn of the first in the queue. So a process behind others only looks: a lock that stays free is
-// asked for. Those who share a lock meet no free moment of another's.
+// atDeadline is how the nodes are asked against all advice. Between two holders the lock is free for a while. An attempt
+// then takes the turn of the first in the queue; that of the first itself may be denied by the node of the queue, where it
+// comes before the release, and others find no key there. So a process in a queue looks. Those who share a lock meet no
+// free moment of another's.
 func (c *Contender) atDeadline() Action {
-	if c.standing == behind && !c.shared && c.vacant < mostVacant {
+	if c.seat != none && c.standing >= behind && !c.shared && c.vacant < mostVacant {
 		return Look
 	}
 	return Attempt
 }
 
-// Vacant reports that a look has found the lock free. It looks again before long, and after some of these asks for it.
+// Vacant reports that a look has found the lock free. A process in turn asks for it. One behind others looks again before
+// long: they are about to take it.
 func (c *Contender) Vacant(s *Surroundings) {
 	c.vacant++
 	c.overdue, c.deadline = false, s.Now.Add(s.Ask/4)
+	if c.hasTurn() {
+		c.freed()
+	}
 }
 
-// mostVacant is after how many looks in a row that found the lock free a process behind others asks for it.
+// mostVacant is after how many looks in a row that found the lock free a process asks for it against all advice.
 const mostVacant = 2
 
 // leaveFree begins a gap. In a queue that is a place before all others, one for all processes.

@@ -62,8 +62,8 @@ func TestStates(t *testing.T) {
 	behind         pause   watch   pause   pause   leave   enter   enter   enter   attempt pause   enter   enter   look    enter
 	first,free     attempt attempt attempt watch   leave   watch   enter   enter   attempt attempt enter   enter   attempt enter
 	first,unknown  watch   watch   watch   watch   leave   enter   enter+  enter+  attempt attempt enter   enter   watch   enter
-	first,tracked  pause   pause   attempt watch   leave   watch   enter   enter   pause   attempt enter+  enter   attempt enter
-	gating,stepped pause   pause   watch   watch   leave   watch   enter   enter   pause   attempt enter   enter   attempt enter
+	first,tracked  pause   pause   attempt watch   leave   watch   enter   enter   pause   attempt enter+  enter   look    enter
+	gating,stepped pause   pause   watch   watch   leave   watch   enter   enter   pause   attempt enter   enter   look    enter
 	last           enter   enter   enter   enter   leave   enter   enter+  enter+  attempt enter   enter   enter   enter   enter
 	aside          pause   pause   pause   enter   pause   enter   attempt pause   pause   attempt attempt pause   attempt pause
 	gap:due        enter   enter   enter   watch   leave   watch   enter   enter   pause   enter   enter   enter   enter   enter
