@@ -64,8 +64,7 @@ func (c *Contender) Entered(s *Surroundings, step Step, e Entry) {
 	case e.Gap && !c.gap.isClearing():
 		c.gap.begin(s.Now, min(e.Left, GapLength))
 	}
-	// Spread: locks of some length would else end in the middle of a renewal each time, and be noticed after it.
-	c.enters = s.Now.Add(max(lease/2-10*s.Jitter, leastLease))
+	c.enters = s.Now.Add(max(lease/2, leastLease))
 	if !c.hasTurn() {
 		c.enters = min(c.enters, s.Now.Add(max(e.Left, leastLease)+s.Jitter))
 	}
