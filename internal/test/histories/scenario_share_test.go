@@ -184,7 +184,7 @@ var shares = []scenario{
 		share := func() (redlock.Lock, error) { return s.Client().TryAcquireShared(s.ctx, "k", longTTL) }
 		first, err := share()
 		require.NoError(s.T, err)
-		exclusive := s.wait(writer, "k", longTTL)
+		exclusive := s.wait(writer.With(often), "k", longTTL)
 		_, err = share()
 		require.ErrorIs(s.T, err, redlock.ErrTaken)
 		require.NotEqual(s.T, redlock.ErrTaken, err) // no holder was seen who refuses it
@@ -206,7 +206,7 @@ var shares = []scenario{
 		c, refused := s.hooked(1)
 		first, err := s.Client().TryAcquireShared(s.ctx, "k", longTTL)
 		require.NoError(s.T, err)
-		exclusive := s.wait(c, "k", longTTL)
+		exclusive := s.wait(c.With(often), "k", longTTL)
 		for refused.Load() < 2 {
 			time.Sleep(time.Millisecond)
 		}
@@ -255,6 +255,9 @@ var shares = []scenario{
 
 // hook is for how long a writer is in its hook.
 const hook = 500 * time.Millisecond
+
+// often has a caller ask although the lock is taken: each of its attempts counts.
+var often = redlock.Options{Attempts: 1 << 20}
 
 // hooked is a client that is in its hook for a while when it is refused in line, so many times.
 func (s *stage) hooked(times int32) (c *redlock.Client, refused *atomic.Int32) {
