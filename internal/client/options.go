@@ -142,7 +142,7 @@ func (w *want) lookBehind(at int) error {
 	if !goesOn {
 		w.in.Hear(&w.t)
 	}
-	w.in.Attempted(holding.Hold{}, c.Tally, err, goesOn)
+	w.in.Looked(err, goesOn)
 	if goesOn {
 		return nil
 	}

@@ -280,11 +280,21 @@ func (d *Demand) Hear(t *Tries) {
 // from now on, or is away.
 func (d *Demand) Attempted(h holding.Hold, votes quorum.Tally, err error, rests bool) {
 	held, won := h.State()
+	d.ended(rests, func(p *place) { p.desk.attempted(p, won, held.Until, votes, err) })
+}
+
+// Looked is Attempted for a turn in which it has looked: err is nil if the lock is free.
+func (d *Demand) Looked(err error, rests bool) {
+	d.ended(rests, func(p *place) { p.desk.looked(p, err) })
+}
+
+// ended ends its turn by f.
+func (d *Demand) ended(rests bool, f func(p *place)) {
 	turn := d.end(rests)
 	d.each(func(p *place, k *desk) {
 		switch {
 		case p == turn && p.turn:
-			k.attempted(p, won, held.Until, votes, err)
+			f(p)
 		case rests && k.offers:
 			k.advance()
 		}

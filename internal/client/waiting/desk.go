@@ -267,7 +267,7 @@ func (d *desk) missedBy(at clock.Instant, err error, shared bool) {
 }
 
 // attempted ends the turn of p, whose attempt has ended with err and the votes of nodes. A lock that was
-// won is valid until then. A look that found it free has no error. Before other processes have their turn it may pass on to the present callers, or further
+// won is valid until then. Before other processes have their turn it may pass on to the present callers, or further
 // if no other process is known.
 func (d *desk) attempted(p *place, won bool, until clock.Instant, votes quorum.Tally, err error) {
 	denied := votes.Nodes(quorum.Denied)
@@ -292,8 +292,6 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, votes quorum.T
 		if d.HasOthers() {
 			d.passes = min(d.passes, d.callers())
 		}
-	case err == nil:
-		d.Vacant(&around)
 	case taken && d.turns > 0: // the callers asking with it have one answer
 	case taken:
 		d.Refused(&around, denied)
@@ -304,6 +302,19 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, votes quorum.T
 	default: // it leaves: the next asks at once
 		d.Freed()
 	}
+	d.advance()
+}
+
+// looked ends the turn of p, who has looked: err is nil if the lock is free.
+func (d *desk) looked(p *place, err error) {
+	if err != nil && !errors.Is(err, engine.ErrTaken) {
+		d.attempted(p, false, 0, quorum.Tally{}, err)
+		return
+	}
+	around := d.lines.around(d, d.lines.cfg.Clock.Now())
+	d.endTurn(p)
+	d.missedBy(around.Now, err, p.shared)
+	d.Looked(&around, err == nil)
 	d.advance()
 }
 

@@ -190,11 +190,17 @@ func (c *Contender) atDeadline() Action {
 	return Attempt
 }
 
-// Vacant reports that a look has found the lock free. A process in turn asks for it. One behind others looks again before
-// long: they are about to take it.
-func (c *Contender) Vacant(s *Surroundings) {
+// Looked reports that the nodes were looked at: the lock is free, or has a holder. If it is free a process in turn asks for
+// it, and one behind others looks again before long: they are about to take it.
+func (c *Contender) Looked(s *Surroundings, free bool) {
+	c.overdue = false
+	if !free {
+		c.vacant, c.deadline = 0, s.Now.Add(s.Ask)
+		c.gap.rival(s.Now)
+		return
+	}
 	c.vacant++
-	c.overdue, c.deadline = false, s.Now.Add(s.Ask/4)
+	c.deadline = s.Now.Add(s.Ask / 4)
 	if c.hasTurn() {
 		c.freed()
 	}

@@ -63,9 +63,12 @@ func TestNoHotLoop(t *testing.T) {
 					case contention.Pause:
 						require.Greater(t, step.Until, s.Now)
 						s.Now = step.Until
-					case contention.Attempt, contention.Look:
+					case contention.Attempt:
 						actions++
 						c.Refused(s, denied)
+					case contention.Look:
+						actions++
+						c.Looked(s, denied == 0)
 					case contention.Leave:
 						actions++
 					default:

@@ -104,9 +104,12 @@ func TestAsks(t *testing.T) {
 					}
 				case contention.Watch:
 					c.Watched(s, step.Node, contention.Seen{TTL: time.Hour})
-				case contention.Attempt, contention.Look:
+				case contention.Attempt:
 					asked, last = asked+1, s.Now
 					c.Refused(s, 7)
+				case contention.Look:
+					asked, last = asked+1, s.Now
+					c.Looked(s, false)
 				}
 			}
 		})
@@ -125,7 +128,7 @@ func TestAFreeLockIsAskedFor(t *testing.T) {
 		case contention.Enter:
 			c.Entered(s, step, contention.Entry{Others: 1, Lease: time.Hour, Left: time.Hour})
 		case contention.Look:
-			c.Vacant(s)
+			c.Looked(s, true)
 		case contention.Attempt:
 			require.Less(t, s.Now.Sub(began), 2*time.Second)
 			return
