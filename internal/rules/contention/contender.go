@@ -159,13 +159,15 @@ func (c *Contender) Next(s *Surroundings) Step {
 	switch {
 	case step.Action == Attempt && c.gap.isDue(s.Now):
 		step = c.leaveFree(s)
-	case step.Action == Pause && s.Now >= c.deadline && s.Set && c.standing == behind:
+	case step.Action == Pause && s.Set && c.standing == behind: // it asks in its turns alone
 		c.deadline = s.Now.Add(s.Ask)
+	case step.Action == Pause && c.mayLook() && s.Now >= c.lookDue() && !c.gap.isOpen(s.Now):
+		step, c.overdue = Step{Action: Look}, true
 	case step.Action == Pause && s.Now >= c.deadline && !c.gap.isOpen(s.Now):
-		step, c.overdue = Step{Action: c.atDeadline()}, true
+		step, c.overdue = Step{Action: Attempt}, true
 	}
 	if step.Action == Pause && !c.gap.isOpen(s.Now) {
-		step.Until = min(step.Until, c.deadline)
+		step.Until = min(step.Until, c.lookDue())
 	}
 	c.question, c.early = none, 0
 	switch step.Action {
@@ -179,15 +181,20 @@ func (c *Contender) Next(s *Surroundings) Step {
 	return step
 }
 
-// atDeadline is how the nodes are asked against all advice. Between two holders the lock is free for a while. An attempt
-// then takes the turn of the first in the queue; that of the first itself may be denied by the node of the queue, where it
-// comes before the release, and others find no key there. So a process in a queue looks. Those who share a lock meet no
-// free moment of another's.
-func (c *Contender) atDeadline() Action {
-	if c.seat != none && c.standing >= behind && !c.shared && c.vacant < mostVacant {
-		return Look
+// mayLook reports whether a process looks before its deadline, when it would ask against all advice. Between two holders the
+// lock is free for a while. An attempt then takes the turn of the first in the queue; that of the first itself may be denied
+// by the node of the queue, where it comes before the release, and others find no key there. So a process in a queue looks
+// first. Those who share a lock meet no free moment of another's.
+func (c *Contender) mayLook() bool {
+	return c.seat != none && c.standing >= behind && !c.shared && c.vacant < mostVacant
+}
+
+// lookDue is when it looks, or asks: at the deadline, after some looks.
+func (c *Contender) lookDue() clock.Instant {
+	if c.mayLook() {
+		return c.deadline.Add(-time.Duration(mostVacant-c.vacant) * lookAgain)
 	}
-	return Attempt
+	return c.deadline
 }
 
 // Looked reports that the nodes were looked at: the lock is free, or has a holder. If it is free a process in turn asks for
@@ -199,15 +206,21 @@ func (c *Contender) Looked(s *Surroundings, free bool) {
 		c.gap.rival(s.Now)
 		return
 	}
+	c.deadline = max(c.deadline, s.Now.Add(time.Duration(mostVacant-c.vacant)*lookAgain))
 	c.vacant++
-	c.deadline = s.Now.Add(s.Ask / 4)
 	if c.hasTurn() {
 		c.freed()
 	}
 }
 
-// mostVacant is after how many looks in a row that found the lock free a process asks for it against all advice.
-const mostVacant = 2
+const (
+	// mostVacant is after how many looks in a row that found the lock free a process asks for it against all advice.
+	mostVacant = 2
+
+	// lookAgain is from one of them to the next, and to the attempt: in this time the first in the queue takes a lock that
+	// was released, also where nodes are 50 ms away.
+	lookAgain = 100 * time.Millisecond
+)
 
 // leaveFree begins a gap. In a queue that is a place before all others, one for all processes.
 func (c *Contender) leaveFree(s *Surroundings) Step {
