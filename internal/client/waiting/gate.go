@@ -19,7 +19,7 @@ const (
 // gate compares what the contender wants of the nodes with what they were asked last. A gate is put up, and again where
 // the last is older. It is taken down where no caller wants it any more, or where the key is free and its caller, in
 // user code, does not come for its turn: none has it, or callers behind do, who share the lock. Then others may share the
-// key, and the caller looks before it asks: asking in vain would call its hook, and so on.
+// key.
 func (d *desk) gate() {
 	wants := d.first != nil && d.Gates()
 	away := d.offers || d.turns > 0 && d.sharing && !d.Clears()
@@ -27,9 +27,6 @@ func (d *desk) gate() {
 	case d.gated != 0 && (!wants || away):
 		d.gated = 0
 		d.sendGate(false)
-		if wants {
-			d.Look()
-		}
 	case wants && !away:
 		pause := regate
 		if d.Clears() {

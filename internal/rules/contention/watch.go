@@ -58,9 +58,6 @@ func (c *Contender) Watched(s *Surroundings, node int, seen Seen) {
 	}
 }
 
-// Look has the process look at the key before its next attempt: it may have been shared since it was free.
-func (c *Contender) Look() { c.forget() }
-
 // Pushed reports that a node has pushed the key, and returns whether this matters.
 func (c *Contender) Pushed(node int) bool {
 	if int(c.question) == node {

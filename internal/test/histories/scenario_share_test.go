@@ -177,10 +177,9 @@ var shares = []scenario{
 		require.Less(s.T, time.Since(began), 5*time.Second)
 		w.longest()
 	}},
-	// Others share a free key while the writer whose turn it is stays in its hook. Back from there it looks at the key, and
-	// asks, to be refused and in its hook again, only when that is free.
+	// Others share a free key while the writer whose turn it is stays in its hook.
 	{"readers beside a writer in its hook", 3, func(s *stage) {
-		writer, refused := s.hooked(1 << 10)
+		writer, refused := s.hooked(1)
 		share := func() (redlock.Lock, error) { return s.Client().TryAcquireShared(s.ctx, "k", longTTL) }
 		first, err := share()
 		require.NoError(s.T, err)
