@@ -198,12 +198,16 @@ func (c *Contender) lookDue() clock.Instant {
 }
 
 // Looked reports that the nodes were looked at: the lock is free, or has a holder. If it is free a process in turn asks for
-// it, and one behind others looks again before long: they are about to take it.
-func (c *Contender) Looked(s *Surroundings, free bool) {
+// it, and one behind others looks again before long: they are about to take it. If it has a holder the one in turn has the
+// key tracked anew: the node that tracks it may have lost it without a push, and would push no release.
+func (c *Contender) Looked(s *Surroundings, isFree bool) {
 	c.overdue = false
-	if !free {
+	if !isFree {
 		c.vacant, c.deadline = 0, s.Now.Add(s.Ask)
 		c.gap.rival(s.Now)
+		if c.key != free {
+			c.forget()
+		}
 		return
 	}
 	c.deadline = max(c.deadline, s.Now.Add(time.Duration(mostVacant-c.vacant)*lookAgain))

@@ -55,19 +55,20 @@ func TestStates(t *testing.T) {
 		"shares":  func(_ c, s s) { s.Shared = true }, // the next caller
 		"hurried": func(c c, s s) { c.Hurry(s.Now) },
 		"left":    func(c c, _ s) { c.Depart() },
+		"looked":  func(c c, s s) { c.Looked(s, false) }, // and has seen a holder
 	}
 	table := strings.Fields(`
-	-              nothing rung    changed denied  failed  won     parted  lost    alldown freed   later   shares  hurried left
-	out            enter   enter   enter   enter   pause   enter   enter   enter   attempt enter   enter   enter   enter   enter
-	behind         pause   watch   pause   pause   leave   enter   enter   enter   attempt pause   enter   enter   look    enter
-	first,free     attempt attempt attempt watch   leave   watch   enter   enter   attempt attempt enter   enter   attempt enter
-	first,unknown  watch   watch   watch   watch   leave   enter   enter+  enter+  attempt attempt enter   enter   watch   enter
-	first,tracked  pause   pause   attempt watch   leave   watch   enter   enter   pause   attempt enter+  enter   look    enter
-	gating,stepped pause   pause   watch   watch   leave   watch   enter   enter   pause   attempt enter   enter   look    enter
-	last           enter   enter   enter   enter   leave   enter   enter+  enter+  attempt enter   enter   enter   enter   enter
-	aside          pause   pause   pause   enter   pause   enter   attempt pause   pause   attempt attempt pause   attempt pause
-	gap:due        enter   enter   enter   watch   leave   watch   enter   enter   pause   enter   enter   enter   enter   enter
-	gap:open       pause   watch   pause   pause   leave   enter   enter+  enter+  pause   pause   enter   enter   pause   enter
+	-              nothing rung    changed denied  failed  won     parted  lost    alldown freed   later   shares  hurried left    looked
+	out            enter   enter   enter   enter   pause   enter   enter   enter   attempt enter   enter   enter   enter   enter   enter
+	behind         pause   watch   pause   pause   leave   enter   enter   enter   attempt pause   enter   enter   look    enter   pause
+	first,free     attempt attempt attempt watch   leave   watch   enter   enter   attempt attempt enter   enter   attempt enter   attempt
+	first,unknown  watch   watch   watch   watch   leave   enter   enter+  enter+  attempt attempt enter   enter   watch   enter   watch
+	first,tracked  pause   pause   attempt watch   leave   watch   enter   enter   pause   attempt enter+  enter   look    enter   watch
+	gating,stepped pause   pause   watch   watch   leave   watch   enter   enter   pause   attempt enter   enter   look    enter   watch
+	last           enter   enter   enter   enter   leave   enter   enter+  enter+  attempt enter   enter   enter   enter   enter   enter
+	aside          pause   pause   pause   enter   pause   enter   attempt pause   pause   attempt attempt pause   attempt pause   pause
+	gap:due        enter   enter   enter   watch   leave   watch   enter   enter   pause   enter   enter   enter   enter   enter   enter
+	gap:open       pause   watch   pause   pause   leave   enter   enter+  enter+  pause   pause   enter   enter   pause   enter   pause
 	`)
 	names := table[1 : len(events)+1]
 	do := [...]string{contention.Pause: "pause", contention.Attempt: "attempt", contention.Enter: "enter", contention.Leave: "leave", contention.Watch: "watch", contention.Look: "look"}
