@@ -28,7 +28,8 @@ func (s *stage) serveAny(callers int, client func() *redlock.Client) {
 	}
 	var waits []*waiting
 	for range callers {
-		waits = append(waits, s.choose(client(), keys[2], keys[0], keys[1]))
+		waits = append(waits, s.call(s.ctx, anyOf(client(), keys[2], keys[0], keys[1])))
+		time.Sleep(promptly) // in all not for so long that a gap is due
 	}
 	for i, w := range waits {
 		require.True(s.T, w.waits())
@@ -53,7 +54,10 @@ var choices = []scenario{
 		a, b := s.take(other, keys[0], longTTL), s.take(other, keys[1], longTTL)
 		var all []*waiting
 		for range 2 {
-			all = append(all, s.choose(c, keys...), s.choose(c, keys...), s.wait(c, keys[0], longTTL))
+			for _, of := range [][]string{keys, keys, keys[:1]} {
+				all = append(all, s.call(s.ctx, anyOf(c, of...)))
+				time.Sleep(promptly) // in all not for so long that a gap is due
+			}
 		}
 		s.release(a)
 		s.inOrder(keys[0], all...) // to the first by a vote, then passed on each time
