@@ -100,11 +100,10 @@ func (s *stage) delayed() {
 	time.Sleep(5 * time.Second)
 	entered, asked := n.Count("EVALSHA"), n.Count("EXISTS")
 	n.Delay(20 * time.Millisecond)
-	for n.Count("EXISTS") == asked {
+	for n.Count("EXISTS") <= asked+2 {
 		time.Sleep(50 * time.Microsecond)
 	}
 	n.Delay(0)
-	require.Greater(s.T, n.Count("EXISTS"), asked+2)
 	time.Sleep(2 * time.Second)
 	require.Equal(s.T, entered, n.Count("EVALSHA"))
 }
