@@ -175,7 +175,7 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 			if t.IsLimited() || w.Mode&Shared != 0 { // each attempt counts; whether the lock has a holder says nothing to those who share it
 				break
 			}
-			if err := w.lookBehind(at); err != nil {
+			if err := w.lookInTurn(at); err != nil {
 				return Handle{}, err
 			}
 			continue

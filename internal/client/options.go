@@ -119,9 +119,8 @@ func (w *want) look(of []int) (open []int) {
 	return append(open, unknown...)
 }
 
-// lookBehind looks whether the lock of an option is free, for all of its line, while other processes stand before this
-// one. An error ends the call.
-func (w *want) lookBehind(at int) error {
+// lookInTurn looks whether the lock of an option is free, for all of its line. An error ends the call.
+func (w *want) lookInTurn(at int) error {
 	o := &w.options[at]
 	c, err := o.site.Engine.Call(engine.Look, o.Key, 0)
 	if err != nil {

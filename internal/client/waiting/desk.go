@@ -272,7 +272,7 @@ func (d *desk) missedBy(at clock.Instant, err error, shared bool) {
 func (d *desk) attempted(p *place, won bool, until clock.Instant, votes quorum.Tally, err error) {
 	denied := votes.Nodes(quorum.Denied)
 	parted := -1
-	if at := d.parting; at.asked && !denied.Has(at.node) { // what its answer says otherwise is mended then (parted)
+	if at := d.parting; at.query != nil && !denied.Has(at.node) { // what its answer says otherwise is mended then (parted)
 		parted = at.node
 	}
 	around := d.lines.around(d, d.lines.cfg.Clock.Now())

@@ -18,8 +18,7 @@ const (
 
 // gate compares what the contender wants of the nodes with what they were asked last. A gate is put up, and again where
 // the last is older. It is taken down where no caller wants it any more, or where the key is free and its caller, in
-// user code, does not come for its turn: none has it, or callers behind do, who share the lock. Then others may share the
-// key.
+// user code, does not come for its turn: none has it, or callers behind do, who share the lock. Then others may too.
 func (d *desk) gate() {
 	wants := d.first != nil && d.Gates()
 	away := d.offers || d.turns > 0 && d.sharing && !d.Clears()

@@ -22,15 +22,14 @@ func (d *desk) part(p *place, value string) *engine.Query {
 	q := cfg.Engine.Query(node, cfg.QueryTimeout)
 	q.Buf, q.Replies = command.AppendPart(q.Buf, d.key, d.lines.tracking.id, value)
 	q.Ring = func() { d.parted(q) }
-	d.parting = parting{asked: true, node: node, query: q}
+	d.parting = parting{node, q}
 	return q
 }
 
-// parting is a question to let go of a place.
+// parting is a question to let go of a place. A query is used again once it is answered, so the node is kept apart.
 type parting struct {
-	asked bool // there is one, and the node has not answered that it keeps the place
 	node  int
-	query *engine.Query // until it is answered: then it is used again
+	query *engine.Query // nil: there is none, or the node has answered that it keeps the place
 }
 
 // parted takes the answer to such a question. A process that has lost all the same enters again. If the node has not let
@@ -43,9 +42,6 @@ func (d *desk) parted(q *engine.Query) {
 	case d.isEntering(q.Node):
 	case q.Err == nil && q.Said[0].Err == nil && q.Said[0].Ints[0] >= 0:
 		d.Parted(q.Node)
-		if d.parting.query == q {
-			d.parting.query = nil
-		}
 	case q.Err == nil && q.Said[0].Lacks:
 		_ = d.lines.tracking.refuseQueue(q.Node, q.Said[0].Err)
 		d.parting = parting{}

@@ -29,23 +29,15 @@ const maxShares = 1 << 16
 
 // AcquireShared is AcquireWith for a lock that others may share, each by a value of its own.
 func (s *Store) AcquireShared(ctx context.Context, key, value string, ttl time.Duration, o Options) (x *Share, err error) {
-	stored, err := s.check(ttl)
+	stored, tail, holder, err := s.prepare(ctx, value, ttl, &o)
 	if err != nil {
 		return nil, err
 	}
+	defer s.giveUnless(&err, o.Keep)
 	call := s.cfg.Client.TryAcquireShared
 	if o.Wait {
 		call = s.cfg.Client.AcquireShared
 	}
-	tail, holder, err := s.tailOf(ctx, value, &o)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil && o.Keep != nil {
-			s.give(o.Keep)
-		}
-	}()
 	x = &Share{store: s, name: shareName{key, value}, holder: holder}
 	if old := s.share(x.name); old != nil {
 		if !isGone(old.Lock.Extend(ctx, redlock.MinTTL)) { // which shortens nothing: an operator may have broken the lock

@@ -90,25 +90,24 @@ func (s *Store) give(q *Quota) {
 	s.all.used.Add(-1)
 }
 
+// giveUnless gives the place of a lock back that was not acquired, at the end of a call with *err. A nil q has none.
+func (s *Store) giveUnless(err *error, q *Quota) {
+	if *err != nil && q != nil {
+		s.give(q)
+	}
+}
+
 // AcquireWith is Acquire with options. The error is also that of Client.Acquire.
 func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Duration, o Options) (g *Grant, err error) {
-	stored, err := s.check(ttl)
+	stored, tail, holder, err := s.prepare(ctx, value, ttl, &o)
 	if err != nil {
 		return nil, err
 	}
+	defer s.giveUnless(&err, o.Keep)
 	call := s.cfg.Client.TryAcquire
 	if o.Wait {
 		call = s.cfg.Client.Acquire
 	}
-	tail, holder, err := s.tailOf(ctx, value, &o)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil && o.Keep != nil {
-			s.give(o.Keep)
-		}
-	}()
 	if o.Wait && s.hasRemains(key) {
 		_, _ = s.clear(ctx, key) // or its place is behind a lock that has ended
 	}
@@ -142,18 +141,21 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 	return g, nil
 }
 
-// tailOf is ctx with what the nodes store behind the token of a lock, and the holder in that. A lock to be kept alive has its
-// place in the quota from now on.
-func (s *Store) tailOf(ctx context.Context, value string, o *Options) (tail context.Context, holder string, err error) {
+// prepare returns the TTL to store, ctx with what the nodes store behind the token of a lock, and the holder in that. A lock to
+// be kept alive has its place in the quota from now on.
+func (s *Store) prepare(ctx context.Context, value string, ttl time.Duration, o *Options) (stored time.Duration, tail context.Context, holder string, err error) {
+	if stored, err = s.check(ttl); err != nil {
+		return 0, nil, "", err
+	}
 	with := token.WithValue
 	if o.Keep != nil {
 		with = token.WithKeptValue
 		if !s.take(o.Keep) {
-			return nil, "", ErrTooMany
+			return 0, nil, "", ErrTooMany
 		}
 	}
 	holder = token.HolderFits(o.Holder, value, maxStored)
-	return with(ctx, holder, value), holder, nil
+	return stored, with(ctx, holder, value), holder, nil
 }
 
 // attempt asks for a lock, and returns when the granted attempt began.
