@@ -807,19 +807,17 @@ func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 	return s, nil
 }
 
-// Hooks are optional. Several goroutines may call them at once. They may use the client, also Stats, Close and
-// Shutdown.
-//
-// Attempt, Acquire and LockLost are called by the goroutine that called the client, before its call returns; a panic
-// goes to its caller. A goroutine of the client calls the others, and also Attempt and LockLost for an [Op] and for
-// extensions in the background. There a blocking hook delays others by 20 ms at most, and a panic is logged.
+// Hooks are optional. A goroutine of the client calls them, soon after what they hear of, in its order, and on no caller's
+// way. One that blocks delays the next by 20 ms at most, and a panic is logged. They may use the client, also Stats, Close
+// and Shutdown. Where 65,536 wait, further attempts, acquisitions and votes are dropped. Close lets hooks hear of all that
+// ended before, but waits 0.5 s at most for one that blocks. Of what comes after it they hear nothing.
 type Hooks struct {
-	// Attempt is called for each attempt counted by Stats, with the votes on the key that decided it. Each call allocates
+	// Attempt is called for each attempt counted by Stats, with the votes on the key that decided it. Some calls allocate
 	// the text of the key. It is not called for releases that no caller waits for: ReleaseAsync, Do.
 	Attempt func(Attempt)
-	// Acquire is called at the end of each Acquire, AcquireAll, AcquireAny and Do that made an attempt.
+	// Acquire is called for the end of each Acquire, AcquireAll, AcquireAny and Do that made an attempt.
 	Acquire func(Acquisition)
-	// Vote is called for each vote of a node, also on cleanups. If it blocks, votes beyond 65,536 are dropped.
+	// Vote is called for each vote of a node, also on cleanups.
 	Vote func(Vote)
 	// NodeUp is called when a connection came up, NodeDown when one ended, or New could not make it. Close does not call
 	// NodeDown. NodeQuarantined is called for a node that has restarted or lost its fencing tokens: it has no vote for
@@ -835,19 +833,21 @@ type Attempt struct {
 	Kind                    OpKind
 	Key                     string          // the first of several
 	Duration                time.Duration   // from before it was queued
+	Ended                   time.Time       // earlier than the hook hears of it
 	Granted, Denied, Failed int             // numbers of nodes
 	Err                     error           // what TryAcquire, Extend or Release returns
-	Ctx                     context.Context // of the caller; nil for an Op, and for an extension in the background
+	Ctx                     context.Context // of the caller; it may have ended. nil: of an Op, or an extension in the background
 }
 
 // Acquisition is the result of an Acquire.
 type Acquisition struct {
 	Key        string // the first of several; of AcquireAny the acquired one
 	Attempts   int
-	Waited     time.Duration // in all, including the attempts
-	HandedOver bool          // by the last holder, inside the process
-	Err        error         // what Acquire returns
-	Ctx        context.Context
+	Waited     time.Duration   // in all, including the attempts
+	HandedOver bool            // by the last holder, inside the process
+	Ended      time.Time       // earlier than the hook hears of it
+	Err        error           // what Acquire returns
+	Ctx        context.Context // of the caller; it may have ended
 }
 
 // Vote is the vote of one node on one operation.
@@ -874,16 +874,15 @@ func (o Outcome) String() string { return quorum.Outcome(o).String() }
 func (h Hooks) install(in *client.Config) {
 	in.OnLockLost = h.LockLost
 	if f := h.Attempt; f != nil {
-		in.OnAttempt = func(ctx context.Context, kind client.Kind, key string, took time.Duration, t quorum.Tally, err error) {
-			a := Attempt{Kind: OpKind(kind), Key: key, Duration: took, Err: err, Ctx: ctx}
-			a.Granted, a.Denied, a.Failed = t.Count(quorum.Granted), t.Count(quorum.Denied), t.Count(quorum.Failed)
-			f(a)
+		in.OnAttempt = func(a client.Attempt) {
+			f(Attempt{
+				Kind: OpKind(a.Kind), Key: a.Key, Duration: a.Took, Ended: a.Ended, Err: a.Err, Ctx: a.Ctx,
+				Granted: a.Votes.Count(quorum.Granted), Denied: a.Votes.Count(quorum.Denied), Failed: a.Votes.Count(quorum.Failed),
+			})
 		}
 	}
 	if f := h.Acquire; f != nil {
-		in.OnAcquire = func(ctx context.Context, key string, attempts int, waited time.Duration, handedOver bool, err error) {
-			f(Acquisition{Key: key, Attempts: attempts, Waited: waited, HandedOver: handedOver, Err: err, Ctx: ctx})
-		}
+		in.OnAcquire = func(a client.Acquisition) { f(Acquisition(a)) }
 	}
 	if f := h.Vote; f != nil {
 		in.OnVote = func(kind client.Kind, node int, addr string, o quorum.Outcome, err error) {

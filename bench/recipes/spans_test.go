@@ -24,11 +24,14 @@ func TestSpans(t *testing.T) {
 		require.ErrorIs(t, err, redlock.ErrTaken)
 		return nil
 	}))
+	began := time.Now()
+	require.NoError(t, client.Close()) // hooks have heard of all
 	var names []string
 	var last sdktrace.ReadOnlySpan
 	for _, span := range ended.Ended() {
 		if span.Parent().SpanID() == parent.SpanContext().SpanID() { // no caller waits for the release
 			names, last = append(names, span.Name()), span
+			require.True(t, span.EndTime().Before(began), "as long as the lock took")
 		}
 	}
 	require.Equal(t, []string{"lock acquire", "lock wait", "lock acquire"}, names)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/group"
 	"github.com/redlock-go/redlock/internal/client/holding"
 	"github.com/redlock-go/redlock/internal/client/texts"
 	"github.com/redlock-go/redlock/internal/client/waiting"
@@ -35,12 +36,12 @@ type want struct {
 	limit engine.Limit
 	own   *holding.More // of a lock with another name than the client's, or with the value of a front end; or nil
 
-	in      *waiting.Demand // where it stands in line; or nil
-	at      int             // the option of c and s
-	c       *engine.Call
-	s       holding.State
-	ended   bool     // the first attempt was made already, and has ended without a lock
-	reports []report // of attempts, for a hook
+	ctx   context.Context // for hooks
+	in    *waiting.Demand // where it stands in line; or nil
+	at    int             // the option of c and s
+	c     *engine.Call
+	s     holding.State
+	ended bool // the first attempt was made already, and has ended without a lock
 }
 
 var wants = sync.Pool{New: func() any { return new(want) }}
@@ -55,8 +56,7 @@ func newWant(g *site, ttl time.Duration, r request) *want {
 func (w *want) free() {
 	w.c.Free()
 	clear(w.options)
-	clear(w.reports)
-	*w = want{options: w.options[:0], reports: w.reports[:0]}
+	*w = want{options: w.options[:0]}
 	wants.Put(w)
 }
 
@@ -85,6 +85,7 @@ func (w *want) acquire(ctx context.Context, ended *engine.Call) (h Handle, err e
 	if w.err != nil {
 		return Handle{}, w.err
 	}
+	w.ctx = ctx
 	w.t = w.lines.NewTries(w.options[0].Key, w.Attempts)
 	w.isSet = len(w.options) == 1 && w.options[0].More != nil
 	w.own = w.more
@@ -106,15 +107,12 @@ func (w *want) acquire(ctx context.Context, ended *engine.Call) (h Handle, err e
 		return Handle{}, err
 	}
 	if w.Mode&Once != 0 {
-		h, err = w.ask(ctx)
-		err = asked(ctx, err)
+		h, err = w.ask()
+		err = engine.Asked(ctx, err)
 	} else {
-		h, err = w.inLines(ctx)
+		h, err = w.inLines()
 		err = w.gaveUp(ctx, err)
-		w.acquired(ctx, h, err)
-	}
-	if err == nil && w.hooks && h.leaveHooks(false) {
-		return Handle{}, engine.ErrClosed
+		w.acquired(h, err)
 	}
 	return h, err
 }
@@ -155,11 +153,11 @@ func (w *want) choose(at int, ended *engine.Call) (err error) {
 }
 
 // inLines is Acquire after the callers and the processes already waiting for its keys.
-func (w *want) inLines(ctx context.Context) (Handle, error) {
+func (w *want) inLines() (Handle, error) {
 	t := &w.t
 	if w.ended || w.collects || slices.ContainsFunc(w.options, func(o option) bool { return !o.isContended() }) {
 		t.Attempts++
-		h, err := w.ask(ctx)
+		h, err := w.ask()
 		if err == nil || !w.shouldRetry(err) {
 			return h, err
 		}
@@ -183,9 +181,6 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 			o := &w.options[at]
 			h := handleOf(o.site, handed, o.Key, nil)
 			if h.Remaining() > 0 {
-				if o.site.hooks {
-					o.site.hooked.add(h)
-				}
 				t.End = waiting.HandedOver
 				return w.unlessEnding(h, nil)
 			}
@@ -206,14 +201,13 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 			w.in.Hear(t)
 		}
 		w.note(w.in, h, at, err, goesOn)
-		w.report(ctx, h)
 		if !goesOn {
 			return h, err
 		}
 		if errors.Is(err, engine.ErrTaken) && w.clock.Now() >= patience.until && w.in.MayCollect() {
 			w.in.Leave()
 			w.in = nil
-			if h, err = w.collect(ctx, &patience); err == nil || !t.ShouldRetry(err) {
+			if h, err = w.collect(&patience); err == nil || !t.ShouldRetry(err) {
 				return h, err
 			}
 			w.in = w.stand()
@@ -221,15 +215,14 @@ func (w *want) inLines(ctx context.Context) (Handle, error) {
 	}
 }
 
-// note notes in the lines how an attempt on an option has ended. A caller without a hook to call rests at once.
+// note notes in the lines how an attempt on an option has ended. Its caller rests at once.
 func (w *want) note(d *waiting.Demand, h Handle, at int, err error, goesOn bool) {
-	rests := w.Config.OnAttempt == nil
 	switch {
 	case !w.isSet:
-		d.Attempted(h.hold, w.c.Tally, err, goesOn && rests)
+		d.Attempted(h.hold, w.c.Tally, err, goesOn)
 	case !errors.Is(err, engine.ErrTaken) || !goesOn: // it has won; or no holder has refused it, and it stands before others in no line
 		d.Left(h.hold)
-	case !d.Missed(w.deniedAt, rests): // it waits for no turn, and stands again where it was refused
+	case !d.Missed(w.deniedAt): // it waits for no turn, and stands again where it was refused
 		for at := range w.s.More.Keys {
 			if w.deniedAt(at) != 0 {
 				d.Join(at, w.seatOf(at, waiting.Ended{At: w.clock.Now(), Err: err}))
@@ -304,11 +297,11 @@ func (w *want) attempt(at int, sent bool) (h Handle, err error) {
 // attemptAt is one attempt, with one new token for all keys. If one key is refused, the others are released. If it was
 // sent along with a release, only its end is awaited. If nodes have refused nothing but the number of a fencing
 // token, it is made again at once, and if votes are split, after a pause. Where it has met the end of idle connections it
-// is made again at once, and once: its release is on its way before. The caller reports the attempts to the hook, after
-// it has let others act. The error is context.Canceled where the end of the caller's context has ended it.
+// is made again at once, and once: its release is on its way before. The error is context.Canceled where the end of the
+// caller's context has ended it.
 func (w *want) attemptAt(g *site, sent bool) (h Handle, err error) {
 	c, s, t := w.c, &w.s, w.term
-	counted := s.Several() != nil || g.hooks
+	counted := s.Several() != nil
 	splits, idleEnds := 0, 0
 	for again := true; again; sent = false {
 		var by *engine.Call
@@ -340,9 +333,6 @@ func (w *want) attemptAt(g *site, sent bool) (h Handle, err error) {
 		if err == nil {
 			s.Serial, s.Token = c.Serial, c.Token
 			h = handleOf(g, g.keeper.Begin(s, c.Lacking(), c.Block.First), s.Key, s.More)
-			if g.hooks {
-				g.hooked.add(h)
-			}
 			granted(c)
 			t.won(g, splits, c.LongestTrip())
 		} else {
@@ -355,8 +345,8 @@ func (w *want) attemptAt(g *site, sent bool) (h Handle, err error) {
 		if again, err = siteOf(by.On).Fence.Again(c, err); !again || g.Config.OnAttempt != nil {
 			err = by.Explain(err)
 		}
-		if g.Config.OnAttempt != nil {
-			w.reports = append(w.reports, report{s.Key, by.Took(g.clock.Now()), by.Tally, err})
+		if g.Config.OnAttempt != nil { // else the clock is not read
+			g.report(engine.Attempt{Ctx: w.ctx, Kind: engine.Acquire, Key: s.Key, Took: by.Took(g.clock.Now()), Votes: by.Tally, Err: err})
 		}
 		if err == engine.ErrSplit {
 			if splits == waiting.MaxSplits {
@@ -393,7 +383,7 @@ func (g *site) fresh(p *fencing.Proposal, shared bool) (f fresh, err error) {
 }
 
 // acquired counts and reports how an Acquire went.
-func (w *want) acquired(ctx context.Context, h Handle, err error) {
+func (w *want) acquired(h Handle, err error) {
 	t := &w.t
 	if err == nil {
 		t.Key = h.key
@@ -408,9 +398,9 @@ func (w *want) acquired(ctx context.Context, h Handle, err error) {
 		w.lines.CountWait(t)
 	}
 	if f := w.Config.OnAcquire; f != nil {
-		w.hook(h, func() {
-			f(ctx, t.Key, t.Attempts, w.clock.Now().Sub(t.Began), t.End == waiting.HandedOver, err)
-		})
+		w.Engine.Inform(acquisitions.For(f, group.Acquisition{
+			Key: t.Key, Attempts: t.Attempts, Waited: w.clock.Now().Sub(t.Began), HandedOver: t.End == waiting.HandedOver, Ended: time.Now(), Err: err, Ctx: w.ctx,
+		}))
 	}
 }
 
@@ -443,6 +433,6 @@ func (g *site) unlessEnding(h Handle, err error) (Handle, error) {
 	if err != nil || !engine.IsClosed(g.ending) {
 		return h, err
 	}
-	h.drop()
+	h.ReleaseAsync()
 	return Handle{}, engine.ErrClosed
 }

@@ -62,8 +62,6 @@ func (c *Client) end() {
 		c.house.close()
 		c.underway.Shut()
 		c.underway.Wait(c.late, nil)
-		c.each((*site).giveBack)
-		c.underway.Wait(c.late, nil)
 		c.each(func(g *site) { g.end(c.late) })
 	})
 }

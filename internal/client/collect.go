@@ -33,11 +33,11 @@ func (w *want) patience() patience {
 }
 
 // collect takes the keys one by one, and then the lock on all of them. After some errors its caller goes on waiting.
-func (w *want) collect(ctx context.Context, p *patience) (_ Handle, err error) {
+func (w *want) collect(p *patience) (_ Handle, err error) {
+	w.Config.Underway.Enter() // the end of the client waits: what is collected is given back
+	defer w.Config.Underway.Leave()
 	now := w.clock.Now()
 	until := now.Add(min(now.Sub(p.since), mostSpan))
-	kept, ends := context.WithTimeout(context.Background(), until.Sub(now)) // a hook may block for longer
-	defer ends()
 	held := make([]Handle, 0, len(w.s.More.Keys))
 	defer func() {
 		p.least = min(2*p.least, mostSpan)
@@ -45,18 +45,18 @@ func (w *want) collect(ctx context.Context, p *patience) (_ Handle, err error) {
 		p.until = p.since.Add(p.least)
 		w.c.Each(func(c *engine.Call) { c.Ahead = nil })
 		for _, h := range held {
-			h.drop()
+			h.ReleaseAsync()
 		}
 	}()
 	next := w.c
 	for at, key := range w.s.More.Keys {
-		h, err := w.collectOne(ctx, w.site.at(w.s.More, at), key, until)
+		h, err := w.collectOne(w.site.at(w.s.More, at), key, until)
 		if err != nil {
 			return Handle{}, err
 		}
 		held = append(held, h)
 		h.hold.ReportLoss() // to no hook: its caller has no lock yet
-		h.KeepAlive(kept)
+		h.KeepAlive(context.Background())
 		next.Ahead = h.giveWay
 		next = next.And
 	}
@@ -65,16 +65,11 @@ func (w *want) collect(ctx context.Context, p *patience) (_ Handle, err error) {
 	if err != nil {
 		w.eachKey(w.s.Key, w.s.More, func(g *site, key string) { g.lines.Freed(key, 0) })
 	}
-	w.report(ctx, h)
 	return h, err
 }
 
-// collectOne is the lock of one key, in line: known to the group until the set has all of them, or gives it back.
-func (w *want) collectOne(ctx context.Context, g *site, key string, until clock.Instant) (h Handle, err error) {
-	if !g.hooks { // else it is known from the grant on, and hooks may end the client
-		g.Config.Underway.Enter()
-		defer g.Config.Underway.Leave()
-	}
+// collectOne is the lock of one key, in line.
+func (w *want) collectOne(g *site, key string, until clock.Instant) (h Handle, err error) {
 	one := newWant(g, w.ttl, w.request)
 	defer one.free()
 	one.options = append(one.options, option{site: g, Key: key})
@@ -86,11 +81,9 @@ func (w *want) collectOne(ctx context.Context, g *site, key string, until clock.
 	if err = one.choose(0, nil); err != nil {
 		return Handle{}, err
 	}
-	h, err = one.inLines(ctx)
-	switch {
-	case err == nil:
-		g.hooked.add(h)
-	case err == context.Canceled && !w.limit.IsOver(w.clock.Now()):
+	one.ctx = w.ctx
+	h, err = one.inLines()
+	if err == context.Canceled && !w.limit.IsOver(w.clock.Now()) {
 		return Handle{}, engine.ErrTaken
 	}
 	return h, err
@@ -108,6 +101,5 @@ func (h Handle) giveWay() {
 	g := h.site()
 	g.Config.Underway.Enter()
 	defer g.Config.Underway.Leave()
-	g.hooked.remove(h)
 	_ = h.release(context.Background(), engine.Ahead, stay{})
 }

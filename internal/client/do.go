@@ -32,7 +32,6 @@ func (c *Client) Do(ctx context.Context, ttl time.Duration, mode Mode, f func(co
 	}
 	r.setTerm()
 	if c.running.Admit() {
-		r.running = c.running
 		defer c.leave()
 	}
 	ctx = orBackground(ctx)

@@ -14,9 +14,12 @@ type (
 	Knobs     = knobs.Knobs
 	Operation = engine.Op // any, as the engine has it
 	Kind      = engine.Kind
+	Attempt   = engine.Attempt
 	Group     = group.Group
 	Value     = group.Value // at a key
 	Status    = group.Status
+
+	Acquisition = group.Acquisition
 )
 
 // Limits of keys and TTLs.

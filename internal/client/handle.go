@@ -229,7 +229,7 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error
 	}
 	ends := c.Began()
 	g.eachKey(s.Key, s.More, func(g *site, key string) { g.lines.Had(key, s.Turn, ends, how.IsAwaited()) })
-	if along == nil { // else the line knows. A hook and the context come after: these may block
+	if along == nil { // else the line knows. The context comes after: it may block
 		g.freed(&s)
 	}
 	if !how.IsAwaited() {
@@ -256,8 +256,8 @@ func (h Handle) released(ctx context.Context, c, by *engine.Call, err error) err
 		h.hold.End()
 	}
 	err = g.reportEnd(ctx, c, by, err)
-	if f := g.Config.OnLockLost; f != nil && lost {
-		f(h.key, err)
+	if lost {
+		g.reportLoss(h.key, err)
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"slices"
 
@@ -50,11 +49,11 @@ func (w *want) order(order []int) []int {
 
 // ask asks for one option. If it is refused ask looks at all others at once, and asks for the free ones, one after
 // another. ErrTaken: a vote on each has said so, some left out.
-func (w *want) ask(ctx context.Context) (Handle, error) {
+func (w *want) ask() (Handle, error) {
 	var room [1]int // on the stack of a caller with one option
 	rest := w.order(room[:0])
 	if len(rest) == 0 {
-		w.hook(Handle{}, func() { w.reportUnsent(ctx, engine.Acquire, w.options[0].Key, engine.ErrTaken) })
+		w.reportUnsent(w.ctx, engine.Acquire, w.options[0].Key, engine.ErrTaken)
 		return Handle{}, engine.ErrTaken
 	}
 	var lost, last error
@@ -67,7 +66,6 @@ func (w *want) ask(ctx context.Context) (Handle, error) {
 		}
 		h, err := w.attempt(at, w.ended)
 		w.ended, last = false, err
-		w.report(ctx, h)
 		switch {
 		case err == nil || !waiting.IsRetryable(err):
 			return h, err

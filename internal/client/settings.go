@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/base/gate"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/group"
 	"github.com/redlock-go/redlock/internal/client/holding"
@@ -81,7 +80,6 @@ var errTerm = engine.WrongArgument("option AtLeast is of Do, TryDo, DoAll and Do
 type request struct {
 	*settings
 	Mode
-	term    *term        // of a call of Do; or nil
-	denied  *atomic.Bool // set where a node denies it: see engine.Op; or nil
-	running *gate.Gate   // counts a call of Do, but not while it is in a hook; or nil
+	term   *term        // of a call of Do; or nil
+	denied *atomic.Bool // set where a node denies it: see engine.Op; or nil
 }

@@ -16,11 +16,9 @@ type site struct {
 	clock  *clock.System
 	ending <-chan struct{} // closed when the client begins to close
 	turn   atomic.Uint32   // where the next choice begins
-	hooks  bool            // calls that acquire call hooks
 	plain  bool            // no hook of attempts, and no fencing
 	keeper *holding.Keeper
 	lines  *waiting.Lines
-	hooked hooked
 }
 
 // newSite begins to connect to the nodes of a group. stop and end come last.
@@ -32,8 +30,7 @@ func newSite(cfg group.Config) (*site, error) {
 	g := &site{Group: of}
 	g.clock, g.ending = g.Config.Clock, g.Config.Ending
 	g.turn.Store(rand.Uint32()) // each client at another key
-	g.hooks = g.Config.OnAttempt != nil || g.Config.OnAcquire != nil
-	g.plain = !g.hooks && !g.Config.Fenced
+	g.plain = g.Config.OnAttempt == nil && g.Config.OnAcquire == nil && !g.Config.Fenced
 	g.Engine.Site = g
 	g.lines = waiting.New(waiting.Config{
 		Env: g.Env(), Engine: g.Engine, Retry: g.Config.Retry, CloseTimeout: g.Config.CloseTimeout, NoHandOver: g.Config.NoHandOver,

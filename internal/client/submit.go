@@ -37,9 +37,6 @@ func (c *OpCell) Get() *Op {
 	return c.p.Load()
 }
 
-// ofOp is the context of an operation without a waiting caller.
-var ofOp context.Context
-
 // Value is what the lock has at its key, or "".
 func (op *Op) Value() string { return token.Join(op.Token, op.Tail) }
 
@@ -101,7 +98,7 @@ func (c *Client) Submit(op *Op) error {
 	err = op.begin()
 	if err == engine.ErrBusy || err == engine.ErrClosed {
 		op.Note(err)
-		g.reportAttempt(ofOp, &op.Op, op.Key, err)
+		g.reportAttempt(nil, &op.Op, op.Key, err)
 	}
 	return err
 }
@@ -147,19 +144,15 @@ func (c *Client) Cancel(op *Op) bool {
 		op.Unreserve()
 	}
 	op.leave()
-	op.group.reportAttempt(ofOp, &op.Op, op.Key, context.Canceled)
+	op.group.reportAttempt(nil, &op.Op, op.Key, context.Canceled)
 	return true
 }
 
 // Complete implements engine.Completion.
 func (op *Op) Complete(*engine.Op) {
-	ended := true
-	defer func() {
-		if ended { // also after a hook that panics
-			op.User.Complete(&op.Op)
-		}
-	}()
-	ended = op.report()
+	if op.report() {
+		op.User.Complete(&op.Op)
+	}
 }
 
 // report reports the attempt of a complete operation, before that is its user's again. Other callbacks may have come
@@ -204,7 +197,7 @@ func (op *Op) report() (ended bool) {
 	}
 	if g.Config.OnAttempt != nil { // the error may allocate
 		op.Tally = op.decider.Tally
-		g.reportAttempt(ofOp, &op.Op, op.Key, op.Result())
+		g.reportAttempt(nil, &op.Op, op.Key, op.Result())
 	}
 	return !again || !op.repeat()
 }

@@ -6,12 +6,11 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 const (
-	// maxVotes bounds the votes waiting for OnVote. While it blocks, further votes are not reported.
-	maxVotes = 64 << 10
+	// maxEvents bounds the events waiting for hooks. While one blocks, further ones are not reported.
+	maxEvents = 64 << 10
 	// slowCall is how long a callback holds up the others. Then another goroutine calls them.
 	slowCall = 20 * time.Millisecond
 	// collectFor is how long submitters leave the driving to another goroutine, so their operations travel in one
@@ -25,7 +24,7 @@ const (
 
 func collectTime(n int) time.Duration { return collectFor + time.Duration(n)*collectEach }
 
-// callbacks is the user code to be called: completions of operations, votes, and news of nodes.
+// callbacks is the user code to be called: completions of operations, and events.
 //
 // A separate goroutine calls it, one at a time and without a lock. So a callback may do anything: submit, make
 // blocking calls, ask for statistics, close the client, block or panic. A panic is recovered and reported. A blocking
@@ -33,8 +32,7 @@ func collectTime(n int) time.Duration { return collectFor + time.Duration(n)*col
 // A number distinguishes the two.
 type callbacks struct {
 	waiting atomic.Int64 // not yet begun
-	onVote  func(node int, kind Kind, o quorum.Outcome, err error)
-	wake    func() // has the goroutine make the calls; must not block
+	wake    func()       // has the goroutine make the calls; must not block
 	woken   chan struct{}
 	closed  chan struct{}
 
@@ -43,7 +41,7 @@ type callbacks struct {
 
 	mu       sync.Mutex
 	ops      list
-	jobs     []job         // votes and news
+	events   []Event
 	reported int           // of these
 	caller   uint64        // the number of the goroutine that may call
 	begun    uint64        // calls, by all goroutines
@@ -52,8 +50,7 @@ type callbacks struct {
 	since    clock.Instant // when that was
 }
 
-func (c *callbacks) init(onVote func(int, Kind, quorum.Outcome, error)) {
-	c.onVote = onVote
+func (c *callbacks) init() {
 	c.woken, c.closed = make(chan struct{}, 1), make(chan struct{})
 	c.wake = func() {
 		select {
@@ -61,14 +58,6 @@ func (c *callbacks) init(onVote func(int, Kind, quorum.Outcome, error)) {
 		default: // it is awake
 		}
 	}
-}
-
-// vote is a vote to be reported.
-type vote struct {
-	node    int
-	kind    Kind
-	outcome quorum.Outcome
-	err     error
 }
 
 // complete adds complete operations.
@@ -80,18 +69,21 @@ func (c *callbacks) complete(ops list, now clock.Instant) {
 	c.mu.Unlock()
 }
 
-// add adds a job. Of votes there is room for maxVotes.
-func (c *callbacks) add(j job) {
+// add adds an event. There is room for maxEvents; news always have room. None is reported after the end.
+func (c *callbacks) add(e Event) {
+	if IsClosed(c.closed) {
+		return
+	}
+	_, isNews := e.(News)
 	c.mu.Lock()
-	if j.news != nil || len(c.jobs)-c.reported < maxVotes {
-		c.jobs = append(c.jobs, j)
+	if isNews || len(c.events)-c.reported < maxEvents {
+		c.events = append(c.events, e)
 		c.waiting.Add(1)
 	}
 	c.mu.Unlock()
 }
 
-// next begins the next call of a caller, and ends its last one. Votes and news come before the completions caused by
-// them. It returns false if nothing waits, or if the caller was replaced.
+// next begins the next call of a caller, and ends its last one. Events come before the completions caused by them. It returns false if nothing waits, or if the caller was replaced.
 func (c *callbacks) next(caller uint64, j *job) (ok bool) {
 	c.mu.Lock()
 	if c.caller == caller {
@@ -106,23 +98,22 @@ func (c *callbacks) next(caller uint64, j *job) (ok bool) {
 	return ok
 }
 
-// job is one call: op, or news, or vote.
+// job is one call: the completion of an operation, or the report of an event.
 type job struct {
-	op   *Op
-	news func()
-	vote vote
+	op    *Op
+	event Event
 }
 
 // take takes the next call. c.mu is held.
 func (c *callbacks) take(j *job) bool {
 	switch {
-	case c.reported < len(c.jobs):
-		*j = c.jobs[c.reported]
+	case c.reported < len(c.events):
+		*j = job{event: c.events[c.reported]}
 		c.reported++
-		if 2*c.reported >= len(c.jobs) { // amortized: each is moved once at most
-			left := copy(c.jobs, c.jobs[c.reported:])
-			clear(c.jobs[left:])
-			c.jobs, c.reported = c.jobs[:left], 0
+		if 2*c.reported >= len(c.events) { // amortized: each is moved once at most
+			left := copy(c.events, c.events[c.reported:])
+			clear(c.events[left:])
+			c.events, c.reported = c.events[:left], 0
 		}
 	case c.ops.first != nil:
 		*j = job{op: c.ops.pop()}

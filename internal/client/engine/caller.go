@@ -66,10 +66,9 @@ func (d *driver) callUntilPanic(number uint64, completed *int) (done bool) {
 		case j.op != nil:
 			*completed++
 			j.op.Done.Complete(j.op)
-		case j.news != nil:
-			j.news()
 		default:
-			d.callbacks.onVote(j.vote.node, j.vote.kind, j.vote.outcome, j.vote.err)
+			d.nodes.pulse.wakeUp()
+			j.event.Report()
 		}
 	}
 	returns = true

@@ -18,9 +18,8 @@ type Config struct {
 	MaxInFlight int
 	MaxTTL      time.Duration // of any operation; 0 is the limit MaxTTL
 	Timeout     time.Duration // for the nodes to answer; 0 means it follows from the TTL
-	// OnVote is called for every vote, as callbacks are; it may be nil. err is set where
-	// the vote failed.
-	OnVote func(node int, kind Kind, o quorum.Outcome, err error)
+	// OnVote is called for every vote, as callbacks are; it may be nil.
+	OnVote func(Vote)
 	// Observer learns what the driver finds out beside results; it may be nil.
 	Observer Observer
 	// Fence is for fenced acquires and extends, or nil. The driver lock protects it.

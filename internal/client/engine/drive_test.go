@@ -197,7 +197,7 @@ func TestAnIdleFleetIsArmed(t *testing.T) {
 	p.turn(func() { p.reply(p.last(), 0, one) })
 	p.tick(0)
 	p.tick(0)
-	require.False(t, p.engine.nodes.pulse.awake)
+	require.False(t, p.engine.nodes.pulse.awake.Load())
 	require.True(t, p.engine.armed)
 }
 

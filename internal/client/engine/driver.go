@@ -42,11 +42,11 @@ func (d *driver) init(cfg *Config) {
 	d.peers, d.onPanic = cfg.Peers, cfg.OnPanic
 	d.queue.limit, d.rounds.soonest = cfg.MaxWaiting, clock.Never
 	d.queue.soonest.Store(int64(clock.Never))
-	d.callbacks.init(cfg.OnVote)
+	d.callbacks.init()
 	d.nodes.init(cfg.Clock, cfg.Quorum)
 	d.queries.init(&d.nodes, &d.queue.depth, cfg.MaxInFlight)
 	l := &d.rounds
-	l.ledger = ledger{nodes: &d.nodes, observer: cfg.Observer, counters: &d.counters, callbacks: &d.callbacks}
+	l.ledger = ledger{nodes: &d.nodes, observer: cfg.Observer, counters: &d.counters, callbacks: &d.callbacks, onVote: cfg.OnVote}
 	if cfg.Observer == nil {
 		l.observer = unobserved{}
 	}
@@ -124,7 +124,7 @@ func (d *driver) turn(f func()) {
 func (d *driver) unlock(handOver bool) {
 	fleet := d.nodes.Fleet // Start sets it with the lock held
 	if fleet != nil && !d.armed {
-		all := handOver || len(d.queries.asked) > 0 || d.listeners.Load() > 0 || !d.nodes.pulse.awake
+		all := handOver || len(d.queries.asked) > 0 || d.listeners.Load() > 0 || !d.nodes.pulse.awake.Load()
 		switch late := d.nodes.undeciding && d.rounds.isFresh(); {
 		case all, d.rounds.undecided > 0 && !late:
 			d.armed = true

@@ -154,6 +154,20 @@ func (h *hints) take(now clock.Instant) (some []owed) {
 	return some
 }
 
+// Owes is the nodes that are owed releases, and whether questions have no answer yet: for tests.
+func (e *Engine) Owes() (releases quorum.Set, asks bool) {
+	e.lock.Lock()
+	e.turn(func() {
+		for node := range e.rounds.hints {
+			if len(e.rounds.hints[node].all) > 0 {
+				releases |= quorum.Only(node)
+			}
+		}
+		asks = len(e.queries.asked) > 0 || e.queries.behind > 0
+	})
+	return releases, asks
+}
+
 // wantsHint reports whether what a node is owed is to be kept.
 func (bs *batches) wantsHint(node int) bool {
 	h := &bs.hints[node]

@@ -235,7 +235,7 @@ func TestARefusedReleaseIsOwed(t *testing.T) {
 		var next time.Duration
 		p.turn(func() { next = p.engine.tick() })
 		require.Equal(t, time.Duration(1), next)
-		require.False(t, p.engine.nodes.pulse.awake)
+		require.False(t, p.engine.nodes.pulse.awake.Load())
 		require.Len(t, p.sent, sent, "after less than %v", pause)
 		p.tick(1)
 		require.Len(t, p.sent, sent+1)

@@ -34,7 +34,7 @@ func TestListenersHearAtOnce(t *testing.T) {
 				p.reply(p.last(), 0, one)
 				p.reply(p.last(), 1, one)
 			})
-			require.True(t, p.engine.nodes.pulse.awake)
+			require.True(t, p.engine.nodes.pulse.awake.Load())
 			require.Equal(t, begin != nil, p.engine.armed)
 			p.turn(end)
 			require.False(t, p.engine.armed)

@@ -50,18 +50,11 @@ func (e *Engine) Pushed(node int, v *resp.Value) {
 	}
 }
 
-// Notify has f called like callbacks. The driver lock is held.
-func (e *Engine) Notify(f func()) {
-	e.callbacks.add(job{news: f})
-	e.nodes.pulse.see(MaxTimeout)
-}
+// Notify has an event reported by the goroutine of callbacks. The driver lock is held: who gives it up wakes that goroutine.
+func (e *Engine) Notify(event Event) { e.callbacks.add(event) }
 
-// Announce is Notify for several functions, and for callers without the driver lock.
-func (e *Engine) Announce(news []func()) {
-	e.lock.Lock()
-	e.turn(func() {
-		for _, f := range news {
-			e.Notify(f)
-		}
-	})
+// Inform is Notify for callers without the driver lock. It does not wait for it: they may hold a lock by now.
+func (e *Engine) Inform(event Event) {
+	e.callbacks.add(event)
+	e.callbacks.wake()
 }

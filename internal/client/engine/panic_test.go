@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/test/testkit"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // TestPanicInACallback: it is reported, and the callbacks after it are called.
@@ -55,9 +54,9 @@ func TestCallbacksRunWithoutTheLock(t *testing.T) {
 		require.True(t, p.engine.lock.TryLock())
 		p.engine.lock.Unlock()
 	}
-	p.engine.callbacks.onVote = func(int, Kind, quorum.Outcome, error) { call() }
+	p.engine.rounds.onVote = func(Vote) { call() }
 	p.submit(Acquire, "key").then = call
-	p.turn(func() { p.reply(p.sent[0], 0, ok); p.engine.Notify(call) })
+	p.turn(func() { p.reply(p.sent[0], 0, ok); p.engine.Notify(News(call)) })
 	require.Equal(t, 3, called)
 }
 
@@ -65,7 +64,7 @@ func TestCallbacksRunWithoutTheLock(t *testing.T) {
 func TestAReplacedCallerMakesNoCall(t *testing.T) {
 	var c callbacks
 	var j job
-	c.add(job{})
+	c.add(new(event[Vote]))
 	c.replace()
 	require.False(t, c.next(0, &j))
 	require.True(t, c.next(1, &j))
@@ -75,16 +74,16 @@ func TestAReplacedCallerMakesNoCall(t *testing.T) {
 // are promised wait; those that were reported do not count.
 func TestVotesAreBounded(t *testing.T) {
 	var c callbacks
-	for range maxVotes + 10 {
-		c.add(job{})
+	for range maxEvents + 10 {
+		c.add(new(event[Vote]))
 	}
-	require.Len(t, c.jobs, maxVotes)
-	const reported = maxVotes / 4
+	require.Len(t, c.events, maxEvents)
+	const reported = maxEvents / 4
 	for range reported {
 		c.next(0, new(job))
 	}
 	for range reported + 1 {
-		c.add(job{})
+		c.add(new(event[Vote]))
 	}
-	require.EqualValues(t, maxVotes, c.waiting.Load())
+	require.EqualValues(t, maxEvents, c.waiting.Load())
 }

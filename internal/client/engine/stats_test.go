@@ -12,17 +12,9 @@ import (
 
 // TestVotesAreCountedAndReported, each node's first in each round.
 func TestVotesAreCountedAndReported(t *testing.T) {
-	type vote struct {
-		node int
-		kind Kind
-		o    quorum.Outcome
-		err  error
-	}
-	var reported []vote
+	var reported []Vote
 	p := newScripted(t, 3)
-	p.engine.callbacks.onVote = func(node int, kind Kind, o quorum.Outcome, err error) {
-		reported = append(reported, vote{node, kind, o, err})
-	}
+	p.engine.rounds.onVote = func(v Vote) { reported = append(reported, v) }
 	p.down = 1 << 2
 	first := p.submit(Acquire, "first")
 	p.submit(Release, "second")
@@ -37,7 +29,7 @@ func TestVotesAreCountedAndReported(t *testing.T) {
 	p.turn(func() { p.reply(batch, 1, "*2\r\n:1\r\n:1\r\n", ok) }) // on two it has voted
 	p.turn(func() { p.fail(cleanup, 0, errLost); p.reply(cleanup, 1, one) })
 	p.idle()
-	require.Equal(t, []vote{
+	require.Equal(t, []Vote{
 		{2, Acquire, quorum.Failed, errDown},
 		{0, Acquire, quorum.Granted, nil}, {1, Acquire, quorum.Granted, nil},
 		{2, Release, quorum.Failed, errDown}, {2, Release, quorum.Failed, errDown}, {2, Acquire, quorum.Failed, errDown},

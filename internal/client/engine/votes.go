@@ -16,6 +16,7 @@ type ledger struct {
 	observer  Observer
 	counters  *counters
 	callbacks *callbacks
+	onVote    func(Vote) // or nil
 	undecided int        // rounds, over all batches
 	decided   []decision // to be completed
 }
@@ -30,8 +31,8 @@ type decision struct {
 // observe counts a vote, and has it reported.
 func (lg *ledger) observe(node int, kind Kind, o quorum.Outcome, err error) {
 	lg.counters.votes[node][o]++
-	if lg.callbacks.onVote != nil {
-		lg.callbacks.add(job{vote: vote{node, kind, o, err}})
+	if lg.onVote != nil {
+		lg.callbacks.add(votesCast.For(lg.onVote, Vote{node, kind, o, err}))
 	}
 }
 
@@ -104,7 +105,7 @@ func (v *votes) add(op *Op) {
 // granted records that a node has granted the rounds from first to upto, as nodes nearly always do: it is answered for
 // each, but for what only others need.
 func (v *votes) granted(node, first, upto int) {
-	plain, by := v.callbacks.onVote == nil && !v.quarantined.Has(node), quorum.Only(node)
+	plain, by := v.onVote == nil && !v.quarantined.Has(node), quorum.Only(node)
 	for i := first; i < upto; i++ {
 		r := &v.rounds[i]
 		if !plain || r.stale != 0 || r.tally.Verdict() == quorum.Lost || r.tally.Outcome(node) != 0 {

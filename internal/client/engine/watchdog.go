@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
@@ -21,7 +22,7 @@ const (
 // pulse is when the watchdog ticks: while a node owes anything. It sleeps otherwise, at most until a hint or a
 // [spares.trim] is due.
 type pulse struct {
-	awake bool
+	awake atomic.Bool
 	busy  bool          // something was sent since the last tick
 	wake  chan struct{} // holds one
 	stop  chan struct{}
@@ -34,9 +35,9 @@ func (p *pulse) init() {
 
 // rouse is the begin of a tick, which may have come while asleep.
 func (p *pulse) rouse() {
-	p.awake = true
+	p.awake.Store(true)
 	select {
-	case <-p.wake: // so that see never blocks
+	case <-p.wake:
 	default:
 	}
 }
@@ -45,11 +46,12 @@ func (p *pulse) rouse() {
 // long as it may. limit is the time to the end of the next Limit.
 func (p *pulse) rest(atMost, limit time.Duration, busy bool) (next time.Duration) {
 	busy = busy || p.busy
+	p.busy = false
 	if !busy {
-		p.awake, p.tick = false, maxTick
+		p.tick = maxTick
 		return atMost
 	}
-	p.busy = false
+	p.awake.Store(true)
 	return min(p.tick, max(limit, minTick))
 }
 
@@ -57,10 +59,22 @@ func (p *pulse) rest(atMost, limit time.Duration, busy bool) (next time.Duration
 func (p *pulse) see(timeout time.Duration) {
 	p.busy = true
 	p.tick = max(minTick, min(p.tick, timeout/4))
-	if !p.awake {
-		p.awake = true
-		p.wake <- struct{}{} // never blocks: it was emptied before awake became false
+	if p.wakeUp() {
+		p.awake.Store(true)
 	}
+}
+
+// wakeUp wakes the watchdog where it sleeps. It needs no lock: each call of user code begins with it, and a watchdog that
+// goes to sleep looks for a call once more after awake is false. So either it sees the call, or its caller sees that.
+func (p *pulse) wakeUp() (slept bool) {
+	if p.awake.Load() {
+		return false
+	}
+	select {
+	case p.wake <- struct{}{}:
+	default: // it was woken
+	}
+	return true
 }
 
 // watch is the watchdog's goroutine. It sleeps until it is woken, or until a hint is due.
@@ -97,5 +111,6 @@ func (d *driver) tick() time.Duration {
 	d.nodes.Check()
 	d.rounds.complete()
 	due := min(d.rounds.again(now), d.rounds.free.trim(now))
+	d.nodes.pulse.awake.Store(false)
 	return d.nodes.pulse.rest(due.Sub(now), d.rounds.nextLimit().Sub(now), d.nodes.unanswered.Inside() > 0 || d.queue.size.Load() > 0 || d.queries.behind > 0 || !d.callbacks.idle())
 }

@@ -134,6 +134,6 @@ func (c *Client) answered(r *recovery, x *question) {
 // log has the Logger, user code, called by the goroutine of callbacks.
 func (c *Client) log(level slog.Level, text string, args ...any) {
 	if log := c.cfg.Logger; log != nil {
-		c.engine.Announce([]func(){func() { log.Log(context.Background(), level, text, args...) }})
+		c.engine.Inform(engine.News(func() { log.Log(context.Background(), level, text, args...) }))
 	}
 }

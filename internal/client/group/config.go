@@ -2,7 +2,6 @@ package group
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -46,8 +45,8 @@ type Config struct {
 	QuorumError  func(g *Group, op *engine.Op) error
 	AcquireError func(key string, attempts int, waited time.Duration, last, ended error) error
 	LostError    func(key string, cause error) error // of Do
-	OnAttempt    func(ctx context.Context, kind engine.Kind, key string, took time.Duration, votes quorum.Tally, err error)
-	OnAcquire    func(ctx context.Context, key string, attempts int, waited time.Duration, handedOver bool, err error)
+	OnAttempt    func(engine.Attempt)
+	OnAcquire    func(Acquisition)
 	OnVote       func(kind engine.Kind, node int, addr string, o quorum.Outcome, err error)
 	OnLockLost   func(key string, err error)
 
@@ -70,10 +69,8 @@ type Shared struct {
 	Number  int             // of groups before this one
 
 	// Underway counts attempts that may yet send releases to an engine with nothing under way: on several keys, while the
-	// caller waits for another group, and with hooks, while they are about to run. An attempt counts from before nodes are
-	// asked until its grants have an owner, or are given back. The end of a client waits for these attempts. Then it gives
-	// back the locks of callers in hooks, and waits for callers that do so themselves at that moment. Only then it ends a
-	// group.
+	// caller waits for another group, and of a set that takes its keys one by one. An attempt counts from before nodes are
+	// asked until its grants have an owner, or are given back. The end of a client waits for them before it ends a group.
 	Underway *gate.Gate
 }
 

@@ -63,6 +63,7 @@ func New(cfg Config) (*Group, error) {
 	}
 	g.Fence = g.newFence(&cfg)
 	cfg.Engine.Clock, cfg.Engine.Fence, cfg.Engine.Observer = cfg.Clock, g.Fence.Encode(), (*observer)(g)
+	cfg.OnAttempt = onAttempt(cfg.OnAttempt)
 	cfg.Engine.OnVote, cfg.Engine.OnPanic, cfg.Engine.Peers = g.onVote(cfg.OnVote), g.onPanic, cfg.Peers
 	g.Engine = engine.New(cfg.Engine)
 	g.Fence.Start(g.Engine)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/base/metrics"
+	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/texts"
 )
 
@@ -109,7 +110,7 @@ func (g *Group) write(i int, s *metrics.Node) {
 // log has the Logger, user code, called by the goroutine of callbacks. The driver lock is held.
 func (g *Group) log(level slog.Level, text string, args ...any) {
 	log := g.Config.Logger
-	g.Engine.Notify(func() { log.Log(context.Background(), level, text, args...) })
+	g.Engine.Notify(engine.News(func() { log.Log(context.Background(), level, text, args...) }))
 }
 
 // turnAt has Turn called at an instant. The driver lock is held.

@@ -166,7 +166,7 @@ func (g *Group) stays(i int) {
 // hook has a hook called with the news of a node, by the goroutine of callbacks.
 func (g *Group) hook(f func(metrics.Node), s metrics.Node) {
 	if f != nil {
-		g.Engine.Notify(func() { f(s) })
+		g.Engine.Notify(engine.News(func() { f(s) }))
 	}
 }
 

@@ -1,7 +1,6 @@
 package holding
 
 import (
-	"context"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -24,7 +23,7 @@ type Config struct {
 	Gone func(s *State)
 
 	// Hooks are called by the goroutine of callbacks; they may be nil.
-	OnAttempt  func(ctx context.Context, kind engine.Kind, key string, took time.Duration, votes quorum.Tally, err error)
+	OnAttempt  func(engine.Attempt)
 	OnLockLost func(key string, err error)
 }
 
@@ -40,7 +39,7 @@ type Keeper struct {
 
 	mu       sync.Mutex
 	schedule renewal.Schedule[*entry] // of the locks kept alive
-	news     []func()                 // calls of hooks, to be announced without mu
+	news     []engine.Event           // for hooks, to be reported without mu
 	gone     []State                  // lost locks, to be reported without mu
 	lost     uint64
 	closed   bool
@@ -82,9 +81,6 @@ const (
 
 	leastTimeout = 2 * time.Millisecond // of a renewal
 )
-
-// noCaller is the context of an attempt without a waiting caller.
-var noCaller context.Context
 
 // NewKeeper returns a keeper without locks.
 func NewKeeper(cfg Config) *Keeper {
@@ -179,6 +175,16 @@ func (k *Keeper) Count() (held, kept int, lost uint64) {
 	return k.expiries.count(), k.schedule.Len(), k.lost
 }
 
+// Kept is the locks kept alive.
+func (k *Keeper) Kept() (all []Hold) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for e := range k.schedule.Each {
+		all = append(all, e.hold)
+	}
+	return all
+}
+
 // Turn does what is due and returns the pause to the next turn.
 func (k *Keeper) Turn() (pause time.Duration) {
 	k.mu.Lock()
@@ -246,7 +252,7 @@ func (k *Keeper) end(c *Kept, cause error) {
 		k.gone = append(k.gone, s)
 		k.lost++
 		if f, key := k.cfg.OnLockLost, s.Key; c.hold.ReportLoss() && f != nil {
-			k.news = append(k.news, func() { f(key, cause) })
+			k.news = append(k.news, engine.News(func() { f(key, cause) }))
 		}
 	}
 }
@@ -259,8 +265,8 @@ func (k *Keeper) unlock() {
 	for i := range gone {
 		k.cfg.Gone(&gone[i])
 	}
-	if len(news) > 0 {
-		k.cfg.Home.Announce(news)
+	for _, event := range news {
+		k.cfg.Home.Inform(event)
 	}
 }
 
@@ -302,8 +308,9 @@ func (k *Keeper) result(c *Kept, now clock.Instant) {
 		}
 	}
 	if f := k.cfg.OnAttempt; f != nil {
-		key, took, votes := string(c.calls.Key), by.Took(k.cfg.Clock.Now()), by.Tally
-		k.news = append(k.news, func() { f(noCaller, engine.Extend, key, took, votes, err) })
+		k.news = append(k.news, engine.Attempts.For(f, engine.Attempt{
+			Kind: engine.Extend, Key: string(c.calls.Key), Took: by.Took(k.cfg.Clock.Now()), Ended: time.Now(), Votes: by.Tally, Err: err,
+		}))
 	}
 	c.calls.Free()
 	c.calls = nil

@@ -38,7 +38,7 @@ const (
 	sent                // a release has taken its call along
 	served              // a lock was passed on to it
 	acts                // it asks the nodes
-	away                // it is in user code, or about to leave
+	away                // it is about to leave
 )
 
 // place is the place of a demand in the line of a desk. The shard's lock protects it.
@@ -81,7 +81,7 @@ type Passable struct {
 // Ended is how an attempt has ended: without the lock, with Err, refused by the nodes of Denied. Err is nil where there
 // was none.
 type Ended struct {
-	At     clock.Instant // a hook may have kept its caller since
+	At     clock.Instant
 	Err    error
 	Denied quorum.Set
 }
@@ -160,7 +160,7 @@ func (d *Demand) each(f func(p *place, k *desk)) {
 // how the last attempt of a line, by others, ended.
 func (d *Demand) Await(limit engine.Limit, t *Tries) (why Reason, at int, handed holding.Hold) {
 	d.mu.Lock()
-	back := d.state >= acts // from the nodes, or from user code: it takes what comes, and first a turn that a desk offers
+	back := d.state >= acts // from the nodes: it takes what comes, and first a turn that a desk offers
 	if back {
 		d.state = rests
 	}
@@ -362,7 +362,7 @@ type answer uint8
 
 const (
 	takes answer = iota
-	skips        // it is in user code, or has another key: the next in line may have it
+	skips        // it is about to leave, or has another key: the next in line may have it
 	stops        // it comes first, and cannot have it now: nor can the others
 )
 

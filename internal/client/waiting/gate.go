@@ -17,16 +17,14 @@ const (
 )
 
 // gate compares what the contender wants of the nodes with what they were asked last. A gate is put up, and again where
-// the last is older. It is taken down where no caller wants it any more, or where the key is free and its caller, in
-// user code, does not come for its turn: none has it, or callers behind do, who share the lock. Then others may too.
+// the last is older. It is taken down where no caller wants it any more.
 func (d *desk) gate() {
 	wants := d.first != nil && d.Gates()
-	away := d.offers || d.turns > 0 && d.sharing && !d.Clears()
 	switch {
-	case d.gated != 0 && (!wants || away):
+	case d.gated != 0 && !wants:
 		d.gated = 0
 		d.sendGate(false)
-	case wants && !away:
+	case wants:
 		pause := regate
 		if d.Clears() {
 			pause = regateInGap

@@ -100,8 +100,8 @@ func New(cfg Config) *Lines {
 	return l
 }
 
-// Close waits until all callers have left, once Config.Ending is closed, or until a hook has kept one for
-// CloseTimeout. No process enters a queue any more.
+// Close waits until all callers have left, once Config.Ending is closed, for CloseTimeout at most. No process enters a queue
+// any more.
 func (l *Lines) Close() {
 	late := make(chan struct{})
 	defer time.AfterFunc(l.cfg.CloseTimeout, func() { close(late) }).Stop()
@@ -109,8 +109,8 @@ func (l *Lines) Close() {
 	l.waiting.Wait(late, nil)
 }
 
-// LeaveQueues gives up all places in queues: other processes would wait for this one. None is entered any more, also not
-// for a caller who was kept by a hook. Turn is not called any more.
+// LeaveQueues gives up all places in queues: other processes would wait for this one. None is entered any more. Turn is not
+// called any more.
 func (l *Lines) LeaveQueues() {
 	l.left.Store(true)
 	l.each(func(d *desk) { d.leave(d.Depart()) })

@@ -75,8 +75,8 @@ func (d *Demand) resume() {
 
 // Missed reports the end of an attempt of a set that has not won: the nodes of denied have refused a key. The turn for
 // a key that was not refused is kept. It reports whether the set waits for some turn.
-func (d *Demand) Missed(denied func(at int) quorum.Set, rests bool) (waits bool) {
-	d.end(rests)
+func (d *Demand) Missed(denied func(at int) quorum.Set) (waits bool) {
+	d.end(true)
 	d.each(func(p *place, k *desk) {
 		if !p.stands {
 			p.desk = nil
@@ -149,7 +149,7 @@ func (d *desk) keep(now clock.Instant, waited time.Duration) (until clock.Instan
 }
 
 // keepTurn has a set keep its turn, unless the process has asked before its own. One set keeps the turn of a line: one
-// that stands before it, and was in user code when the turn came, has it from then on.
+// that stands before it, and asked when the turn came, has it from then on.
 func (d *desk) keepTurn(p *place) {
 	around := d.lines.around(d, d.lines.cfg.Clock.Now())
 	until := d.keeps

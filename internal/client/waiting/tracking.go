@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/rules/contention"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
@@ -47,7 +48,7 @@ func (p *tracking) refuse(node int, what string, err error) error {
 	p.denied.Add(node)
 	p.usable.Remove(node)
 	if log := p.lines.cfg.Logger; log != nil && p.logged.Add(node) {
-		p.lines.cfg.Engine.Notify(func() { log.Warn("redlock: "+what, "node", p.lines.cfg.Nodes[node], "error", err) })
+		p.lines.cfg.Engine.Notify(engine.News(func() { log.Warn("redlock: "+what, "node", p.lines.cfg.Nodes[node], "error", err) }))
 	}
 	return errRefused
 }

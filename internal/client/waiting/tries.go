@@ -15,7 +15,7 @@ type Tries struct {
 	Began    clock.Instant
 	Attempts int
 	Last     error         // of the last complete attempt, its own or that of a line; see Hear
-	Ended    clock.Instant // when its own last attempt ended: a hook may have kept its caller since
+	Ended    clock.Instant // when its own last attempt ended
 	Waited   bool          // it has paused, or stood in line
 	End      End           // Failed, unless another end was noted
 

@@ -22,6 +22,15 @@ const children = 4
 // Len is how many entries there are.
 func (s *Schedule[E]) Len() int { return len(s.slots) }
 
+// Each has f called for all entries, in no order.
+func (s *Schedule[E]) Each(f func(E) bool) {
+	for i := range s.slots {
+		if !f(s.slots[i].entry) {
+			return
+		}
+	}
+}
+
 // First returns the entry with the earliest event. The schedule must not be empty.
 func (s *Schedule[E]) First() (E, clock.Instant) { return s.slots[0].entry, s.slots[0].at }
 

@@ -109,11 +109,6 @@ func TestSetIsAllOrNothing(t *testing.T) {
 			require.Zero(t, stats.Acquire.Won)
 		})
 	}
-	cluster.Run(t, "a hook panics", func(t *testing.T) {
-		r := cluster.New(t, 3, func(cfg *redlock.Config) { cfg.Hooks.Attempt = func(redlock.Attempt) { panic("user code") } })
-		require.Panics(t, func() { _, _ = r.TryAcquireAll(t.Context(), ttl, keys...) })
-		requireOnlyAnothers(t, r)
-	})
 	cluster.Run(t, "the context panics", func(t *testing.T) {
 		r := cluster.New(t, 3)
 		parent, cancel := context.WithCancel(t.Context())

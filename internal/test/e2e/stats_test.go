@@ -45,11 +45,12 @@ func TestEndsAreCounted(t *testing.T) {
 			want.AcquireTimes = got.AcquireTimes
 			require.Equal(t, want, got)
 			require.Equal(t, got.Operations, node.Granted+node.Denied+node.Failed)
+			cluster.AwaitNews(t)
 			heard := cluster.Take(&y, &y.Attempts)
 			require.Len(t, heard, len(attempts))
 			for i, a := range heard {
 				require.True(t, a.Duration > 0 || a.Granted+a.Denied+a.Failed == 0, "%v", a.Err)
-				attempts[i].Key, attempts[i].Duration = "k", a.Duration
+				attempts[i].Key, attempts[i].Duration, attempts[i].Ended = "k", a.Duration, a.Ended
 				require.Equal(t, attempts[i], a)
 			}
 		}
@@ -135,12 +136,9 @@ func TestEndsAreCounted(t *testing.T) {
 		require.ErrorContains(t, submitRefused(r.Client, ""), "empty", "nor is that")
 		require.NoError(t, r.Close())
 		require.Equal(t, redlock.ErrClosed, submitRefused(r.Client, "k"))
-		want.Acquire.Refused = 1
-		check(0, none(acquire, redlock.ErrClosed))
-		by = t.Context()
 		require.Equal(t, redlock.ErrClosed, errorOf(r.Acquire(t.Context(), "k", ttl)))
 		want.Acquire.Refused = 2
-		check(0, none(acquire, redlock.ErrClosed))
+		check(0) // no hook hears of what comes after Close
 		n := r.Stats().Nodes[0]
 		require.ErrorIs(t, n.Err, conn.ErrClosed)
 		require.Equal(t, []any{s.Addr(), uint64(1)}, []any{n.Addr, n.Connects})
@@ -207,6 +205,7 @@ func TestStatsUnderLoad(t *testing.T) {
 func requireHeard(t *testing.T, r *cluster.Cluster, heard *cluster.HookRecorder) {
 	t.Helper()
 	s := cluster.Settle(t, r.Client)
+	cluster.AwaitNews(t)
 	heard.Mu.Lock()
 	defer heard.Mu.Unlock()
 	require.Equal(t, [4]cluster.Results{redlock.OpAcquire: s.Acquire, redlock.OpExtend: s.Extend, redlock.OpRelease: s.Release}, heard.Kinds)
@@ -280,23 +279,25 @@ func TestNodeAsJSON(t *testing.T) {
 	})
 }
 
-// TestAttemptHearsTheResult: the caller gets the error that the hook got, also where the hook uses up the validity.
-func TestAttemptHearsTheResult(t *testing.T) {
+// TestAHookIsOnNoCallersWay: while one blocks, its caller goes on, and so do the other hooks, also while no node owes
+// anything. It hears what was so when the attempt ended.
+func TestAHookIsOnNoCallersWay(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		const short = 50 * time.Millisecond
-		var heard error
+		const blocks = time.Second
+		heard, lost := make(chan redlock.Attempt, 2), make(chan time.Time, 1)
 		r := cluster.New(t, 3, func(c *redlock.Config) {
-			c.Hooks.Attempt = func(a redlock.Attempt) {
-				if a.Kind == redlock.OpAcquire {
-					time.Sleep(short)
-					heard = a.Err
-				}
-			}
+			c.Hooks.Attempt = func(a redlock.Attempt) { time.Sleep(blocks); heard <- a }
+			c.Hooks.LockLost = func(string, error) { lost <- time.Now() }
 		})
-		for range 3 {
-			require.Equal(t, errorOf(r.TryAcquire(t.Context(), "k", short)), heard)
-			r.Servers.Flush()
-		}
+		began := time.Now()
+		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		require.Less(t, time.Since(began), blocks)
+		require.WithinRange(t, testkit.Get(t, heard).Ended, began, began.Add(blocks/2))
+		time.Sleep(2 * ttl)
+		began = time.Now()
+		require.Equal(t, redlock.ErrExpired, l.Extend(t.Context(), ttl))
+		require.Less(t, testkit.Get(t, lost).Sub(began), 50*time.Millisecond)
+		require.Equal(t, began, testkit.Get(t, heard).Ended)
 	})
 }
 
@@ -313,6 +314,7 @@ func TestLockLostIsHeardOnce(t *testing.T) {
 		heard := func(call func() error, want, lost error) {
 			t.Helper()
 			require.Equal(t, want, call())
+			cluster.AwaitNews(t)
 			var texts []string
 			if lost != nil {
 				texts = []string{fmt.Sprint("k: ", lost)}
@@ -366,6 +368,7 @@ func TestARefusedExtendGaveNothingBack(t *testing.T) {
 		unclogged()
 		r.Servers[0].Del("k")
 		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
+		cluster.AwaitNews(t)
 		require.Equal(t, []string{fmt.Sprint("k: ", redlock.ErrNotHeld)}, cluster.Take(&y, &y.Lost))
 
 		l = cluster.MustAcquire(t, r.Client, "k", ttl)

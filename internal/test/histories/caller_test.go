@@ -45,11 +45,11 @@ func (h *history) session(ctx context.Context, i, n int, rng random) {
 	cfg := p.settings
 	of := h.owners.process(fmt.Sprintf("%d.%d", i, n), &cfg)
 	if p.blocks {
-		cfg.Hooks.Attempt = h.blocking(of, h.rng(3, i, n))
+		cfg.Hooks.Attempt = h.blocking(h.rng(3, i, n))
 	}
 	var d *dice
 	if p.stalls {
-		d = h.stall(of, &cfg, h.rng(9, i, n))
+		d = h.stall(&cfg, h.rng(9, i, n))
 	}
 	m, err := h.connect(of, i, cfg, !p.noPushes)
 	switch {
@@ -106,9 +106,9 @@ func (h *history) session(ctx context.Context, i, n int, rng random) {
 }
 
 // blocking is a hook that blocks now and then, some time or long.
-func (h *history) blocking(p *process, rng random) func(redlock.Attempt) {
+func (h *history) blocking(rng random) func(redlock.Attempt) {
 	var mu sync.Mutex // of rng
-	return func(a redlock.Attempt) {
+	return func(redlock.Attempt) {
 		mu.Lock()
 		d := time.Duration(0)
 		switch rng.IntN(40) {
@@ -118,10 +118,7 @@ func (h *history) blocking(p *process, rng random) func(redlock.Attempt) {
 			d = rng.N(300 * time.Millisecond)
 		}
 		mu.Unlock()
-		if d == 0 {
-			return
-		}
-		h.aside(p, a.Ctx, d, mayHold(a))
+		h.pause(d)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,55 +61,6 @@ var choices = []scenario{
 		s.release(a)
 		s.inOrder(keys[0], all...) // to the first by a vote, then passed on each time
 		s.release(b)
-	}},
-	// While each caller acts, or its hook blocks, the next in line does.
-	{"any of several, with a hook that blocks", 3, func(s *stage) {
-		var attempts atomic.Int32
-		c := s.Client(func(c *redlock.Config) {
-			c.Hooks.Attempt = func(redlock.Attempt) {
-				if attempts.Add(1) == 3 { // it has asked for both
-					time.Sleep(10 * time.Second)
-				}
-			}
-		})
-		other, keys := s.Client(), redlock.Permits("s", 2)
-		a, b := s.take(other, keys[0], longTTL), s.take(other, keys[1], longTTL)
-		any1 := s.choose(c.With(often), keys...)
-		for attempts.Load() < 3 {
-			time.Sleep(10 * time.Millisecond)
-		}
-		one := s.wait(c, keys[0], longTTL)
-		s.release(a)
-		s.inTurn(promptly, one)
-		s.release(b)
-		<-any1.done
-		s.release(any1.lock)
-	}},
-	// A caller whose hook panics when its turn has come, or a lock was passed on to it, leaves that to the next.
-	{"any of several, ended at its turn", 3, func(s *stage) {
-		for _, noHandOver := range []bool{false, true} {
-			var armed atomic.Bool
-			c := s.Client(func(c *redlock.Config) {
-				c.NoHandOver = noHandOver
-				c.Hooks.Acquire = func(redlock.Acquisition) {
-					if armed.CompareAndSwap(true, false) {
-						panic("mine")
-					}
-				}
-			})
-			a, b := s.take(c, "a", longTTL), s.take(c, "b", longTTL)
-			done := make(chan any)
-			go func() {
-				defer func() { done <- recover() }()
-				_, _ = c.AcquireAny(s.ctx, longTTL, "a", "b")
-			}()
-			time.Sleep(100 * time.Millisecond)
-			armed.Store(true)
-			s.release(a)
-			require.Equal(s.T, "mine", <-done)
-			s.release(s.granted(s.wait(c, "a", longTTL)))
-			s.release(b)
-		}
 	}},
 	// Both come in the same moment: the lock is its caller's, or it goes on to the next.
 	{"any of several, given up as it is served", 3, func(s *stage) {

@@ -302,7 +302,7 @@ func (o *owners) look(now time.Time, calm bool) {
 				its := other.business()
 				owes, busy = owes || its.owed[addr], busy || its.busy
 			}
-			if has.hooked[s.of] || closed {
+			if has.collected[s.of] || closed {
 				o.keep(s)
 			} else {
 				o.judge(at, s, owes || busy, owes, now, calm)

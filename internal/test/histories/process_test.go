@@ -3,16 +3,13 @@ package histories
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"maps"
 	"reflect"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/client"
-	"github.com/redlock-go/redlock/internal/client/group"
 	"github.com/redlock-go/redlock/internal/client/texts"
 	"github.com/redlock-go/redlock/internal/wire/token"
 )
@@ -28,7 +25,7 @@ type process struct {
 	client *redlock.Client
 
 	// Guarded by the owners.
-	given    int       // locks granted to callers that are in a hook yet
+	given    int       // locks that callers may have, whom user code keeps from saying so
 	ending   time.Time // when its Close or Shutdown was called
 	graceful bool      // it was Shutdown
 	ended    time.Time // when that had returned
@@ -76,7 +73,7 @@ func (o *owners) drawer(value string) (p *process, at time.Time) {
 	return o.processes[n], o.began.Add(since)
 }
 
-// give notes a lock granted to a caller that is in a hook, until it is called back.
+// give notes a lock that a caller may have without saying so, until it is called back: user code blocks.
 func (p *process) give() (taken func()) {
 	o := p.owners
 	o.mu.Lock()
@@ -114,58 +111,40 @@ func (p *process) isEnding() (ends, graceful bool) {
 
 // business is what a client has to do yet, as the test does not know it.
 type business struct {
-	owed   map[string]bool  // nodes, by address: they owe it replies, or are owed releases
-	hooked map[claimed]bool // locks of callers in hooks
+	owed map[string]bool // nodes, by address: they owe it replies, or are owed releases
 	// busy: operations are under way, and a lock may be acquired in one group after another; or nodes owe
 	// waiting callers an answer about a queue, and a lock may be handed to them meanwhile.
 	busy bool
+	// collected are locks that it keeps alive, while a set may be taking its keys one by one.
+	collected map[claimed]bool
 }
 
 // business is that of now. What is owed becomes an operation, an operation becomes a lock, and the other way round, so it
 // is looked at before and after.
 func (p *process) business() business {
-	b := p.inside()
+	b := business{owed: map[string]bool{}, collected: map[claimed]bool{}}
+	p.inside(&b)
 	s := p.client.Stats()
 	for _, n := range s.Nodes {
 		b.owed[n.Addr] = b.owed[n.Addr] || n.InFlight > 0
 	}
 	b.busy = b.busy || s.Waiting > 0 || s.InFlight > 0
-	after := p.inside()
-	maps.Copy(b.owed, after.owed)
-	maps.Copy(b.hooked, after.hooked)
+	p.inside(&b)
 	return b
 }
 
-// inside is what Stats does not show.
-func (p *process) inside() business {
-	b := business{owed: map[string]bool{}, hooked: map[claimed]bool{}}
-	groups := reflect.ValueOf(p.client).Elem().FieldByName("client").Elem().FieldByName("groups")
-	for i := range groups.Len() {
-		g := (*group.Group)(groups.Index(i).Elem().FieldByName("Group").UnsafePointer())
-		g.Engine.DriverLock().Lock()
-		e := reflect.ValueOf(g.Engine).Elem()
-		for node := range g.Len() {
-			if e.FieldByName("rounds").FieldByName("hints").Index(node).FieldByName("all").Len() > 0 {
-				b.owed[g.Addr(node)] = true
-			}
-		}
-		q := e.FieldByName("queries")
-		b.busy = b.busy || q.FieldByName("asked").Len() > 0 || q.FieldByName("behind").Int() > 0
-		g.Engine.DriverLock().Unlock()
-		b.addHooked(groups.Index(i).Elem().FieldByName("hooked"))
+// inside adds what Stats does not show.
+func (p *process) inside(b *business) {
+	s := (*client.Client)(reflect.ValueOf(p.client).Elem().FieldByName("client").UnsafePointer()).Snapshot()
+	b.busy = b.busy || s.Asks || s.Several
+	for _, addr := range s.Owed {
+		b.owed[addr] = true
 	}
-	return b
-}
-
-// addHooked adds the locks of a group's callers in hooks. A caller hears of each of its attempts when the last has
-// ended: it may have its lock while it hears of one that was lost.
-func (b *business) addHooked(hooked reflect.Value) {
-	mu := (*sync.Mutex)(hooked.FieldByName("mu").Addr().UnsafePointer())
-	mu.Lock()
-	defer mu.Unlock()
-	for h := range *(*map[client.Handle]struct{})(hooked.FieldByName("held").Addr().UnsafePointer()) {
-		for _, key := range h.Keys() {
-			b.hooked[claimed{key, texts.Digest([]byte(h.Value()))}] = true
+	if s.Several {
+		for _, h := range s.Kept {
+			for _, key := range h.Keys() {
+				b.collected[claimed{key, texts.Digest([]byte(h.Value()))}] = true
+			}
 		}
 	}
 }

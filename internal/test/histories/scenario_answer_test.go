@@ -136,35 +136,6 @@ var answers = []scenario{
 		require.Equal(s.T, 1, gaveUp.Attempts)
 		require.ErrorIs(s.T, gaveUp.Last, redlock.ErrNoQuorum, "%v", second.err)
 	}},
-	// What a caller learned before its hook blocked is no news when it joins its line.
-	{"a hook that blocks before its caller stands in line", 3, func(s *stage) {
-		for _, any := range []bool{false, true} {
-			c := s.Client(func(c *redlock.Config) {
-				c.Hooks.Attempt = func(a redlock.Attempt) {
-					if a.Ctx != nil && a.Ctx.Value(wantOf{}) == true {
-						time.Sleep(3 * time.Second)
-					}
-				}
-			})
-			held := s.take(s.Client(), "k", longTTL)
-			go func() {
-				ctx := context.WithValue(s.ctx, wantOf{}, true)
-				if any {
-					_, _ = c.AcquireAny(ctx, longTTL, "k")
-				} else {
-					_, _ = c.Acquire(ctx, "k", longTTL)
-				}
-			}()
-			time.Sleep(time.Second)
-			s.release(held)
-			s.Servers.Hang()
-			time.Sleep(2020 * time.Millisecond) // it has just joined
-			require.NotErrorIs(s.T, s.within(promptly, c, "k"), redlock.ErrTaken)
-			require.NoError(s.T, s.Servers.Heal())
-			time.Sleep(5 * time.Second)
-			s.Servers.Del("k")
-		}
-	}},
 	// Many lines have had no attempt for a while, and the last one met no quorum. A caller for any of their keys, or another
 	// one, asks for the other first, and is refused: of a holder it hears, also where it has not asked in other lines yet.
 	{"an attempt after the news of other lines", 3, func(s *stage) {

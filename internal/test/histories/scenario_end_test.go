@@ -2,7 +2,6 @@ package histories
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -27,31 +26,6 @@ var ends = []scenario{
 			require.NoError(s.T, s.Servers.Heal())
 			time.Sleep(promptly)
 			s.Servers.Flush()
-		}
-	}},
-	{"closed while a caller with a set is in its hook", 6, func(s *stage) {
-		for i := range 40 {
-			var blocked sync.WaitGroup
-			blocked.Add(1)
-			groups := [][]string{s.Nodes[:3], s.Nodes[3:]}
-			c := s.Client(func(c *redlock.Config) {
-				c.Nodes, c.Groups = nil, groups
-				c.Hooks.Attempt = func(redlock.Attempt) {
-					blocked.Done()
-					time.Sleep(time.Second)
-				}
-			})
-			require.NoError(s.T, c.Ready(s.ctx))
-			w := s.call(s.ctx, func(ctx context.Context) (redlock.Lock, error) { // some keys are in each group
-				return c.AcquireAll(ctx, longTTL, "a", "b", "c", "d", "e", "f")
-			})
-			blocked.Wait()
-			s.end(c, i%2 == 0)
-			for _, n := range s.Servers {
-				require.Empty(s.T, n.Keys())
-			}
-			<-w.done
-			require.ErrorIs(s.T, w.err, redlock.ErrClosed)
 		}
 	}},
 }

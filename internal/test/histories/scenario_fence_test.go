@@ -68,50 +68,6 @@ var fences = []scenario{
 			require.NoError(s.T, c.Close())
 		}
 	}},
-	// An attempt is refused for nothing but the number of its token, and the next one wins. A hook that blocks while it
-	// hears of the first keeps the lock from its caller. It has an owner: the client knows it, and gives it back at its end.
-	{"lock of a caller that hears of a refused number", 3, func(s *stage) {
-		require.NoError(s.T, s.Client(fencedRight()).InitFencing(s.ctx))
-		o := s.owners()
-		for i, ends := range []bool{false, true} {
-			for _, node := range s.Servers {
-				n, _ := node.Fence(fenceSet)
-				n.Floor = fencing.Token(virtual.TimeOfDay().Add(time.Duration(i+1) * time.Hour).UnixMicro())
-				node.SetFence(fenceSet, n)
-			}
-			var p *process
-			hears := make(chan error, 8)
-			c := s.Client(fencedRight(), func(c *redlock.Config) {
-				p = o.process("c", c)
-				c.Hooks.Attempt = func(a redlock.Attempt) {
-					hears <- a.Err
-					if a.Kind == redlock.OpAcquire && a.Err != nil {
-						time.Sleep(600 * time.Millisecond)
-					}
-				}
-			})
-			p.runs(c)
-			w := s.begin(s.ctx, c, "k", maxTTL)
-			require.ErrorIs(s.T, <-hears, redlock.ErrNoQuorum)
-			for range 50 {
-				time.Sleep(10 * time.Millisecond)
-				o.look(time.Now(), true)
-			}
-			require.True(s.T, w.waits())
-			if ends {
-				p.end(false, c.Close)
-				time.Sleep(2 * onTheWay)
-				o.look(time.Now(), true)
-				<-w.done
-				require.ErrorIs(s.T, w.err, redlock.ErrClosed)
-				continue
-			}
-			l := s.granted(w)
-			require.NoError(s.T, <-hears)
-			require.Greater(s.T, l.Remaining(), maxTTL/4)
-			s.release(l)
-		}
-	}},
 	// A node brought back by another client is known to vote, though this one cannot read the
 	// others to learn from.
 	{"node that another client has brought back", 3, func(s *stage) {

@@ -3,7 +3,6 @@ package histories
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -94,26 +93,6 @@ var orders = []scenario{
 		cancel()
 		s.inTurn(promptly, next)
 		s.release(b)
-	}},
-	// A blocking hook of a set has its goroutine, and not the turn of others.
-	{"set with a hook that blocks", 3, func(s *stage) {
-		other, blocks := s.Client(), make(chan struct{})
-		var called atomic.Bool
-		c := s.Client(func(c *redlock.Config) {
-			c.Hooks.Attempt = func(redlock.Attempt) {
-				if !called.Swap(true) {
-					<-blocks
-				}
-			}
-		})
-		a, b := s.take(other, "a", longTTL), s.take(other, "b", longTTL)
-		set := s.waitForSet(c, "a", "b")
-		s.release(a)
-		time.Sleep(soon)
-		s.inTurn(promptly, s.begin(s.ctx, c, "a", longTTL))
-		close(blocks)
-		s.release(b)
-		s.inTurn(soon, set)
 	}},
 	// Where no node can push, a set polls as one caller does, however many keys it has.
 	{"large set without pushes", 3, func(s *stage) {

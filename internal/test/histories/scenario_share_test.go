@@ -2,7 +2,6 @@ package histories
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -177,44 +176,6 @@ var shares = []scenario{
 		require.Less(s.T, time.Since(began), 5*time.Second)
 		w.longest()
 	}},
-	// Others share a free key while the writer whose turn it is stays in its hook.
-	{"readers beside a writer in its hook", 3, func(s *stage) {
-		writer, refused := s.hooked(1)
-		share := func() (redlock.Lock, error) { return s.Client().TryAcquireShared(s.ctx, "k", longTTL) }
-		first, err := share()
-		require.NoError(s.T, err)
-		exclusive := s.wait(writer.With(often), "k", longTTL)
-		_, err = share()
-		require.ErrorIs(s.T, err, redlock.ErrTaken)
-		require.NotEqual(s.T, redlock.ErrTaken, err) // no holder was seen who refuses it
-		for refused.Load() < 2 {
-			time.Sleep(time.Millisecond)
-		}
-		s.release(first)
-		time.Sleep(promptly)
-		next, err := share()
-		require.NoError(s.T, err)
-		time.Sleep(hook)
-		_, err = share()
-		require.ErrorIs(s.T, err, redlock.ErrTaken)
-		s.release(next)
-		s.inTurn(promptly, exclusive)
-	}},
-	// So does a reader of its own process, who has its turn meanwhile: the process's own gate would refuse it.
-	{"a reader behind a writer in its hook", 3, func(s *stage) {
-		c, refused := s.hooked(1)
-		first, err := s.Client().TryAcquireShared(s.ctx, "k", longTTL)
-		require.NoError(s.T, err)
-		exclusive := s.wait(c.With(often), "k", longTTL)
-		for refused.Load() < 2 {
-			time.Sleep(time.Millisecond)
-		}
-		shared := s.call(s.ctx, func(ctx context.Context) (redlock.Lock, error) { return c.AcquireShared(ctx, "k", longTTL) })
-		time.Sleep(promptly)
-		s.release(first)
-		s.inTurn(hook/4, shared)
-		s.inTurn(hook, exclusive)
-	}},
 	// Each of them that leaves changes the key: the writer looks at it, and asks for the lock once it is free.
 	{"a writer beside readers of its process", 3, func(s *stage) {
 		var refused atomic.Int32
@@ -250,27 +211,6 @@ var shares = []scenario{
 		require.Less(s.T, shared, time.Second)
 		require.Less(s.T, other, time.Second)
 	}},
-}
-
-// hook is for how long a writer is in its hook.
-const hook = 500 * time.Millisecond
-
-// often has a caller ask although the lock is taken: each of its attempts counts.
-var often = redlock.Options{Attempts: 1 << 20}
-
-// hooked is a client that is in its hook for a while when it is refused in line, so many times.
-func (s *stage) hooked(times int32) (c *redlock.Client, refused *atomic.Int32) {
-	refused = new(atomic.Int32)
-	return s.Client(func(c *redlock.Config) {
-		c.Hooks.Attempt = func(a redlock.Attempt) {
-			if !errors.Is(a.Err, redlock.ErrTaken) {
-				return
-			}
-			if n := refused.Add(1); n > 1 && n <= 1+times {
-				time.Sleep(hook)
-			}
-		}
-	}), refused
 }
 
 // besideReleases requires that callers of other processes get the keys that so many callers of a process have again and

@@ -6,10 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
 // asleep is how long user code blocks.
@@ -33,43 +30,6 @@ func (c *sleepy) Value(key any) any     { c.sleep(); return c.Context.Value(key)
 
 // users are scenarios of user code that blocks: a lock that is free and wanted waits for none of it.
 var users = []scenario{
-	// At no moment of its attempt is a caller given a lock that it would keep in its hook.
-	{"passed on beside a hook that blocks", 3, func(s *stage) {
-		step := 1
-		if testkit.Race {
-			step = 6
-		}
-		for i := 0; i < 60; i += step {
-			var blocks atomic.Bool
-			c := s.Client(func(c *redlock.Config) {
-				c.Hooks.Attempt = func(a redlock.Attempt) {
-					if a.Err != nil && blocks.CompareAndSwap(true, false) {
-						time.Sleep(asleep)
-					}
-				}
-			})
-			s.Servers.Deny("CLIENT|TRACKING") // it polls
-			key := fmt.Sprint("k", i)
-			held := s.take(c, key, longTTL)
-			first, next := s.wait(c, key, longTTL), s.wait(c, key, longTTL)
-			blocks.Store(true)
-			for blocks.Load() && first.waits() && c.Stats().InFlight == 0 {
-				time.Sleep(20 * time.Microsecond) // until it asks
-			}
-			time.Sleep(time.Duration(i) * 10 * time.Microsecond)
-			s.release(held)
-			from := time.Now()
-			select {
-			case <-first.done:
-				s.release(s.granted(first))
-			case <-next.done:
-				s.release(s.granted(next))
-			}
-			require.LessOrEqual(s.T, time.Since(from), 1100*time.Millisecond)
-			require.NoError(s.T, c.Close())
-			time.Sleep(asleep)
-		}
-	}},
 	// The contexts of those in line are not asked.
 	{"a context that blocks in line", 3, func(s *stage) {
 		for i := range 8 {

@@ -2,13 +2,11 @@ package histories
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
@@ -57,29 +55,6 @@ var waits = []scenario{
 			require.LessOrEqual(s.T, w.ended.Sub(w.began), 4*promptly)
 			require.ErrorIs(s.T, w.err, redlock.ErrTaken)
 		}
-	}},
-	// A blocking hook delays its own caller.
-	{"hook that blocks", 3, func(s *stage) {
-		type slow struct{}
-		var attempts atomic.Int32
-		c := s.Client(func(c *redlock.Config) {
-			c.Hooks.Attempt = func(a redlock.Attempt) {
-				if a.Ctx.Value(slow{}) != nil && a.Err != nil && attempts.Add(1) == 2 {
-					time.Sleep(10 * time.Second)
-				}
-			}
-		})
-		held := s.take(s.Client(), "k", longTTL)
-		s.waitWith(context.WithValue(s.ctx, slow{}, true), c, "k", longTTL)
-		next := s.wait(c, "k", longTTL)
-		for try := 0; attempts.Load() < 2 && try < 50; try++ { // the first in line asks, in vain
-			s.Servers.Each(func(node *fakeredis.Server) { node.Forge(fakeredis.Invalidation("k")) })
-			time.Sleep(100 * time.Millisecond)
-		}
-		require.EqualValues(s.T, 2, attempts.Load(), "the first in line has not asked")
-		s.release(held)
-		s.release(s.granted(next))
-		time.Sleep(10 * time.Second)
 	}},
 }
 

@@ -28,23 +28,15 @@ func (d *dice) throw(oneIn int) time.Duration {
 
 // stall makes the user code of a client block for seconds now and then: hooks and the logger.
 // Contexts come with the calls.
-func (h *history) stall(p *process, cfg *redlock.Config, rng random) *dice {
+func (h *history) stall(cfg *redlock.Config, rng random) *dice {
 	d := &dice{rng: rng}
 	pause := func(oneIn int) {
 		if long := d.throw(oneIn); long > 0 {
 			h.pause(long)
 		}
 	}
-	cfg.Hooks.Attempt = func(a redlock.Attempt) {
-		if long := d.throw(60); long > 0 {
-			h.aside(p, a.Ctx, long, mayHold(a))
-		}
-	}
-	cfg.Hooks.Acquire = func(a redlock.Acquisition) {
-		if long := d.throw(60); long > 0 {
-			h.aside(p, a.Ctx, long, false)
-		}
-	}
+	cfg.Hooks.Attempt = func(redlock.Attempt) { pause(60) }
+	cfg.Hooks.Acquire = func(redlock.Acquisition) { pause(60) }
 	cfg.Hooks.LockLost = func(string, error) { pause(10) }
 	cfg.Hooks.Vote = func(redlock.Vote) { pause(2000) }
 	node := func(redlock.Node) { pause(10) }
@@ -52,23 +44,6 @@ func (h *history) stall(p *process, cfg *redlock.Config, rng random) *dice {
 	cfg.Logger = slog.New(stallingLog(func() { pause(10) }))
 	return d
 }
-
-// aside blocks in a hook of a caller. It does not wait for a lock meanwhile. It may hold one that the
-// test does not know yet.
-func (h *history) aside(p *process, ctx context.Context, d time.Duration, holds bool) {
-	if holds {
-		defer p.give()()
-	}
-	if ctx != nil {
-		if w, ok := ctx.Value(wantOf{}).(*want); ok && w.end() {
-			defer w.begin()
-		}
-	}
-	h.pause(d)
-}
-
-// mayHold reports whether a holder may still have its lock when the hook is called. A new one is known to its client.
-func mayHold(a redlock.Attempt) bool { return a.Kind == redlock.OpRelease && a.Err != nil }
 
 type stallingLog func()
 

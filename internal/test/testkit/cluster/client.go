@@ -204,5 +204,11 @@ func ReleaseOp(key string) *redlock.Op {
 	return op
 }
 
+// AwaitNews waits, in virtual time, until the hooks of what has ended have been called.
+func AwaitNews(t testing.TB) {
+	t.Helper()
+	time.Sleep(time.Microsecond)
+}
+
 // Drift is subtracted from a TTL: TTL/100 + 2 ms.
 func Drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecond }
