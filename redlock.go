@@ -85,17 +85,13 @@ type Config struct {
 	// A lock needs a quorum of its key's group in each list. A key that moves to another group is locked in both, as by
 	// [Client.AcquireAll], and not handed over. With Fenced, call ChangeFencing between the steps.
 	NextGroups [][]string
-	// TLS configures rediss:// nodes, from TLS 1.2 on. The server name is the node's host unless set here.
-	TLS *tls.Config
-	// TLSFor, if set, is called at every dial with the node's host and port, for certificates that differ between
-	// nodes or change. Nil means TLS. It must not block.
-	TLSFor func(node string) *tls.Config
-	// Credentials, if set, is called at every dial with the node's host and port, or path. Its result replaces the login
-	// of the URL and is not kept. ctx ends after 10 s, and it must return by then. DialTimeout does not count its time.
-	Credentials func(ctx context.Context, node string) (user, password string, err error)
-	// Dialer, if set, opens the connections ("tcp" or "unix"), and Portable is on. addr has the name of the node as
-	// configured. Dialer must return when ctx ends.
-	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+	// How nodes are reached: Config of package conn describes these seven fields. StallTimeout is at least NodeTimeout.
+	TLS                       *tls.Config // of rediss:// nodes
+	TLSFor                    func(node string) *tls.Config
+	Credentials               func(ctx context.Context, node string) (user, password string, err error) // at every dial
+	Dialer                    func(ctx context.Context, network, addr string) (net.Conn, error)
+	DialTimeout, StallTimeout time.Duration // default: 1 s
+	Portable                  bool          // package net on Linux too, where the default is raw sockets
 	// Name identifies the client, such as host and process: in CLIENT LIST of the nodes, and beside the token of each
 	// lock, for Inspect. At most 128 bytes of printable ASCII without spaces.
 	Name string
@@ -111,14 +107,9 @@ type Config struct {
 	// add one NodeTimeout. An operation also has at least as long as it waited to be sent. The most is 20 times
 	// NodeTimeout. Default: TTL/20, at most 50 ms. Minimum: 1 ms.
 	NodeTimeout time.Duration
-	// DialTimeout bounds connecting to one address, and the handshake. If a name has several, the next is tried after 250
-	// ms, or as soon as one has failed. Default: 1 s.
-	DialTimeout time.Duration
-	// StallTimeout ends the connection of a node that owes replies and sends none. Default: 1 s, or NodeTimeout if longer.
-	StallTimeout time.Duration
-	MaxWaiting   int   // bounds the operations waiting to be sent to a group; beyond it all but releases get ErrBusy. Default: 65536
-	Retry        Retry // the pauses between the attempts of Acquire, and their number
-	NoHandOver   bool  // sends every release to the nodes, and passes none to the next caller: see Acquire
+	MaxWaiting  int   // bounds the operations waiting to be sent to a group; beyond it all but releases get ErrBusy. Default: 65536
+	Retry       Retry // the pauses between the attempts of Acquire, and their number
+	NoHandOver  bool  // sends every release to the nodes, and passes none to the next caller: see Acquire
 	// Fenced gives each lock a fencing token: see [Lock.Fence], also for its conditions. It needs MaxTTL and, once for
 	// new nodes, [Client.InitFencing]. All clients of the nodes should be fenced, with the same names of the same Nodes
 	// and the same MaxTTL; unfenced clients have no tokens. New refuses nodes that run no scripts, show no run_id, or are
@@ -129,7 +120,6 @@ type Config struct {
 	// ?persistent=yes votes at once if it has its tokens.
 	Fenced     bool
 	NextMaxTTL time.Duration // the MaxTTL of Fenced clients after a change, in the steps of NextNodes
-	Portable   bool          // uses package net on Linux too, where the default is raw sockets
 	// Logger gets warnings of doubtful settings, and of nodes that go down, stay down (and why), may evict keys or have no
 	// vote. The end of each is a warning too. Info: nodes that came up. Debug: the floor of tokens of a fenced node that
 	// votes again. Error: panics of callbacks. A node that comes and goes has 12 lines a minute at most; the last has its

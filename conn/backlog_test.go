@@ -74,7 +74,7 @@ func TestTheEndOfAClog(t *testing.T) {
 		exact bool // the kernel takes nothing more meanwhile
 	}{
 		"reset":   {func(r *testFleet) { r.wires[1].Cut() }, nil, false},
-		"stalled": {func(r *testFleet) { r.clock.Advance(DefaultStallTimeout + 1); r.do(r.Check) }, ErrStalled, true},
+		"stalled": {func(r *testFleet) { r.clock.Advance(defaultStallTimeout + 1); r.do(r.Check) }, ErrStalled, true},
 		"refused": {func(r *testFleet) { r.wires[1].Send("x") }, nil, false},
 		"closed":  {func(r *testFleet) { r.do(r.Close) }, ErrClosed, true},
 	} {

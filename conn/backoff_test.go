@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 )
@@ -13,7 +14,7 @@ import (
 // TestPauses: they are random, within a bound that doubles. After a permanent error they are long.
 func TestPauses(t *testing.T) {
 	for _, rnd := range []float64{0, 0.25, 0.5, 1 - 1e-9} {
-		f := &Fleet{cfg: Config{Rand: func() float64 { return rnd }}.withDefaults()}
+		f := &Fleet{cfg: Config{knobs: &knobs.Conn{Rand: func() float64 { return rnd }}}.withDefaults()}
 		for attempt := 1; attempt < 100; attempt++ {
 			bound := min(maxBackoff, minBackoff<<min(attempt-1, 8))
 			assert.InDelta(t, rnd*float64(bound), f.backoff(attempt, nil), float64(time.Millisecond), "attempt %d", attempt)
@@ -65,7 +66,7 @@ func TestNoDialStorm(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 				p := scripted.New(t, func(p *scripted.Server) { p.Greeting = test.greeting })
 				start := time.Now()
-				r := newTestFleet(t, portable, []*scripted.Server{p}, func(cfg *Config) { cfg.Rand = func() float64 { return 1 } })
+				r := newTestFleet(t, portable, []*scripted.Server{p}, func(cfg *Config) { knobs.OfConn(cfg).Rand = func() float64 { return 1 } })
 				r.until("for the fourth dial", func() bool { return p.Dialled.Load() >= 4*test.dials })
 				assert.GreaterOrEqual(t, time.Since(start), (1+2+4)*minBackoff)
 			})

@@ -149,7 +149,7 @@ func TestChaos(t *testing.T) {
 			}
 			if rnd.IntN(8) == 0 {
 				r.until("for the queue to shrink", func() bool {
-					r.clock.Advance(DefaultStallTimeout / 100)
+					r.clock.Advance(defaultStallTimeout / 100)
 					r.Check()
 					flying = slices.DeleteFunc(flying, func(l *ledger) bool { return l.doneCalls > 0 })
 					return len(flying) < 10
@@ -162,7 +162,7 @@ func TestChaos(t *testing.T) {
 			v.mu.Unlock()
 		}
 		r.until("for the rest", func() bool {
-			r.clock.Advance(DefaultStallTimeout / 100)
+			r.clock.Advance(defaultStallTimeout / 100)
 			r.Check()
 			return !slices.ContainsFunc(all, func(l *ledger) bool { return l.doneCalls == 0 })
 		})

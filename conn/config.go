@@ -8,111 +8,107 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
-	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/resp"
 )
 
 // Defaults of [Config].
 const (
 	defaultDialTimeout  = time.Second
-	DefaultStallTimeout = time.Second
-	DefaultMaxInFlight  = 64 << 10 // as many operations as wait by default: no burst from their queue is more than the slowest node may owe
+	defaultStallTimeout = time.Second
+	defaultMaxInFlight  = 64 << 10
 
 	// defaultMaxInFlightBytes is as many with keys of 4 KiB: long keys fill no node before short ones would. So much
 	// memory is taken by a node that is slow with these, and answers steadily.
-	defaultMaxInFlightBytes = DefaultMaxInFlight * 4 << 10
+	defaultMaxInFlightBytes = defaultMaxInFlight * 4 << 10
 
-	// defaultStragglers is long enough for most wrong nodes to answer, so New can fail.
+	// defaultStragglers is long enough for most wrong nodes to answer, so an owner learns of them at its start.
 	defaultStragglers = 40 * time.Millisecond
 
 	// overrun is how long a Dialer is waited for after its context's end.
 	overrun = time.Second
 )
 
-// Config configures a [Fleet]. Zero fields mean the defaults. Its functions are called by several goroutines at once.
-// A blocking one delays only its own node.
+// Config configures [Nodes], or a [Fleet]. A zero field means its default. Its functions are called by several goroutines
+// at once. One that blocks delays its own node alone.
 type Config struct {
-	Addresses []Address
+	Addresses []Address // see ParseAddresses
 
-	// These are documented in redlock.Config. TLS on any node and a Dialer force Portable for all of them. TLS is laid
-	// over a Dialer's connections. Two empty strings of Credentials mean no login; an error of theirs is kept, and
-	// shown. After a quarter of DialTimeout a TLS handshake without an answer is doubted: see secure.go. Pushes are no
-	// replies.
-	Portable                  bool
-	TLS                       *tls.Config
-	TLSFor                    func(addr string) *tls.Config
-	Credentials               func(ctx context.Context, addr string) (user, password string, err error)
-	Dialer                    func(ctx context.Context, network, addr string) (net.Conn, error)
-	DialTimeout, StallTimeout time.Duration
-	// Lookup returns the addresses of a name, in place of the system's resolver, also for a Dialer.
-	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
-	Name   string // as servers take it
+	// TLS configures nodes with rediss:// addresses, from TLS 1.2 on. The server name is the node's host unless set here.
+	TLS *tls.Config
+	// TLSFor, if set, is called at every dial with the node's host and port, for certificates that differ between
+	// nodes or change. Nil means TLS. It must not block.
+	TLSFor func(addr string) *tls.Config
+	// Credentials, if set, is called at every dial with the node's host and port, or path. Its result replaces the login
+	// of the address and is not kept. Two empty strings mean no login. ctx ends after 10 s, and it must return by then.
+	// DialTimeout does not count its time.
+	Credentials func(ctx context.Context, addr string) (user, password string, err error)
+	// Dialer, if set, opens the connections ("tcp" or "unix"), and Portable is on. addr has the name of the node as
+	// configured. TLS is laid over its connections. It must return when ctx ends.
+	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Portable uses package net on Linux too, where the default is raw sockets. TLS on any node and a Dialer switch it on
+	// for all of them.
+	Portable bool
+	// DialTimeout bounds connecting to one address, and the handshake. If a name has several, the next is tried after 250
+	// ms, or as soon as one has failed. After a quarter of it a TLS handshake without an answer is doubted: the error says
+	// that the port may have no TLS. Default: 1 s.
+	DialTimeout time.Duration
+	// StallTimeout ends the connection of a node that owes replies and sends none; a push is no reply. Default: 1 s.
+	StallTimeout time.Duration
+	// Name is shown by CLIENT LIST of the servers: printable ASCII without spaces.
+	Name string
 
 	// MaxInFlight is how many replies one connection may owe. One that would owe more is sent nothing until it has
-	// answered all: a batch fails there as not sent. A connection that owes none is sent a batch of any size.
-	// MaxInFlightBytes is the same for the bytes of the unanswered requests, kept in memory.
+	// answered all: a batch fails there as not sent. A connection that owes none is sent a batch of any size. Default:
+	// 65,536. MaxInFlightBytes is the same for the bytes of the unanswered requests, kept in memory. Default: 256 MiB.
 	MaxInFlight, MaxInFlightBytes int
-	// Quarantine, where not 0, makes the quarantine strict. A node connected for the first time has no vote until its
-	// server reports an uptime of this long. A restarted node has none until this long after its return. It must be
-	// the longest TTL of any client.
-	Quarantine time.Duration
 	// MaxReply bounds one reply in bytes, and so a buffer for each node. A larger one ends the connection, with
 	// ErrOversized. Default: 16 KiB, with bulk strings of 4 KiB.
 	MaxReply int
-	// Stragglers is how much longer than a quorum the other nodes have for their first dial: as long again as it has
-	// taken, and this time, or 40 ms.
-	Stragglers time.Duration
-	// Looks has servers asked again, while connections last, whether they were replicas meanwhile.
+
+	// Accept, if set, judges the server of each new connection. An error refuses it, and is that of the node; it is dialed
+	// again. It is called with the lock held, must not block, and may use Fleet.Node.
+	Accept func(node int, s Server) error
+	// Looks has servers asked again, while connections last, whether they were replicas meanwhile. That ends the
+	// connection: so no vote of a server counts that has loaded the data of another one unseen.
 	Looks bool
-	// TrustRestarts switches the quarantine off.
-	TrustRestarts bool
-	// Fenced refuses nodes without a run_id, also where the quarantine does not need it, and servers before Redis 5,
-	// where a script may not write once it has read the time.
-	Fenced bool
+	// Logger receives warnings about nodes that may evict keys, or forget what they are declared to keep. Nil disables them.
+	Logger *slog.Logger
+
+	// What follows is for the owner of a Fleet.
+
 	// OnUp is called when a node came up, before anything is sent to it. OnDown is called when it went down, before
 	// anything it owes fails, or when its first dial has failed. They are called with the lock held, must not block, and
 	// may use Node, and OnUp SendTo.
 	OnUp, OnDown func(node int)
-	// OnStays is called, like OnDown, for a node that stays down, at each kind of failure new since it went down.
-	OnStays func(node int)
 	// OnPush receives each push of a node, except pushes too large to be decoded. It is called like OnUp, from within
 	// Sweep, Send or SendTo; v is valid during the call only. Nil drops all pushes.
 	OnPush func(node int, v *resp.Value)
-	// errors.Is finds none of the Hidden errors in the errors of nodes. To the owner's callers they have another meaning.
-	// A Dialer, for instance, may return one, and it would be wrong there. Errors of contexts are always hidden.
-	Hidden []error
-	// Servers, where set, has the servers of other fleets too: none of them may be a node of this one.
-	Servers *Servers
 	// Probes, where set, is called for every new connection, and adds the owner's commands to the handshake, as words.
 	// answer reads the reply; an error ends the connection. form is the node's form, as the answers have shown.
 	Probes func(ask func(answer func(*resp.Value) error, words ...string)) (form func() uint16)
 
-	// Logger receives warnings about nodes that may evict keys or show no run_id. Nil disables them.
-	Logger *slog.Logger
-	Clock  clock.Clock
-	// Rand returns a number from [0, 1), for the jitter of reconnects. It is called by several goroutines at once.
-	Rand func() float64
-
+	knobs          *knobs.Conn   // set by our own client, and by tests
 	permanentPause time.Duration // 0 outside tests
 }
 
 func (c Config) withDefaults() Config {
 	c.DialTimeout = min(cmp.Or(max(0, c.DialTimeout), defaultDialTimeout), math.MaxInt64-overrun)
-	c.StallTimeout = cmp.Or(max(0, c.StallTimeout), DefaultStallTimeout)
-	c.MaxInFlight = cmp.Or(max(0, c.MaxInFlight), DefaultMaxInFlight)
-	c.Stragglers = cmp.Or(c.Stragglers, defaultStragglers)
+	c.StallTimeout = cmp.Or(max(0, c.StallTimeout), defaultStallTimeout)
+	c.MaxInFlight = cmp.Or(max(0, c.MaxInFlight), defaultMaxInFlight)
 	c.MaxInFlightBytes = cmp.Or(c.MaxInFlightBytes, defaultMaxInFlightBytes)
 	c.permanentPause = cmp.Or(c.permanentPause, permanentPause)
-	c.Servers = cmp.Or(c.Servers, new(Servers))
-	if c.Clock == nil {
-		c.Clock = clock.New()
+	k := knobs.OfConn(&c) // a copy
+	k.Stragglers = cmp.Or(k.Stragglers, defaultStragglers)
+	if k.Clock == nil {
+		k.Clock = clock.New()
 	}
-	if c.Rand == nil {
-		c.Rand = rand.Float64
+	if k.Rand == nil {
+		k.Rand = rand.Float64
 	}
 	return c
 }

@@ -110,7 +110,7 @@ func errorOf(failed []*try) error {
 // IPv6 and IPv4 in turn, since one of the two may lead nowhere. A Dialer is given the name.
 func (d *dialer) addresses(ctx context.Context) ([]string, error) {
 	cfg := &d.fleet.cfg
-	lookup := cfg.Lookup
+	lookup := cfg.knobs.Lookup
 	host, port, err := net.SplitHostPort(d.addr.Host)
 	if d.addr.Network != "tcp" || err != nil || lookup == nil && cfg.Dialer != nil {
 		return []string{d.addr.Host}, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/base/errno"
+	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 )
@@ -25,7 +26,7 @@ func byName(p *scripted.Server, dialed func(addr string), reach func(context.Con
 	_, port, _ := net.SplitHostPort(p.Addr)
 	return func(cfg *Config) {
 		cfg.Addresses[0].Host = "db.example:" + port
-		cfg.Lookup = func(_ context.Context, _, host string) ([]netip.Addr, error) {
+		knobs.OfConn(cfg).Lookup = func(_ context.Context, _, host string) ([]netip.Addr, error) {
 			if host != "db.example" {
 				return nil, errors.New("another name: " + host)
 			}

@@ -32,11 +32,10 @@ func (f *Fleet) dial(index, attempt int) {
 		var several bool
 		if err == nil {
 			err = f.adopt(n, nc, id, attempt)
-			several = err == nil && n.leadsToSeveral(before.runID)
+			several = err == nil && n.leadsToSeveral(before.RunID)
 		}
 		closed := f.closed
 		if err != nil && !closed {
-			n.sawReplica(err)
 			rested := n.isResting()
 			if rested {
 				n.down("dial", err)
@@ -47,8 +46,8 @@ func (f *Fleet) dial(index, attempt int) {
 			switch isFirst := f.first.dialing.Has(index); {
 			case isFirst && f.cfg.OnDown != nil:
 				f.cfg.OnDown(index)
-			case !isFirst && !rested && isNew && f.cfg.OnStays != nil:
-				f.cfg.OnStays(index)
+			case !isFirst && !rested && isNew && f.cfg.knobs.OnStays != nil:
+				f.cfg.knobs.OnStays(index)
 			}
 		}
 		f.first.ended(index)
@@ -63,8 +62,7 @@ func (f *Fleet) dial(index, attempt int) {
 	}
 }
 
-// warn logs that a node may drop keys before their time, once for each server process at an address. It logs a missing
-// run_id at every connect. before is the identity from the last connection; several is news about the address. A logger
+// warn logs that a node may drop keys before their time, once for each server process at an address. before is the identity from the last connection; several is news about the address. A logger
 // is user code: it is called without the lock, and its panic does not end the dialer.
 func (f *Fleet) warn(n *node, id, before identity, several bool) {
 	defer func() { _ = recover() }()
@@ -73,16 +71,13 @@ func (f *Fleet) warn(n *node, id, before identity, several bool) {
 		return
 	}
 	if several {
-		log.Warn("redlock: the address leads to several servers, and each would grant a lock: give each server its own address", "node", n.addr)
+		log.Warn("redlock: the address leads to several servers, and each has keys of its own: give each server its own address", "node", n.addr)
 	}
-	if id.runID == "" && !n.says(&id).Keeps && !f.cfg.TrustRestarts {
-		log.Warn("redlock: node does not show its run_id (INFO server): it has no quarantine after a restart", "node", n.addr, "error", id.refused)
-	}
-	if n.persistent && id.volatile != "" && (id.runID != before.runID || id.volatile != before.volatile) {
+	if n.persistent && id.volatile != "" && (id.RunID != before.RunID || id.volatile != before.volatile) {
 		log.Warn("redlock: node is declared to forget nothing in a restart (?persistent=yes), and its settings show that it does: it is treated as any other",
 			"node", n.addr, "settings", id.volatile)
 	}
-	if id.policy != "" && id.policy != noEviction && (id.runID != before.runID || id.policy != before.policy) {
+	if id.policy != "" && id.policy != noEviction && (id.RunID != before.RunID || id.policy != before.policy) {
 		log.Warn("redlock: node may evict locks when its memory is short; set its maxmemory-policy to "+noEviction,
 			"node", n.addr, "policy", id.policy)
 	}
@@ -97,13 +92,12 @@ func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
 	}
 	s, err := f.poller.adopt(nc, n.index)
 	if err != nil {
-		f.cfg.Servers.leave(id.runID, n.addr)
+		f.servers.leave(id.RunID, n)
 		return err
 	}
 	if n.isResting() && !n.replaces(id) {
 		n.down("read", n.cause.cause.Err)
 	}
-	f.checkMemory(n, &id)
 	n.up(s, id)
 	n.failed = attempt
 	waited := n.owed.len > 0
@@ -148,20 +142,16 @@ func (f *Fleet) mayAdopt(n *node, id identity) error {
 	if f.closed {
 		return ErrClosed
 	}
-	if f.cfg.Fenced && id.isBefore(5) {
-		return fmt.Errorf("%w (%s %s)", ErrTooOld, id.product, id.version)
-	}
-	if id.runID == "" {
-		if f.cfg.Fenced || f.cfg.Quarantine > 0 && !n.says(&id).Keeps && !f.cfg.TrustRestarts {
-			if id.refused != nil {
-				return fmt.Errorf("%w: %w", ErrNoRunID, id.refused)
-			}
-			return ErrNoRunID
+	if id.RunID != "" {
+		if other := f.servers.claim(id.RunID, n); other != nil {
+			return fmt.Errorf("%w, %s", ErrSameServer, other.addr)
 		}
-		return nil
 	}
-	if other, ok := f.cfg.Servers.claim(id.runID, n.addr); !ok {
-		return fmt.Errorf("%w, %s", ErrSameServer, other)
+	if f.cfg.Accept != nil {
+		if err := f.cfg.Accept(n.index, n.says(&id)); err != nil {
+			f.servers.leave(id.RunID, n)
+			return err
+		}
 	}
 	return nil
 }
@@ -202,7 +192,7 @@ func (f *Fleet) AwaitFirst(done <-chan struct{}, isQuorum func(up quorum.Set) bo
 		f.lock.Unlock()
 		until := first.began.Add(bound)
 		if isQuorum != nil && isQuorum(up) {
-			until = first.last.Add(first.last.Sub(first.began) + f.cfg.Stragglers)
+			until = first.last.Add(first.last.Sub(first.began) + f.cfg.knobs.Stragglers)
 		}
 		left := time.Until(until)
 		if first.dialing == 0 || closed || left <= 0 {

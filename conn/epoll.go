@@ -47,7 +47,7 @@ const (
 )
 
 func newRawPoller(nodes int) (_ poller, blocks bool, _ error) {
-	p := &epoll{all: -1, late: -1, early: Early(nodes)}
+	p := &epoll{all: -1, late: -1, early: early(nodes)}
 	if err := p.open(); err != nil {
 		p.close()
 		return nil, false, fmt.Errorf("conn: epoll: %w", err)

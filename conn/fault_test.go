@@ -34,7 +34,7 @@ func TestAnswersToHalfARequest(t *testing.T) {
 // owed, and every reply begins it anew, but no part of one: a node that drips is as good as
 // silent.
 func TestSilence(t *testing.T) {
-	const bound = DefaultStallTimeout
+	const bound = defaultStallTimeout
 	onBothPaths(t, 2, func(t *testing.T, r *testFleet) {
 		idle := r.socket(0)
 		r.clock.Advance(10 * bound)

@@ -23,12 +23,10 @@ type Fleet struct {
 	blocks bool           // its poll can
 	pumps  sync.WaitGroup // the goroutines of a portable poller
 
-	forms       []Form        // of the nodes up, each once; see Forms
-	away        quorum.Set    // nodes without a connection, but those that rest
-	canBlock    bool          // see CanBlock
-	longest     time.Duration // how long a key may live; see NoteTTL
-	quarantined quorum.Set    // nodes without a vote; see Quarantined
-	forgetful   quorum.Set    // nodes that have forgotten keys once: without one for longer, where a lock lives for longer
+	forms    []Form     // of the nodes up, each once; see Forms
+	away     quorum.Set // nodes without a connection, but those that rest
+	canBlock bool       // see CanBlock
+	servers  servers
 
 	ctx    context.Context // ended by Close; ends the dialers
 	cancel context.CancelFunc
@@ -41,8 +39,8 @@ type Fleet struct {
 // the owner's; New does not take it, but the dialers do.
 func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 	cfg = cfg.withDefaults()
-	f := &Fleet{cfg: cfg, lock: lock}
-	f.hidden = append(slices.Clip(ofContexts), cfg.Hidden...)
+	f := &Fleet{cfg: cfg, lock: lock, servers: make(servers)}
+	f.hidden = append(slices.Clip(ofContexts), cfg.knobs.Hidden...)
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	if cfg.usesRaw() {
 		var err error
@@ -105,7 +103,7 @@ func (f *Fleet) enlist() {
 // Send writes to every node the batch of the list b in the node's form. On a node that is down, or owes too much, the
 // batch fails at once.
 func (f *Fleet) Send(b *Batch) {
-	now := f.cfg.Clock.Now()
+	now := f.cfg.knobs.Clock.Now()
 	for other := b; other != nil; other = other.Next {
 		other.sentAt = now
 		other.single, other.counted = false, true
@@ -133,7 +131,7 @@ func (f *Fleet) Send(b *Batch) {
 // SendTo writes b to one node, in any form. It may be meant for one connection, so for a node that rests it fails.
 func (f *Fleet) SendTo(node int, b *Batch) {
 	n := f.nodes[node]
-	b.sentAt = f.cfg.Clock.Now()
+	b.sentAt = f.cfg.knobs.Clock.Now()
 	b.waiting, b.single, b.counted = 1, true, true
 	f.under++
 	if n.isResting() {
@@ -159,19 +157,15 @@ func (f *Fleet) Sweep(d time.Duration) {
 	for i := range f.ready.All() {
 		if n := f.nodes[i]; n.sock != nil {
 			n.flush()
-			n.receive(f.cfg.Clock.Now()) // its own reading: round trips are compared
+			n.receive(f.cfg.knobs.Clock.Now()) // its own reading: round trips are compared
 		}
 	}
 	f.reap()
 }
 
-// NoteTTL notes that a sent key may live for d from now on. The longest one is the wait of a restarted node. A key whose
-// callers all ask QuarantinedFor need not be noted.
-func (f *Fleet) NoteTTL(d time.Duration) { f.longest = max(f.longest, d) }
-
 // Check closes the connections that owe a reply, after a silence longer than the stall bound.
 func (f *Fleet) Check() {
-	now := f.cfg.Clock.Now()
+	now := f.cfg.knobs.Clock.Now()
 	for _, n := range f.nodes {
 		if n.sock != nil && n.fault == nil && n.owed.len > 0 && now.Sub(n.progress) > f.cfg.StallTimeout {
 			n.fault = ErrStalled
@@ -207,9 +201,11 @@ func (f *Fleet) reap() {
 // since a dialer needs the lock then.
 func (f *Fleet) CanBlock() bool { return f.canBlock }
 
-// Early is the first nodes of n, to which a batch is sent first: fewer than any majority, and too few to rule one out.
-// Their answers alone decide nothing.
-func Early(n int) quorum.Set { return quorum.First((n - 1) / 2) }
+// Early is the first nodes, to which a batch is sent first: fewer than any majority, and too few to rule one out. Their
+// answers alone decide nothing.
+func (f *Fleet) Early() quorum.Set { return early(len(f.nodes)) }
+
+func early(nodes int) quorum.Set { return quorum.First((nodes - 1) / 2) }
 
 // Close takes every node down and fails what they owe. It returns at once; Drain waits for the goroutines.
 func (f *Fleet) Close() {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 	"github.com/redlock-go/redlock/internal/wire/command"
@@ -55,8 +56,7 @@ func newTestFleet(t *testing.T, portable bool, peers []*scripted.Server, set ...
 
 		MaxInFlightBytes: 1 << 30, // some tests fill the kernel's buffers, and more
 		Probes:           probeShortly,
-		Clock:            r.clock,
-		Rand:             func() float64 { return 0 },
+		knobs:            &knobs.Conn{Clock: r.clock, Rand: func() float64 { return 0 }},
 
 		permanentPause: time.Millisecond,
 	}

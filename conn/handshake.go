@@ -37,7 +37,7 @@ func (t *try) greet() error {
 	for _, g := range greetings {
 		out.B = resp.AppendCommand(out.B, g.args...)
 	}
-	began := t.fleet.cfg.Clock.Now()
+	began := t.fleet.cfg.knobs.Clock.Now()
 	_, err := t.nc.Write(out.B)
 	clear(out.B)                   // a password may be in it, and the pool is the whole process's
 	if err != nil && !isEnd(err) { // else an answer may have come before the end: why
@@ -54,7 +54,7 @@ func (t *try) greet() error {
 			return err
 		}
 		if !t.answered {
-			t.answered, t.id.trip = true, t.fleet.cfg.Clock.Now().Sub(began)
+			t.answered, t.id.trip = true, t.fleet.cfg.knobs.Clock.Now().Sub(began)
 		}
 		if err := g.check(&t.value); err != nil {
 			refused := refusal.Read(&t.value)
@@ -197,7 +197,7 @@ func (t *try) checkInfo(v *resp.Value) error {
 		case t.secret():
 			r.Err = refusal.Redact(r.Err)
 		}
-		t.id.refused = cmp.Or(t.id.refused, r.Err)
+		t.id.Err = cmp.Or(t.id.Err, r.Err)
 		return nil
 	case v.Kind != resp.Bulk && v.Kind != resp.Verbatim || v.Null:
 		return refusal.ErrUnfit

@@ -32,7 +32,7 @@ func TestHandshakeSkipsPushes(t *testing.T) {
 		r := newTestFleet(t, portable, []*scripted.Server{p})
 		r.up()
 		r.works()
-		r.do(func() { assert.Equal(t, p.RunID, r.nodes[0].id.runID) })
+		r.do(func() { assert.Equal(t, p.RunID, r.nodes[0].id.RunID) })
 	})
 }
 

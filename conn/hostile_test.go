@@ -145,7 +145,7 @@ func (r *testFleet) suffer(h hostile) {
 	var cause error
 	r.until(h.name, func() bool {
 		if h.want == ErrStalled { // silence, on a clock that stands still
-			r.clock.Advance(DefaultStallTimeout / 4)
+			r.clock.Advance(defaultStallTimeout / 4)
 			r.Check()
 		}
 		if f := r.Fault(1); f != nil && cause == nil {

@@ -19,14 +19,13 @@ func TestInfoIsRead(t *testing.T) {
 	const id40 = "0123456789abcdef0123456789abcdef01234567"
 	for info, want := range map[string]identity{
 		"": {},
-		"# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:" + id40 + "\r\nuptime_in_seconds:61\r\n": {
-			runID: id40, product: "redis", version: "7.0.15", uptime: 61 * time.Second},
+		"# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:" + id40 + "\r\nuptime_in_seconds:61\r\n": {Server: Server{RunID: id40, Product: "redis", Version: "7.0.15", Uptime: 61 * time.Second}},
 		"# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.1.2\r\nserver_mode:standalone\r\n": {
-			product: "valkey", version: "9.1.2"},
-		"valkey_version:9.1.2\r\nredis_version:7.2.4\r\n":                                                {product: "valkey", version: "9.1.2"},
-		"role:master\r\nmaster_replid:x\r\nrun_identity:y\r\n":                                           {history: "x"},
-		"master_replid:x\r\nmaster_replid2:" + strings.Repeat("0", 40) + "\r\nsecond_repl_offset:-1\r\n": {history: "x"},
-		"master_replid:" + id40 + "\r\nmaster_replid2:" + id40 + "\r\n":                                  {history: id40, before: id40},
+			Server: Server{Product: "valkey", Version: "9.1.2"}},
+		"valkey_version:9.1.2\r\nredis_version:7.2.4\r\n":                                                {Server: Server{Product: "valkey", Version: "9.1.2"}},
+		"role:master\r\nmaster_replid:x\r\nrun_identity:y\r\n":                                           {Server: Server{History: "x"}},
+		"master_replid:x\r\nmaster_replid2:" + strings.Repeat("0", 40) + "\r\nsecond_repl_offset:-1\r\n": {Server: Server{History: "x"}},
+		"master_replid:" + id40 + "\r\nmaster_replid2:" + id40 + "\r\n":                                  {Server: Server{History: id40, Before: id40}},
 		"# Persistence\r\nloading:0\r\naof_enabled:1\r\n":                                                {},
 		"aof_enabled:0\r\n": {volatile: "appendonly no"},
 		"role:primary\r\n":  {},
@@ -35,14 +34,14 @@ func TestInfoIsRead(t *testing.T) {
 		"maxmemory_policy:" + marked + "\r\n":                           {policy: "unknown"},
 		"uptime_in_seconds:-1\r\n":                                      {},
 		"uptime_in_seconds:99999999999\r\n":                             {},
-		"run_id:a b\r\nredis_version:1\x1b[1m\r\n":                      {product: "redis"},
+		"run_id:a b\r\nredis_version:1\x1b[1m\r\n":                      {Server: Server{Product: "redis"}},
 		"run_id:" + strings.Repeat("x", 65) + "\r\nno colon\r\n:\r\n::": {},
 	} {
 		var dial try
 		require.NoError(t, dial.checkInfo(&resp.Value{Kind: resp.Bulk, Bytes: []byte(info)}), info)
 		assert.Equal(t, want, dial.id, info)
 	}
-	named := identity{product: "valkey", version: "9.1.2"} // by HELLO: in INFO Valkey calls itself Redis
+	named := identity{Server: Server{Product: "valkey", Version: "9.1.2"}} // by HELLO: in INFO Valkey calls itself Redis
 	dial := try{id: named}
 	require.NoError(t, dial.checkInfo(&resp.Value{Kind: resp.Bulk, Bytes: []byte("redis_version:7.2.4\r\nserver_name:valkey\r\n")}))
 	assert.Equal(t, named, dial.id)
@@ -79,9 +78,9 @@ func TestHelloIsRead(t *testing.T) {
 		"%0\r\n": {},
 		"%1\r\n+server\r\n%1\r\n+server\r\n+nested\r\n":                         {},
 		"%2\r\n*1\r\n+server\r\n+a\r\n+version\r\n:9\r\n":                       {},
-		"*4\r\n+server\r\n+redis\r\n+version\r\n$5\r\n8.0.6\r\n":                {product: "redis", version: "8.0.6"},
-		"*3\r\n+server\r\n+redis\r\n+mode\r\n":                                  {product: "redis"},
-		"%1\r\n|1\r\n+a\r\n+b\r\n+server\r\n|1\r\n+a\r\n+b\r\n$6\r\nvalkey\r\n": {product: "valkey"},
+		"*4\r\n+server\r\n+redis\r\n+version\r\n$5\r\n8.0.6\r\n":                {Server: Server{Product: "redis", Version: "8.0.6"}},
+		"*3\r\n+server\r\n+redis\r\n+mode\r\n":                                  {Server: Server{Product: "redis"}},
+		"%1\r\n|1\r\n+a\r\n+b\r\n+server\r\n|1\r\n+a\r\n+b\r\n$6\r\nvalkey\r\n": {Server: Server{Product: "valkey"}},
 		"%2\r\n+server\r\n$3\r\na\tb\r\n+version\r\n_\r\n":                      {},
 	} {
 		id, err := read(frame)

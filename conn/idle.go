@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/redlock-go/redlock/internal/rules/quarantine"
 )
 
 // A server, or a proxy, may close a connection that was idle (Redis: timeout). This is no outage: the connection is
@@ -39,7 +37,7 @@ func (n *node) isResting() bool { return n.sock == resting{} }
 // isIdleEnd reports whether the fault of a node is the end of an idle connection: what it owes, if anything, was sent
 // after a long rest, and nothing was answered.
 func (n *node) isIdleEnd() bool {
-	since := n.fleet.cfg.Clock.Now()
+	since := n.fleet.cfg.knobs.Clock.Now()
 	if n.owed.len > 0 {
 		since = n.owed.at(0).sentAt
 	}
@@ -50,19 +48,18 @@ func (n *node) isIdleEnd() bool {
 func (n *node) rest() {
 	n.cause = n.unsent("read", n.fleet.causeOf(fmt.Errorf("%w: %w", ErrIdle, n.fault)))
 	n.sock.close(n.owed.len > 0)
-	n.fleet.cfg.Servers.leave(n.id.runID, n.addr)
+	n.fleet.servers.leave(n.id.RunID, n)
 	n.sock, n.fault, n.opening, n.young = resting{}, nil, nil, 0
 	n.fleet.enlist()
 	if on := n.fleet.cfg.OnDown; on != nil {
 		on(n.index)
 	}
 	n.failOwed(true)
-	n.progress = n.fleet.cfg.Clock.Now()
+	n.progress = n.fleet.cfg.knobs.Clock.Now()
 }
 
 // replaces reports whether a resting node's new connection leads to the same server as before, as far as the commands
 // in its queue depend on it.
 func (n *node) replaces(id identity) bool {
-	return id.runID != "" && id.runID == n.id.runID && id.form == n.id.form && id.resp3 == n.id.resp3 &&
-		n.memory.Doubt(n.says(&id), n.fleet.bounds()) == quarantine.None
+	return id.RunID != "" && id.Life() == n.id.Life() && id.form == n.id.form && id.resp3 == n.id.resp3
 }

@@ -139,7 +139,7 @@ func TestARestHasAnEnd(t *testing.T) {
 		r.closeIdle(0)
 		l := r.send("a")
 		testkit.Await(t, "the next dial", func() bool { return p.Dialled.Load() == 2 })
-		r.clock.Advance(DefaultStallTimeout + 1)
+		r.clock.Advance(defaultStallTimeout + 1)
 		r.do(r.Check)
 		require.ErrorIs(t, l.errOf(0), ErrStalled)
 		require.ErrorIs(t, l.errOf(0), ErrNotSent)

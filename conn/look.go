@@ -67,7 +67,7 @@ func (l *look) init(n *node) {
 // isDue reports whether b, to be sent now, needs a look before it.
 func (l *look) isDue(b *Batch, now clock.Instant) bool {
 	n := l.node
-	return n.fleet.cfg.Looks && n.id.looks && !l.open && (!b.single || n.fleet.cfg.Fenced) && !n.isResting() &&
+	return n.fleet.cfg.Looks && n.id.looks && !l.open && (!b.single || n.fleet.cfg.knobs.LooksAtEach) && !n.isResting() &&
 		(l.emptied || !n.id.tracks && now.Sub(max(l.last, n.wrote)) >= lookAfter || now.Sub(l.last) >= lookEvery)
 }
 
@@ -97,6 +97,5 @@ func (l *look) Done() {
 
 // isChanged reports whether a server says something else about its memory than when it was connected.
 func (n *node) isChanged(id *identity) bool {
-	said := n.says(id)
-	return said.Life() != n.life || said.Keeps != n.says(&n.id).Keeps
+	return id.Life() != n.id.Life() || n.says(id).Keeps != n.says(&n.id).Keeps
 }

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
-	"github.com/redlock-go/redlock/internal/rules/quarantine"
 	"github.com/redlock-go/redlock/resp"
 )
 
@@ -26,17 +24,13 @@ type node struct {
 	sock   sock     // nil while down; see idle.go for the one of a node that rests
 	id     identity // of the server behind sock, or of the last one
 	form   Form     // of its commands
-	server string   // its product and version
-	life   string   // names the time since its start, or its promotion to master
-	keeps  bool     // it has its data of before that
 	met    []string // run_ids of servers before that one, the latest last
 	shared bool     // the address leads to several servers, as was said
 	cause  *notSent // why it is down
 	fault  error    // set while up: close at the next reap, for this reason
 	full   error    // set while up: it owes too much, and is sent nothing until it has answered all
 
-	memory quarantine.Memory
-	look   look
+	look look
 
 	since   clock.Instant // of sock
 	heard   clock.Instant // when sock was made, or gave its last reply
@@ -72,15 +66,12 @@ func (n *node) unsent(op string, err error) *notSent {
 func (n *node) up(s sock, id identity) {
 	n.resumed = n.isResting()
 	if n.resumed {
-		n.progress = n.fleet.cfg.Clock.Now()
+		n.progress = n.fleet.cfg.knobs.Clock.Now()
 	} else {
 		n.owed = inflight{ring: n.owed.ring}
 	}
 	n.sock, n.id, n.form, n.fault, n.full = s, id, id.form, nil, nil
-	n.server = strings.TrimSpace(id.product + " " + id.version)
-	said := n.says(&id)
-	n.life, n.keeps = said.Life(), said.Keeps && id.before == ""
-	n.since = n.fleet.cfg.Clock.Now()
+	n.since = n.fleet.cfg.knobs.Clock.Now()
 	n.heard, n.look.last, n.look.emptied, n.wrote = n.since, n.since, false, n.since
 	n.history.Connects++
 	if n.history.RoundTrips == 0 { // known before the first batch
@@ -91,23 +82,16 @@ func (n *node) up(s sock, id identity) {
 	n.stream = stream{in: n.in, decoder: newDecoder(n.fleet.cfg.MaxReply)}
 }
 
-// sawReplica notes an error of a node that is a replica.
-func (n *node) sawReplica(err error) {
-	if errors.Is(err, ErrNotMaster) {
-		n.memory.SawReplica()
-	}
-}
-
 // mostMet bounds the servers that a node remembers.
 const mostMet = 8
 
 // leadsToSeveral reports, once, that the server of the present connection was met before the last server (its run_id is
 // last). A run_id is made anew by each start of a server, so both servers run, behind one address.
 func (n *node) leadsToSeveral(last string) (news bool) {
-	if last == "" || last == n.id.runID {
+	if last == "" || last == n.id.RunID {
 		return false
 	}
-	news = !n.shared && slices.Contains(n.met, n.id.runID)
+	news = !n.shared && slices.Contains(n.met, n.id.RunID)
 	n.shared = n.shared || news
 	n.met = append(n.met[max(0, len(n.met)+1-mostMet):], last)
 	return news
@@ -122,12 +106,11 @@ func (n *node) down(op string, err error) {
 			n.young = n.failed
 		}
 		n.young++
-		if n.fleet.cfg.Clock.Now().Sub(n.since) >= youth {
+		if n.fleet.cfg.knobs.Clock.Now().Sub(n.since) >= youth {
 			n.young = 0
 		}
-		n.fleet.cfg.Servers.leave(n.id.runID, n.addr)
+		n.fleet.servers.leave(n.id.RunID, n)
 	}
-	n.sawReplica(err)
 	n.sock.close(n.owed.len > 0)
 	n.sock, n.fault, n.opening = nil, nil, nil
 	n.cause = n.unsent(op, n.fleet.causeOf(err))

@@ -50,6 +50,32 @@ func ExampleNodes_Do() {
 	// bob lost
 }
 
+// Accept judges each server before it is a node. One that starts or is promoted anew has another Life: it may have forgotten.
+func ExampleServer() {
+	addresses, err := conn.ParseAddresses(masters(3))
+	if err != nil {
+		log.Fatal(err)
+	}
+	lives := make(map[int]string) // by node
+	nodes, err := conn.Open(conn.Config{Addresses: addresses, Accept: func(node int, s conn.Server) error {
+		if s.IsBefore(6) {
+			return fmt.Errorf("%s is too old for us", &s)
+		}
+		if life, met := lives[node]; met && life != s.Life() {
+			return errors.New("it has forgotten what it has promised")
+		}
+		lives[node] = s.Life()
+		return nil
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer nodes.Close()
+	nodes.Await(context.Background())
+	nodes.Use(func(f *conn.Fleet) { fmt.Println(f.Len()-f.Away().Len() >= 2) })
+	// Output: true
+}
+
 // Without a break the loop has every node once: its reply, or why there is none.
 func ExampleReply() {
 	addresses, err := conn.ParseAddresses(masters(3))

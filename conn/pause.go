@@ -28,7 +28,7 @@ type want struct {
 // Want notes that a caller waits, or has failed, for want of a quorum. Nodes that are down are dialed more often for a
 // while.
 func (f *Fleet) Want() {
-	now := f.cfg.Clock.Now()
+	now := f.cfg.knobs.Clock.Now()
 	if !f.want.is(now) {
 		close(f.want.news)
 		f.want.news = make(chan struct{})
@@ -43,17 +43,17 @@ func (w *want) is(now clock.Instant) bool { return w.last != 0 && now < w.last.A
 func (f *Fleet) wanted() (is bool, news <-chan struct{}) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	return f.want.is(f.cfg.Clock.Now()), f.want.news
+	return f.want.is(f.cfg.knobs.Clock.Now()), f.want.news
 }
 
 // backoff is the pause before an attempt, counted from 1: full jitter over an exponential. So the many clients of a
 // lost node do not return together. cause is the error of the connection or the attempt before.
 func (f *Fleet) backoff(attempt int, cause error) time.Duration {
 	if permanent(cause) {
-		return f.cfg.permanentPause + time.Duration(f.cfg.Rand()*float64(2*f.cfg.permanentPause))
+		return f.cfg.permanentPause + time.Duration(f.cfg.knobs.Rand()*float64(2*f.cfg.permanentPause))
 	}
 	ceiling := min(minBackoff<<min(attempt-1, 10), maxBackoff)
-	return max(time.Duration(f.cfg.Rand()*float64(ceiling)), time.Millisecond)
+	return max(time.Duration(f.cfg.knobs.Rand()*float64(ceiling)), time.Millisecond)
 }
 
 // pause waits before an attempt. It returns false once the fleet is closed. A caller in want of a quorum ends it within
@@ -66,7 +66,7 @@ func (f *Fleet) pause(attempt int, cause error, took time.Duration) bool {
 		if permanent(cause) {
 			news = nil
 		} else if wanted {
-			soon := time.Now().Add(time.Duration(f.cfg.Rand()*float64(wantedBackoff)) - took)
+			soon := time.Now().Add(time.Duration(f.cfg.knobs.Rand()*float64(wantedBackoff)) - took)
 			news = nil
 			if soon.Before(until) {
 				until = soon

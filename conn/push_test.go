@@ -207,7 +207,7 @@ func TestPushesAreNoProgress(t *testing.T) {
 	r := newUpFleet(t, false, 1, on)
 	l := r.send("one")
 	r.wires[0].Expect(string(l.Buf))
-	r.clock.Advance(DefaultStallTimeout)
+	r.clock.Advance(defaultStallTimeout)
 	r.wires[0].Send(invalidation("k"))
 	r.until("for the push", func() bool { return heard.count == 1 })
 	r.clock.Advance(1)

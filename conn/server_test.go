@@ -99,6 +99,6 @@ func TestRealCommandsByAnotherName(t *testing.T) {
 	r := onReal(t, server)
 	r.do(func() {
 		require.NoError(t, r.Fault(0))
-		assert.Empty(t, r.nodes[0].id.runID)
+		assert.Empty(t, r.nodes[0].id.RunID)
 	})
 }

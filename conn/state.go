@@ -2,8 +2,6 @@ package conn
 
 import (
 	"time"
-
-	"github.com/redlock-go/redlock/internal/rules/quarantine"
 )
 
 // Node is the state of one node of a [Fleet] at one moment.
@@ -14,23 +12,13 @@ type Node struct {
 	// one, with the same server. Neither is news to users.
 	Rests, Resumed bool
 	Err            error // why it has none, an *Error; nil while up; never a credential
-	// Lasting: only a change of configuration ends Err, here or on the server. Unfit: the node must not be used for
-	// locks, healthy or not. It is another node's second address, a replica, part of a cluster, or a sentinel.
+	// Lasting: only a change of configuration ends Err, here or on the server. Unfit: the node must not be used,
+	// healthy or not. It is another node's second address, a replica, part of a cluster, or a sentinel.
 	Lasting, Unfit bool
-	// Quarantined is how long it still has no vote; 0 if it has.
-	Quarantined time.Duration
-	// Cause is why, also once it is over. Forgot is how long ago it may have forgotten keys. Uptime is the server's when
-	// it was connected.
-	Cause          quarantine.Cause
-	Forgot, Uptime time.Duration
 	// Volatile is the settings that show, of a node declared persistent, that it is not.
 	Volatile string
-	// Server is the product and version reported by the server, or "". Life is the server's from its start, or its
-	// promotion to master, on; Keeps is whether it has its data of before. These and the Form stay when the connection
-	// ends.
-	Server string
-	Life   string
-	Keeps  bool
+	// Server is the one of the present connection, or of the last. It and the Form stay when the connection ends.
+	Server Server
 	Form   Form
 	// Connection is the number of the present connection, from 1, and 0 without one. The settings of one connection
 	// do not hold on another.
@@ -47,15 +35,10 @@ func (f *Fleet) Node(i int) Node {
 	n := f.nodes[i]
 	s := Node{
 		Addr: n.addr, Up: n.sock != nil, Rests: n.isResting(),
-		Cause: n.memory.Cause, Uptime: n.id.uptime, Server: n.server, Life: n.life, Keeps: n.keeps, Form: n.form,
-		History: n.history, InFlight: n.owed.replies,
+		Server: n.says(&n.id), Form: n.form, History: n.history, InFlight: n.owed.replies,
 	}
 	if n.persistent {
 		s.Volatile = n.id.volatile
-	}
-	if due := n.due(); due != 0 { // else without reading the clock
-		now := f.cfg.Clock.Now()
-		s.Quarantined, s.Forgot = max(0, due.Sub(now)), now.Sub(n.memory.Since())
 	}
 	switch {
 	case s.Rests:

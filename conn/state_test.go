@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 )
@@ -28,7 +29,7 @@ func TestNodeOverItsLife(t *testing.T) {
 		r := newTestFleet(t, portable, peers)
 		r.up()
 		addr := peers[1].Addr
-		require.Equal(t, Node{Addr: addr, Up: true, Server: "redis 7.0.15", Life: peers[1].RunID, Connection: 1, Pushes: true, History: History{Connects: 1}}, r.look(1))
+		require.Equal(t, Node{Addr: addr, Up: true, Server: Server{Product: "redis", Version: "7.0.15", RunID: peers[1].RunID}, Connection: 1, Pushes: true, History: History{Connects: 1}}, r.look(1))
 
 		l := r.send("a", "b", "c")
 		require.Equal(t, 3, r.look(1).InFlight)
@@ -42,7 +43,7 @@ func TestNodeOverItsLife(t *testing.T) {
 		r.clock.Advance(8 * time.Millisecond)
 		r.wires[1].Send(echoes("c"))
 		r.until("for the third", func() bool { return l.nodes[1].ended })
-		want := Node{Addr: addr, Up: true, Server: "redis 7.0.15", Life: peers[1].RunID, Connection: 1, Pushes: true,
+		want := Node{Addr: addr, Up: true, Server: Server{Product: "redis", Version: "7.0.15", RunID: peers[1].RunID}, Connection: 1, Pushes: true,
 			History: History{Connects: 1, RoundTrips: 1, RoundTrip: 16 * time.Millisecond, RoundTripMax: 16 * time.Millisecond}}
 		require.Equal(t, want, r.look(1))
 		require.Equal(t, 3, r.look(0).InFlight, "each node has its own")
@@ -126,7 +127,7 @@ func (c *steppingClock) Now() clock.Instant { return clock.Instant(c.readings.Ad
 func TestRoundTripsAreTheNodesOwn(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		peers := scripted.NewN(t, 3)
-		r := newTestFleet(t, portable, peers, func(c *Config) { c.Clock = new(steppingClock) })
+		r := newTestFleet(t, portable, peers, func(c *Config) { knobs.OfConn(c).Clock = new(steppingClock) })
 		r.up()
 		l := r.send("a")
 		for _, w := range r.wires {

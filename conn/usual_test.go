@@ -100,5 +100,5 @@ func TestLongKeysCutOffNoNode(t *testing.T) {
 	for !n.isBehind(b) {
 		n.owed.push(b)
 	}
-	require.Greater(t, n.owed.len, DefaultMaxInFlight*9/10)
+	require.Greater(t, n.owed.len, defaultMaxInFlight*9/10)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 )
@@ -174,7 +175,7 @@ func TestWakeEndsASweep(t *testing.T) {
 // that finds something again and again would have its owner spin.
 func TestAQuietFleetReportsNothing(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		r := newUpFleet(t, portable, 3, func(cfg *Config) { cfg.Rand = func() float64 { return 0.9 } })
+		r := newUpFleet(t, portable, 3, func(cfg *Config) { knobs.OfConn(cfg).Rand = func() float64 { return 0.9 } })
 		quiet := func(when string) {
 			t.Helper()
 			r.until("for quiet after "+when, func() bool { return r.ready == 0 }) // the nodes for Sweep

@@ -30,7 +30,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/base/gate"
 	"github.com/redlock-go/redlock/internal/client/engine"
@@ -77,7 +76,7 @@ func New(cfg group.Config, groups, next [][]string) (*Client, error) {
 	c.house = newHousekeeper()
 	cfg.CloseTimeout = cmp.Or(cfg.CloseTimeout, closeTimeout)
 	c.closeTimeout = cfg.CloseTimeout
-	cfg.Shared = group.Shared{Clock: clock.New(), Servers: new(conn.Servers), Peers: engine.NewPeers(), Underway: c.underway, Ending: c.ending, Ring: c.house.ring}
+	cfg.Shared = group.Shared{Clock: clock.New(), Servers: new(group.Servers), Peers: engine.NewPeers(), Underway: c.underway, Ending: c.ending, Ring: c.house.ring}
 	var tasks []func() time.Duration
 	for i := range max(1, len(c.seeds)) {
 		if len(groups) > 0 {

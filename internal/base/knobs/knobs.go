@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"reflect"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
 // Knobs are the settings. A zero field means its default.
@@ -55,4 +57,35 @@ func Of(config any) *Knobs {
 func With[C any](config C, change func(*Knobs)) C {
 	change(Of(&config))
 	return config
+}
+
+// Conn are the settings of a conn.Config that only our own client, and tests, need.
+type Conn struct {
+	Clock clock.Clock
+	// Rand returns a number from [0, 1), for the jitter of reconnects. It is called by several goroutines at once.
+	Rand func() float64
+	// Lookup returns the addresses of a name in place of the system's resolver, also for a Dialer.
+	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	// Stragglers is how much longer than a quorum the other nodes have for their first dial: as long again as it has
+	// taken, and this time, or 40 ms.
+	Stragglers time.Duration
+	// errors.Is finds none of the Hidden errors in the errors of nodes. To the owner's callers they have another meaning.
+	// A Dialer, for instance, may return one, and it would be wrong there. Errors of contexts are always hidden.
+	Hidden []error
+	// OnStays is called, like OnDown, for a node that stays down, at each kind of failure new since it went down.
+	OnStays func(node int)
+	// LooksAtEach has servers asked for their role also before batches for one node: see conn.Config.Looks.
+	LooksAtEach bool
+}
+
+// OfConn returns the knobs of a *conn.Config, to be changed, as Of does.
+func OfConn(config any) *Conn {
+	field := reflect.ValueOf(config).Elem().FieldByName("knobs")
+	at := reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Interface().(**Conn)
+	k := new(Conn)
+	if *at != nil {
+		*k = **at
+	}
+	*at = k
+	return k
 }

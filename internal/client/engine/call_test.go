@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -77,7 +76,7 @@ func TestEarlyNodesWakeNoReader(t *testing.T) {
 // TestEarly: the early nodes are no majority, and rule none out.
 func TestEarly(t *testing.T) {
 	for n := 1; n <= quorum.MaxNodes; n++ {
-		c, early := quorum.Majority(quorum.First(n)), conn.Early(n)
+		c, early := quorum.Majority(quorum.First(n)), quorum.First((n-1)/2)
 		require.False(t, c.IsQuorum(early) || c.Blocks(early), n)
 	}
 }

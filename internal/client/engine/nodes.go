@@ -11,18 +11,26 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Fleet is the methods of the nodes used by the engine; *conn.Fleet has them. Its contract is that of package conn.
+// Fleet is the nodes as the engine uses them: a conn.Fleet, and which of its nodes have a vote. Its contract is that of
+// package conn.
 type Fleet interface {
+	// Quarantined is the nodes without a vote now. They are sent all commands, so they have the keys of all locks when
+	// their vote counts again. QuarantinedFor is those in a call whose lock may live for so long, drift included: these
+	// and more.
+	Quarantined() quorum.Set
+	QuarantinedFor(life time.Duration) quorum.Set
+	// NoteTTL notes that a sent key may live for d from now on. The longest one is the wait of a restarted node. A key
+	// whose callers all ask QuarantinedFor need not be noted.
+	NoteTTL(d time.Duration)
+
 	Len() int
 	Forms() []conn.Form
 	Node(node int) conn.Node // the engine uses Form and Connection
 	SetForm(node int, f conn.Form)
-	Quarantined() quorum.Set
-	QuarantinedFor(life time.Duration) quorum.Set
 	Away() quorum.Set
+	Early() quorum.Set
 	Fault(node int) error
 	Want()
-	NoteTTL(d time.Duration)
 	Send(b *conn.Batch)
 	SendTo(node int, b *conn.Batch)
 	Sweep(d time.Duration)
@@ -60,7 +68,7 @@ func (n *nodes) start(f Fleet) {
 	if n.quorum == nil {
 		n.quorum = quorum.Majority(quorum.First(n.n))
 	}
-	early := conn.Early(n.n)
+	early := n.Early()
 	n.undeciding = !n.quorum.IsQuorum(early) && !n.quorum.Blocks(early)
 }
 

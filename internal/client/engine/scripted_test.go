@@ -55,6 +55,7 @@ func newScripted(t *testing.T, nodes int) *scriptedFleet {
 }
 
 func (p *scriptedFleet) Len() int                { return p.nodes }
+func (p *scriptedFleet) Early() quorum.Set       { return quorum.First((p.nodes - 1) / 2) }
 func (p *scriptedFleet) CanBlock() bool          { return p.onSweep != nil }
 func (p *scriptedFleet) Check()                  { p.checks++ }
 func (p *scriptedFleet) Wait() bool              { return false }

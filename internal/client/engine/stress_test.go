@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // newServed is an engine with its goroutines, on a fleet of servers in this process. It is closed with the test.
@@ -25,7 +26,7 @@ func newServed(t *testing.T, nodes int, portable bool) *served {
 	require.NoError(t, err)
 	fleet, err := conn.New(conn.Config{Addresses: addresses, Portable: portable, OnUp: s.NodeUp, StallTimeout: time.Minute}, s.DriverLock())
 	require.NoError(t, err)
-	s.Start(fleet)
+	s.Start(voting{fleet})
 	fleet.AwaitFirst(nil, nil)
 	t.Cleanup(s.close)
 	return s
@@ -82,6 +83,13 @@ func TestStress(t *testing.T) {
 		})
 	}
 }
+
+// voting is a fleet whose nodes all have a vote.
+type voting struct{ *conn.Fleet }
+
+func (voting) Quarantined() quorum.Set                 { return 0 }
+func (voting) QuarantinedFor(time.Duration) quorum.Set { return 0 }
+func (voting) NoteTTL(time.Duration)                   {}
 
 // use makes one acquire and the calls that follow it, in contexts that end at a random moment, or never, or have ended.
 func (s *served) use(rng *rand.Rand, lock int, key string) (won bool, err error) {

@@ -61,7 +61,7 @@ type Config struct {
 // Shared is what a client has once for all its groups.
 type Shared struct {
 	Clock   *clock.System
-	Servers *conn.Servers   // of the nodes of all groups
+	Servers *Servers        // of the nodes of all groups
 	Peers   *engine.Peers   // the engines of all groups
 	Ending  <-chan struct{} // closed when the client begins to close
 	Ring    func()          // has all Turns called at once; it is called under locks, and does not block
@@ -103,7 +103,7 @@ func (cfg Config) check() (Config, error) {
 	if d := cfg.Engine.Timeout; d > 0 && d < engine.MinTimeout {
 		return cfg, fmt.Errorf("NodeTimeout is %v, want 0 (the default) or at least %v", d, engine.MinTimeout)
 	}
-	cfg.Conn.StallTimeout = cmp.Or(cfg.Conn.StallTimeout, max(conn.DefaultStallTimeout, cfg.Engine.Timeout))
+	cfg.Conn.StallTimeout = cmp.Or(cfg.Conn.StallTimeout, max(stallTimeout, cfg.Engine.Timeout))
 	if cfg.Retry, err = cfg.Retry.Check(); err != nil {
 		return cfg, err
 	}
@@ -113,13 +113,12 @@ func (cfg Config) check() (Config, error) {
 		return cfg, fmt.Errorf("MaxTTL is %v, want 0 (the default) or %v to %v", ttl, engine.MinTTL, engine.MaxTTL)
 	default:
 		cfg.maxTTL, cfg.longest = ttl, max(ttl, cfg.NextMaxTTL)
-		cfg.Conn.Quarantine = cfg.longest + quorum.Drift(cfg.longest)
 	}
 	if err := CheckName(cfg.Name); err != nil {
 		return cfg, err
 	}
 	cfg.Conn.Name = cfg.Name
-	cfg.Conn.TrustRestarts, cfg.Conn.Looks, cfg.Conn.Stragglers = cfg.TrustRestarts, !cfg.TrustRestarts, cfg.Stragglers
+	cfg.Conn.Looks = !cfg.TrustRestarts
 	cfg.FenceSet = cmp.Or(cfg.FenceSet, fence.DefaultSet)
 	if cfg.FenceClock == nil {
 		cfg.FenceClock = time.Now
@@ -144,7 +143,7 @@ func (cfg Config) check() (Config, error) {
 	if cfg.Engine.MaxWaiting < 0 {
 		return cfg, fmt.Errorf("MaxWaiting is %d, want 0 (the default) or more", cfg.Engine.MaxWaiting)
 	}
-	cfg.Engine.MaxInFlight = cmp.Or(cfg.MaxInFlight, conn.DefaultMaxInFlight)
+	cfg.Engine.MaxInFlight = cmp.Or(cfg.MaxInFlight, maxInFlight)
 	cfg.Conn.MaxInFlight = cfg.Engine.MaxInFlight + engine.QueryRoom(cfg.Engine.MaxInFlight)
 	if cfg.Engine.MaxWaiting == 0 {
 		cfg.Engine.MaxWaiting = 64 << 10
@@ -156,6 +155,11 @@ func (cfg Config) check() (Config, error) {
 	}
 	return cfg, nil
 }
+
+const (
+	stallTimeout = time.Second // or the NodeTimeout, if longer
+	maxInFlight  = 64 << 10    // as many operations as wait by default: no burst from their queue is more than the slowest node may owe
+)
 
 // maxName bounds Config.Name in bytes: it is in every command.
 const maxName = 128

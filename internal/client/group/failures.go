@@ -67,13 +67,11 @@ func (g *Group) Failures(op *engine.Op) []engine.Failure {
 	return full
 }
 
-// withdrawn is why a node has no vote, and until when. It outlives the lock under which it was read.
+// withdrawn is why a node has no vote. It outlives the lock under which it was read.
 type withdrawn struct {
-	cause  quarantine.Cause
+	memory quarantine.Memory
 	uptime time.Duration // of the server, at since
 	since  clock.Instant
-	forgot clock.Instant // it may have forgotten keys of before
-	until  clock.Instant // it has no vote in any operation; longer in one with a term
 }
 
 // whyQuarantined is the reason why a node had no vote on an operation, with the time left.
@@ -82,19 +80,18 @@ func (g *Group) whyQuarantined(node int, op *engine.Op) error {
 	if q == nil {
 		return conn.ErrQuarantined
 	}
-	now := g.Config.Clock.Now()
-	until := q.until
+	now, life := g.Config.Clock.Now(), time.Duration(0)
 	if op.OfTerm {
-		until = max(until, q.forgot.Add(op.TTL+quorum.Drift(op.TTL)))
+		life = op.TTL + quorum.Drift(op.TTL)
 	}
-	left := max(time.Millisecond, until.Sub(now)) // no vote was counted, so it is not over
+	left := max(time.Millisecond, q.memory.Due(life).Sub(now)) // no vote was counted, so it is not over
 	if left < time.Second {
 		left = left.Round(time.Millisecond)
 	} else {
 		left = left.Round(time.Second)
 	}
 	up := (q.uptime + now.Sub(q.since)).Round(time.Second)
-	switch q.cause {
+	switch q.memory.Cause {
 	case quarantine.Promoted:
 		return texts.Because(conn.ErrQuarantined, "it was a replica, and may have the data of another server: no vote for %v", left)
 	case quarantine.Unmet:

@@ -17,6 +17,7 @@ import (
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/fence"
 	"github.com/redlock-go/redlock/internal/client/texts"
@@ -36,7 +37,7 @@ type Group struct {
 
 	conn  conn.Config // until Connect
 	names []string    // of the nodes, without credentials
-	fleet *conn.Fleet
+	fleet voters
 	lines *waiting.Lines // they learn of what a driver finds out about nodes and keys
 
 	changed     chan struct{}               // closed when a node comes up, or has its vote back; nil while no goroutine waits
@@ -75,20 +76,23 @@ func (g *Group) Connect(lines *waiting.Lines) (err error) {
 	g.lines = lines
 	cfg, e := g.conn, g.Engine
 	g.conn = conn.Config{}
-	cfg.Clock, cfg.Logger, cfg.Servers, cfg.Lookup = g.Config.Clock, g.Config.Logger, g.Config.Servers, g.Config.Lookup
+	cfg.Logger, cfg.Accept = g.Config.Logger, g.accept
+	k := knobs.OfConn(&cfg)
+	k.Clock, k.Lookup, k.Stragglers, k.Hidden = g.Config.Clock, g.Config.Lookup, g.Config.Stragglers, sentinels
+	k.OnStays, k.LooksAtEach = g.stays, g.Config.Fenced // or tokens back from an old file would count
 	cfg.Probes = func(ask func(func(*resp.Value) error, ...string)) func() uint16 {
 		return command.Probe(g.Config.Scripted, g.Fence.Encode(), ask)
 	}
-	cfg.Hidden, cfg.Fenced = sentinels, g.Config.Fenced // or tokens back from an old file would count
-	cfg.OnUp, cfg.OnDown, cfg.OnStays, cfg.OnPush = e.NodeUp, e.NodeDown, g.stays, e.Pushed
+	cfg.OnUp, cfg.OnDown, cfg.OnPush = e.NodeUp, e.NodeDown, e.Pushed
 	lock := e.DriverLock()
 	lock.Lock() // a quick dialer calls Up: it needs the fleet
-	g.fleet, err = conn.New(cfg, lock)
+	g.fleet.init(&g.Config, len(cfg.Addresses))
+	g.fleet.Fleet, err = conn.New(cfg, lock)
 	lock.Unlock()
 	if err != nil {
 		return fmt.Errorf("redlock: %w", err)
 	}
-	e.Start(g.fleet)
+	e.Start(&g.fleet)
 	return nil
 }
 

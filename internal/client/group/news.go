@@ -142,8 +142,8 @@ func (g *Group) Turn() time.Duration {
 		if w.unsaid > 0 {
 			next = min(next, w.counted.Add(linesEvery))
 		}
-		if at := g.fleet.Node(i); at.Quarantined > 0 {
-			next = min(next, now.Add(at.Quarantined))
+		if left := g.fleet.left(i); left > 0 {
+			next = min(next, now.Add(left))
 		}
 	}
 	g.review()

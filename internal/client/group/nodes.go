@@ -52,7 +52,7 @@ func (g *Group) Node(i int) metrics.Node {
 	left, why := g.vote(i, &c)
 	return metrics.Node{
 		Index: g.Number(i), Group: g.Config.Number, Addr: c.Addr, InNodes: in.Nodes, InNextNodes: in.NextNodes, Up: c.Up, Err: c.Err,
-		Server: c.Server, Dialect: command.Form(c.Form).String(), Volatile: c.Volatile, Connects: c.Connects,
+		Server: g.fleet.servers[i], Dialect: command.Form(c.Form).String(), Volatile: c.Volatile, Connects: c.Connects,
 		RoundTrips: c.RoundTrips, RoundTrip: c.RoundTrip, RoundTripMax: c.RoundTripMax, InFlight: c.InFlight,
 		Granted: votes[quorum.Granted], Denied: votes[quorum.Denied], Failed: votes[quorum.Failed],
 		Serves: g.Fence.Serves(i), NoVote: why, NoVoteFor: left,
@@ -62,10 +62,11 @@ func (g *Group) Node(i int) metrics.Node {
 // vote is why a node has no vote in locks, and for how long still, if known.
 func (g *Group) vote(i int, at *conn.Node) (left time.Duration, why error) {
 	left, why = g.Fence.Vote(i)
-	switch left = max(at.Quarantined, left); {
+	forgot := g.fleet.left(i)
+	switch left = max(forgot, left); {
 	case !at.Up:
 		return left, at.Err
-	case at.Quarantined > 0:
+	case forgot > 0:
 		return left, conn.ErrQuarantined
 	}
 	return left, why
@@ -95,26 +96,38 @@ func (o *observer) KeyChanged(nodes quorum.Set, key []byte, own bool) {
 // up notes that a node came up, and reports whether it can push. The driver lock is held.
 func (g *Group) up(i int) (pushes bool) {
 	at := g.fleet.Node(i)
+	g.fleet.meets(i, &at.Server)
 	if g.Config.Fenced {
-		g.Fence.Up(i, at.Connection, at.Life, at.Keeps)
+		g.Fence.Up(i, at.Connection, at.Server.Life(), at.Server.Keeps && at.Server.Before == "")
 		g.fleet.SetForm(i, conn.Form(command.Form(at.Form).ForNode(i)))
 	}
 	s := g.Node(i)
 	if !at.Resumed {
 		g.say(i, isUp, &s)
 		g.hook(g.Config.OnNodeUp, s)
-	}
-	if at.Cause != quarantine.None && !g.Config.Conn.TrustRestarts && !at.Resumed {
-		now := g.Config.Clock.Now()
-		g.quarantines[i].Store(&withdrawn{cause: at.Cause, uptime: at.Uptime, since: now, forgot: now.Add(-at.Forgot), until: now.Add(at.Quarantined)})
-	}
-	if at.Quarantined > 0 && !at.Resumed {
-		g.turnAt(g.Config.Clock.Now().Add(at.Quarantined))
-		g.withheld(i, &s)
+		g.doubt(i, &at.Server, &s)
 	}
 	g.wake()
 	g.review()
 	return at.Pushes
+}
+
+// doubt reports what is doubtful about the memory of a node that came up.
+func (g *Group) doubt(i int, of *conn.Server, s *metrics.Node) {
+	m := g.fleet.memories[i]
+	if g.fleet.trusts {
+		return
+	}
+	if of.RunID == "" && !of.Keeps {
+		g.log(slog.LevelWarn, "redlock: node does not show its run_id (INFO server): it has no quarantine after a restart", "node", s.Addr, "error", of.Err)
+	}
+	if m.Cause != quarantine.None {
+		g.quarantines[i].Store(&withdrawn{m, of.Uptime, g.Config.Clock.Now()})
+	}
+	if left := g.fleet.left(i); left > 0 {
+		g.turnAt(g.Config.Clock.Now().Add(left))
+		g.withheld(i, s)
+	}
 }
 
 // withheld reports that a node has no vote for a time.
@@ -127,7 +140,7 @@ func (g *Group) withheld(i int, s *metrics.Node) {
 func (g *Group) Forgot(i int) {
 	g.Engine.DriverLock().Lock()
 	defer g.Engine.DriverLock().Unlock()
-	if g.fleet.Node(i).Quarantined == 0 {
+	if g.fleet.left(i) == 0 {
 		s := g.Node(i)
 		g.withheld(i, &s)
 		g.review()
@@ -144,8 +157,11 @@ func (g *Group) Voting() {
 
 // down notes that the connection of a node has ended, or that its first dial has failed. The driver lock is held.
 func (g *Group) down(i int) {
+	at := g.fleet.Node(i)
+	g.Config.Servers.leave(at.Server.RunID, g.Number(i))
+	g.fleet.failed(i, at.Err)
 	s := g.Node(i)
-	if g.fleet.Node(i).Rests {
+	if at.Rests {
 		if w := &g.news[i]; !w.rested {
 			w.rested = true
 			g.log(slog.LevelInfo, "redlock: the server closes idle connections (its setting timeout, or a proxy); they are replaced at once, and this is logged once", "node", s.Addr)
@@ -160,6 +176,7 @@ func (g *Group) down(i int) {
 // stays notes that a node still down fails for another reason. The driver lock is held.
 func (g *Group) stays(i int) {
 	s := g.Node(i)
+	g.fleet.failed(i, s.Err)
 	g.say(i, isDown, &s)
 }
 

@@ -70,7 +70,7 @@ func (g *Group) readinessNow(every bool) (changed <-chan struct{}, soonest time.
 		if why == nil {
 			continue
 		}
-		if node.Quarantined > 0 {
+		if g.fleet.left(i) > 0 {
 			soonest = min(soonest, left)
 		}
 		fails(i, why)

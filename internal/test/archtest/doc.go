@@ -11,13 +11,13 @@
 //	resp  quorum  internal/base      the wire format; the protocol; what everybody uses
 //	internal/rules                   decisions without clock, lock or goroutine
 //	internal/wire                    what is said to nodes, and what answers mean
-//	conn                             what a user meets of nodes
-//	internal/client                  one client: groups and calls, waiting, holding, tokens, engine, fleet
+//	conn                             the connections to nodes, and what users meet of them
+//	internal/client                  one client: groups and calls, waiting, holding, tokens, engine
 //	redlock                          the public API
 //	internal/server  internal/cmd    the front end for other languages; the command
 //	internal/test  bench             servers, worlds and checks of tests; the benchmark
 //
-// fleet knows no locks. Only tests, bench, conn/conntest and the masters for trying see the test
+// conn knows no locks. Only tests, bench, conn/conntest and the masters for trying see the test
 // servers, and so redcon: a user of the library compiles a server only where a test imports conn/conntest.
 //
 // Test files may import all modules of go.mod. A nested module (a directory with a go.mod of its

@@ -56,7 +56,7 @@ var below = map[string][]string{
 	"internal/base":   {},
 	"internal/rules":  {"quorum", "internal/base"},
 	"internal/wire":   {"resp", "quorum", "internal/rules"},
-	"conn":            {"resp", "quorum", "internal/base", "internal/rules", "internal/wire"},
+	"conn":            {"resp", "quorum", "internal/base", "internal/wire"},
 	"internal/client": {"resp", "quorum", "conn", "internal/base", "internal/rules", "internal/wire"},
 	"redlock":         {"quorum", "internal/base/metrics", "internal/client", "internal/client/texts"}, // these rooms alone
 	"internal/server": {"resp", "quorum", "conn", "internal/wire", "redlock"},

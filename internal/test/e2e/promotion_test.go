@@ -88,6 +88,35 @@ func TestPromotedNodesForget(t *testing.T) {
 	}
 }
 
+// TestReplicaSeen: a node that was a replica has no vote when it is a master again, although its history shows nothing: it
+// has refused a write, or a handshake while it was down.
+func TestReplicaSeen(t *testing.T) {
+	const ttl = 10 * time.Second
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		s := r.Servers[0]
+		node := func() redlock.Node { return r.Stats().Nodes[0] }
+		for name, show := range map[string]func(){
+			"by a write": func() {
+				s.ErrorReply("SET", "READONLY You can't write against a read only replica.", 1)
+				liveFor(t, r.Client, "k", ttl)
+			},
+			"in a handshake": func() {
+				s.WrongReply("INFO", "$12\r\nrole:slave\r\n\r\n", 1)
+				s.ResetConns()
+			},
+		} {
+			liveFor(t, r.Client, "k", ttl)
+			require.Zero(t, node().NoVoteFor, name)
+			connects := node().Connects
+			show()
+			testkit.Await(t, "a new connection "+name, func() bool { return node().Connects > connects && node().Up })
+			require.Positive(t, node().NoVoteFor, name)
+			time.Sleep(2 * ttl)
+		}
+	})
+}
+
 // TestRealPromotion: the same on real servers, of which two load the data of a fourth. The other client is idle.
 func TestRealPromotion(t *testing.T) {
 	const ttl = time.Minute

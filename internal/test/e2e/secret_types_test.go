@@ -103,7 +103,7 @@ func TestNoTypeShowsASecret(t *testing.T) {
 		"redlock.Retry": forms(&cfg.Retry), "redlock.Hooks": forms(&cfg.Hooks), "redlock.OpKind": forms(&op.Kind),
 		"redlock.Outcome": forms(new(redlock.Outcome)), "redlock.KeyStatus": forms(&state.Status),
 		"conn.Address": forms(&addresses[0]), "conn.Error": forms(failure), "conn.Config": forms(&conn.Config{Addresses: addresses, Credentials: cfg.Credentials}),
-		"conn.Fleet": forms(new(*conn.Fleet)), "conn.Nodes": forms(new(*conn.Nodes)), "conn.Servers": forms(new(*conn.Servers)), "conn.Node": forms(new(conn.Node)),
+		"conn.Fleet": forms(new(*conn.Fleet)), "conn.Nodes": forms(new(*conn.Nodes)), "conn.Server": forms(new(conn.Server)), "conn.Node": forms(new(conn.Node)),
 		"conn.History": forms(new(conn.History)), "conn.Form": forms(new(conn.Form)), "conn.Owner": forms(new(conn.Owner)),
 		"conn.Batch": forms(new(*conn.Batch)), "conn.Reply": forms(new(conn.Reply)), // the bytes are their caller's
 		"quorum.Config": forms(quorum.Majority(7)), "quorum.Outcome": forms(new(quorum.Outcome)), "quorum.Set": forms(new(quorum.Set)),

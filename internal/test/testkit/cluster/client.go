@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -207,7 +208,7 @@ func ReleaseOp(key string) *redlock.Op {
 // AwaitNews waits, in virtual time, until the hooks of what has ended have been called.
 func AwaitNews(t testing.TB) {
 	t.Helper()
-	time.Sleep(time.Microsecond)
+	synctest.Wait()
 }
 
 // Drift is subtracted from a TTL: TTL/100 + 2 ms.
