@@ -187,11 +187,11 @@ const scanWaiting = 2048
 // it is sent, and before any later acquire. While too few nodes can vote it also fails the acquires, whether the window
 // is open or not. Sent, they would only have to be cleaned up after, thousands of times a second.
 func (rs *rounds) checkWaiting(n int, nonvoters quorum.Set) {
-	now := rs.nodes.clock.Now()
+	now, lacking := rs.nodes.clock.Now(), rs.nodes.lacking.Load()
 	var ended, vain list
 	rs.queue.scan(n, func(op *Op) {
 		switch hasEnded := op.limit.IsOver(now); {
-		case op.Kind == Acquire && rs.nodes.lacking.Load() && !hasEnded:
+		case lacking && !hasEnded && op.Kind == Acquire: // Kind comes last: it is in memory that is not read else
 			rs.queue.unlink(op, sending)
 			vain.push(op)
 			return

@@ -112,5 +112,6 @@ func (d *driver) tick() time.Duration {
 	d.rounds.complete()
 	due := min(d.rounds.again(now), d.rounds.free.trim(now))
 	d.nodes.pulse.awake.Store(false)
+	now = d.nodes.clock.Now() // a look at all that waits takes long
 	return d.nodes.pulse.rest(due.Sub(now), d.rounds.nextLimit().Sub(now), d.nodes.unanswered.Inside() > 0 || d.queue.size.Load() > 0 || d.queries.behind > 0 || !d.callbacks.idle())
 }
