@@ -24,11 +24,32 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
+// onEachPath runs a test with five masters, all connected: by raw sockets, by package net, and by TLS.
+func onEachPath(t *testing.T, test func(t *testing.T, masters fakeredis.Servers, nodes *conn.Nodes)) {
+	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
+		masters := fakeredis.StartN(t, 5)
+		test(t, masters, openNodes(t, fakeredis.Addrs(masters), portable))
+	})
+	t.Run("TLS", func(t *testing.T) {
+		server, client := testkit.NewIdentity(t)
+		masters := fakeredis.StartN(t, 5, fakeredis.Options{TLS: server})
+		addrs := fakeredis.Addrs(masters)
+		for i := range addrs {
+			addrs[i] = "rediss://" + addrs[i]
+		}
+		test(t, masters, openNodes(t, addrs, false, func(c *conn.Config) { c.TLS = client }))
+	})
+}
+
 // openNodes waits for all nodes: Await ends with a majority, and the others would have errors.
-func openNodes(t testing.TB, addrs []string, portable bool) *conn.Nodes {
+func openNodes(t testing.TB, addrs []string, portable bool, change ...func(*conn.Config)) *conn.Nodes {
 	all, err := conn.ParseAddresses(addrs)
 	require.NoError(t, err)
-	nodes, err := conn.Open(conn.Config{Addresses: all, Portable: portable})
+	cfg := conn.Config{Addresses: all, Portable: portable}
+	for _, f := range change {
+		f(&cfg)
+	}
+	nodes, err := conn.Open(cfg)
 	require.NoError(t, err)
 	t.Cleanup(nodes.Close)
 	nodes.Await(t.Context())
@@ -47,9 +68,7 @@ func openNodes(t testing.TB, addrs []string, portable bool) *conn.Nodes {
 // TestDo: callers of all kinds at once, on nodes of which two come and go. Each loop has every node once, or ends with
 // its break.
 func TestDo(t *testing.T) {
-	for _, portable := range []bool{false, true} {
-		masters := fakeredis.StartN(t, 5)
-		nodes := openNodes(t, fakeredis.Addrs(masters), portable)
+	onEachPath(t, func(t *testing.T, masters fakeredis.Servers, nodes *conn.Nodes) {
 		majority := quorum.Majority(quorum.First(5))
 		var wg sync.WaitGroup
 		stop := make(chan struct{})
@@ -102,7 +121,7 @@ func TestDo(t *testing.T) {
 		callers.Wait()
 		close(stop)
 		wg.Wait()
-	}
+	})
 }
 
 // TestDoBesideABadNode: with one node that hangs, or answers with something else, a majority decides each exchange; a loop
@@ -114,9 +133,7 @@ func TestDoBesideABadNode(t *testing.T) {
 		"floods": func(s *fakeredis.Server) { s.WrongReply("SET", "$999999\r\n"+strings.Repeat("x", 20<<10), 1<<30) },
 		"ends":   (*fakeredis.Server).Down,
 	} {
-		testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-			masters := fakeredis.StartN(t, 5)
-			nodes := openNodes(t, fakeredis.Addrs(masters), portable)
+		onEachPath(t, func(t *testing.T, masters fakeredis.Servers, nodes *conn.Nodes) {
 			spoil(masters[1])
 			command := resp.AppendCommand(nil, "SET", "key", "value")
 			var all sync.WaitGroup
