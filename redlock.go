@@ -232,7 +232,7 @@ func (c *Client) Close() error { c.client.Close(); return nil }
 
 // Options are options of calls: see [Client.With]. A zero field is as in the client that With is called on.
 type Options struct {
-	// Wait bounds how long Acquire, Do and their kind wait for a lock, to within 5 ms. It does not bound the work. When
+	// Wait bounds how long Acquire, Do and their variants wait for a lock, to within 5 ms. It does not bound the work. When
 	// it is over the error is an [AcquireError] whose Ctx is nil: ErrNoAnswer if none had come yet. At most MaxTTL.
 	Wait     time.Duration
 	Attempts int // in place of Retry.Attempts
@@ -245,7 +245,7 @@ type Options struct {
 	Name    string // shown by Inspect for these locks, in place of Config.Name and within its limits: an order, a request
 }
 
-// With returns c with other options for Acquire, Do and their kind; Submit uses their Name, for acquires. All else is
+// With returns c with other options for Acquire, Do and their variants; Submit uses their Name, for acquires. All else is
 // shared, as connections, locks and Stats are. Close or Shutdown of one ends both. Wrong options: ErrArgument.
 func (c *Client) With(o Options) *Client { return &Client{c.client.With(client.Options(o))} }
 

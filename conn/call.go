@@ -112,7 +112,7 @@ func (d *driver) free(c *call) {
 	d.calls.Put(c)
 }
 
-// round is the calls sent in one batch.
+// round holds the calls sent in one batch.
 type round struct {
 	Batch
 	d       *driver

@@ -62,8 +62,9 @@ func (f *Fleet) dial(index, attempt int) {
 	}
 }
 
-// warn logs that a node may drop keys before their time, once for each server process at an address. before is the identity from the last connection; several is news about the address. A logger
-// is user code: it is called without the lock, and its panic does not end the dialer.
+// warn logs that a node may drop keys before their time, once for each server process at an address. before is the
+// identity from the last connection; several is news about the address. A logger is user code: it is called without the
+// lock, and its panic does not end the dialer.
 func (f *Fleet) warn(n *node, id, before identity, several bool) {
 	defer func() { _ = recover() }()
 	log := f.cfg.Logger
@@ -156,7 +157,7 @@ func (f *Fleet) mayAdopt(n *node, id identity) error {
 	return nil
 }
 
-// first is the nodes in their first dial. The lock protects it.
+// first holds the nodes in their first dial. The lock protects it.
 type first struct {
 	began   time.Time
 	last    time.Time     // when the last of the dials ended so far has

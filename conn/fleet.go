@@ -28,11 +28,11 @@ type Fleet struct {
 	canBlock bool       // see CanBlock
 	servers  servers
 
-	ctx    context.Context // ended by Close; ends the dialers
-	cancel context.CancelFunc
-	dials  sync.WaitGroup
-	first  first
-	want   want
+	ctx      context.Context // ended by Close; ends the dialers
+	cancel   context.CancelFunc
+	dials    sync.WaitGroup
+	first    first
+	shortage shortage
 }
 
 // New prepares a fleet and starts to dial its nodes in the background. lock is
@@ -56,7 +56,7 @@ func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 	f.enlist()
 	now := time.Now()
 	f.first = first{began: now, last: now, dialing: quorum.First(len(f.nodes)), changed: make(chan struct{})}
-	f.want.news = make(chan struct{})
+	f.shortage.news = make(chan struct{})
 	for i := range f.nodes {
 		f.dials.Go(func() { f.dial(i, 0) })
 	}

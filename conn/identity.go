@@ -14,7 +14,7 @@ import (
 type identity struct {
 	Server
 	policy string // what it evicts when memory is short; "" if not reported
-	// volatile is the settings that show that it forgets in a restart, of a node declared persistent.
+	// volatile holds the settings that show that it forgets in a restart, of a node declared persistent.
 	volatile string
 	looks    bool // it may be asked for its role again: see look.go
 	tracks   bool // it pushes that all its keys are gone; likewise
@@ -105,7 +105,7 @@ func word(s string) string {
 	return ""
 }
 
-// servers is the servers of connected nodes, by run_id: no server may be two nodes. The fleet's lock protects it.
+// servers holds the servers of connected nodes, by run_id: no server may be two nodes. The fleet's lock protects it.
 type servers map[string]*node
 
 // claim notes that a node is connected to a server. If another node is so already, it returns that one.

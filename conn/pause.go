@@ -19,8 +19,8 @@ const (
 	youth = 10 * time.Second
 )
 
-// want is whether a caller is in want of a quorum. The lock protects it.
-type want struct {
+// shortage is whether a caller is in want of a quorum. The lock protects it.
+type shortage struct {
 	last clock.Instant // when one has said so last; 0: never
 	news chan struct{} // closed when one does after a time without
 }
@@ -29,21 +29,21 @@ type want struct {
 // while.
 func (f *Fleet) Want() {
 	now := f.cfg.knobs.Clock.Now()
-	if !f.want.is(now) {
-		close(f.want.news)
-		f.want.news = make(chan struct{})
+	if !f.shortage.lasts(now) {
+		close(f.shortage.news)
+		f.shortage.news = make(chan struct{})
 	}
-	f.want.last = now
+	f.shortage.last = now
 }
 
-func (w *want) is(now clock.Instant) bool { return w.last != 0 && now < w.last.Add(wantedFor) }
+func (w *shortage) lasts(now clock.Instant) bool { return w.last != 0 && now < w.last.Add(wantedFor) }
 
 // wanted reports whether a caller is in want of a quorum, and returns a channel closed by the news that one is. It is
 // called without the lock.
 func (f *Fleet) wanted() (is bool, news <-chan struct{}) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	return f.want.is(f.cfg.knobs.Clock.Now()), f.want.news
+	return f.shortage.lasts(f.cfg.knobs.Clock.Now()), f.shortage.news
 }
 
 // backoff is the pause before an attempt, counted from 1: full jitter over an exponential. So the many clients of a

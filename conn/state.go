@@ -15,7 +15,7 @@ type Node struct {
 	// Lasting: only a change of configuration ends Err, here or on the server. Unfit: the node must not be used,
 	// healthy or not. It is another node's second address, a replica, part of a cluster, or a sentinel.
 	Lasting, Unfit bool
-	// Volatile is the settings that show, of a node declared persistent, that it is not.
+	// Volatile holds the settings that show, of a node declared persistent, that it is not.
 	Volatile string
 	// Server is the one of the present connection, or of the last. It and the Form stay when the connection ends.
 	Server Server
@@ -51,7 +51,7 @@ func (f *Fleet) Node(i int) Node {
 	return s
 }
 
-// History is the statistics of a node over all its connections.
+// History holds the statistics of a node over all its connections.
 type History struct {
 	// Connects is how many connections it has had, the present one included.
 	Connects uint64

@@ -19,9 +19,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// want is a call that wants any of some options, the first to be had; one is the rule. It never asks for more than one
-// at a time: no caller meets a key which another is about to give back. It is used again, so a caller that waits has
-// none of it on its stack.
+// want is one call to acquire. It has options, one as a rule, and takes the first lock to be had. It never asks for more
+// than one at a time: no caller meets a key which another is about to give back. It is used again, so a caller that waits
+// has none of it on its stack.
 type want struct {
 	*site // of the first option: it counts and reports the call
 	request
@@ -269,7 +269,7 @@ func (w *want) seatOf(at int, last waiting.Ended) waiting.Seat {
 	return waiting.Seat{Lines: w.site.at(w.s.More, at).lines, Key: w.s.More.Keys[at], Share: w.Mode&Shared != 0, Last: last}
 }
 
-// deniedAt is the nodes that have refused a key of a set in the last attempt.
+// deniedAt returns the nodes that have refused a key of a set in the last attempt.
 func (w *want) deniedAt(at int) quorum.Set {
 	if c := refused(w.c, at); c != nil {
 		return c.Tally.Nodes(quorum.Denied)

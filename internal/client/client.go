@@ -44,7 +44,7 @@ type Client struct {
 	settings settings
 }
 
-// shared is the groups of one client.
+// shared holds the groups of one client.
 type shared struct {
 	groups    []*site
 	seeds     []uint64 // of the groups, for of

@@ -169,8 +169,14 @@ func (h Handle) ReleaseAsync() { _ = h.release(context.Background(), engine.Soon
 // lease is free for another lock once they certainly have; at once, if the release is not awaited. Its error is then
 // ErrNotHeld, or ErrClosed: no node learns of it.
 //
-// A lock that is to stay is passed on only if others may have it, and its stay with it. Else its key stays at the nodes for
-// a while yet, also beside callers in line, and no longer than it would have; where the lock is lost no key stays.
+// A lock may be to stay for the rest of a term:
+//
+//	is to stay   others may have it   a caller in line          no caller in line
+//	no           -                    has it                    the key is deleted
+//	yes          yes                  has it, with its stay     the key stays
+//	yes          no                   waits                     the key stays
+//
+// No key stays for longer than it would have without a release, and none where the lock is lost.
 func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error {
 	s, ok := h.hold.State()
 	if !ok {

@@ -98,7 +98,7 @@ func (c *Client) option(keys []string) (o option, err error) {
 	return o, nil
 }
 
-// Permits is the keys of a semaphore: n names with one tag, for one group to have them all.
+// Permits returns the keys of a semaphore: n names with one tag, for one group to have them all.
 func Permits(name string, n int) []string {
 	base := name + ":permit:"
 	if tag(name) == name && name != "" { // it has none

@@ -21,7 +21,7 @@ type batches struct {
 	free    spares
 }
 
-// batch is the operations of one write, in wire order, and their votes. It outlives its operations: an operation
+// batch holds the operations of one write, in wire order, and their votes. It outlives its operations: an operation
 // leaves once it is decided, the batch stays until the last node has answered.
 type batch struct {
 	votes
@@ -84,7 +84,7 @@ func (b *batch) tryLeave(isLate bool) {
 	leaves := isLate || b.done == q.Nodes() || b.replied && (b.undecided == 0 || q.IsQuorum(b.done))
 	if leaves && !b.left {
 		b.left = true
-		b.batches.window.leave(&b.stay, b.nodes.clock.Now(), q.IsQuorum(b.done&^b.gone))
+		b.batches.window.leave(&b.passage, b.nodes.clock.Now(), q.IsQuorum(b.done&^b.gone))
 	}
 }
 
@@ -97,7 +97,7 @@ func (b *batch) ended(node int) {
 	}
 }
 
-// wire is the commands of a batch in one form, and the rounds of each reply. Rounds have the same order in all forms.
+// wire holds the commands of a batch in one form, and the rounds of each reply. Rounds have the same order in all forms.
 // An errand is a wire for one node alone.
 type wire struct {
 	conn.Batch
@@ -107,7 +107,7 @@ type wire struct {
 	byText bool // it calls scripts by their text
 }
 
-// span is the rounds answered by one reply, and the command's place in Buf.
+// span holds the rounds answered by one reply, and the command's place in Buf.
 type span struct {
 	kind         Kind
 	form         command.Form

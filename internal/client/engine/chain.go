@@ -15,14 +15,14 @@ import (
 // and are queued together: all of them or none. They have one result. The first counts and reports it. A method of a
 // chain is called on its first call. next says which calls are asked next, for Do, for a renewal and for Submit.
 
-// Manner is how a release is sent.
+// Manner is how a release is made: the first two have a caller who hears of the result, the others say when it is sent.
 type Manner uint8
 
 const (
-	Awaited Manner = iota // its caller waits for the nodes
-	Left                  // the context of its caller has ended
+	Awaited Manner = iota // at once: its caller waits for the nodes
+	Left                  // at once: the context of its caller has ended, who hears that
 	Soon                  // with the next operation, or a little later
-	Driven                // as by Drive
+	Driven                // at once, as by Drive
 	Ahead                 // with the operation that its caller queues next, and before that
 )
 
@@ -253,7 +253,7 @@ func (c *Call) LongestTrip() (longest time.Duration) {
 	return longest
 }
 
-// Lacking is the nodes without any of the keys. Nodes of several engines have no common numbers.
+// Lacking returns the nodes without any of the keys. Nodes of several engines have no common numbers.
 func (c *Call) Lacking() quorum.Set {
 	lacking := quorum.Everything
 	for p := c; p != nil; p = p.And {

@@ -154,7 +154,7 @@ func (h *hints) take(now clock.Instant) (some []owed) {
 	return some
 }
 
-// Owes is the nodes that are owed releases, and whether questions have no answer yet: for tests.
+// Owes returns the nodes that are owed releases, and whether questions have no answer yet: for tests.
 func (e *Engine) Owes() (releases quorum.Set, asks bool) {
 	e.lock.Lock()
 	e.turn(func() {

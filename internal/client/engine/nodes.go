@@ -11,10 +11,10 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Fleet is the nodes as the engine uses them: a conn.Fleet, and which of its nodes have a vote. Its contract is that of
+// Fleet holds the nodes as the engine uses them: a conn.Fleet, and which of its nodes have a vote. Its contract is that of
 // package conn.
 type Fleet interface {
-	// Quarantined is the nodes without a vote now. They are sent all commands, so they have the keys of all locks when
+	// Quarantined returns the nodes without a vote now. They are sent all commands, so they have the keys of all locks when
 	// their vote counts again. QuarantinedFor is those in a call whose lock may live for so long, drift included: these
 	// and more.
 	Quarantined() quorum.Set

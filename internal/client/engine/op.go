@@ -84,7 +84,7 @@ type Op struct {
 	Tail    string        // follows the token in the value at the key, or is the whole value if Token is zero
 	Block   fencing.Block // proposed by a fenced acquire
 
-	// Absent is the nodes without a key of this token: they denied the acquire, or were never sent it. The engine
+	// Absent holds the nodes without a key of this token: they denied the acquire, or were never sent it. The engine
 	// sets it for an acquire. A release with it leaves no hints for these nodes. Zero is always correct.
 	Absent quorum.Set
 

@@ -66,7 +66,7 @@ func (rs *rounds) send(ops list) (deferred int) {
 		rs.inFlight = append(rs.inFlight, b)
 	}
 	rs.last = b
-	rs.window.enter(&b.stay)
+	rs.window.enter(&b.passage)
 	rs.nodes.Send(&b.first.Batch)
 	return later.n
 }

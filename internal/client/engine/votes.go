@@ -36,10 +36,10 @@ func (lg *ledger) observe(node int, kind Kind, o quorum.Outcome, err error) {
 	}
 }
 
-// votes is the rounds of one batch, and the votes in them.
+// votes holds the rounds of one batch, and the votes in them.
 type votes struct {
 	*ledger
-	stay
+	passage
 	rounds    []round
 	undecided int  // rounds without a verdict
 	lacking   bool // a node lacks the key of a lock with a Repairer
@@ -102,8 +102,8 @@ func (v *votes) add(op *Op) {
 	v.soonest = min(v.soonest, op.Timeout)
 }
 
-// granted records that a node has granted the rounds from first to upto, as nodes nearly always do: it is answered for
-// each, but for what only others need.
+// granted records that a node has granted the rounds from first to upto, as nodes nearly always do. A vote that concerns
+// the tally alone is recorded here, every other one by answered.
 func (v *votes) granted(node, first, upto int) {
 	plain, by := v.onVote == nil && !v.quarantined.Has(node), quorum.Only(node)
 	for i := first; i < upto; i++ {
@@ -153,9 +153,9 @@ func (v *votes) mayBeSplit(r *round) bool {
 // isDenied reports whether denials alone rule out a quorum: the key has a holder, or several have split the votes.
 func (v *votes) isDenied(r *round) bool { return v.nodes.quorum.Blocks(r.tally.Nodes(quorum.Denied)) }
 
-// countStale counts the votes of stale nodes: those refused this token as too small. It waits until they are a quorum
-// together with the nodes that granted, or no other node will answer. The next attempt has a token above all that these
-// nodes know. If it began earlier, another node of the quorum might refuse it too, and so on.
+// countStale counts the votes of stale nodes, those that refused this token as too small, once they and the nodes that
+// granted are a quorum, or no other node will answer. The next attempt has a token above all that these nodes know. If it
+// began earlier, another node of the quorum might refuse it too, and so on.
 func (v *votes) countStale(i int, r *round) {
 	t := &r.tally
 	if !v.nodes.quorum.IsQuorum(t.Nodes(quorum.Granted)|r.stale) && r.stale != t.Nodes(0) {

@@ -50,8 +50,8 @@ type window struct {
 	isOpen atomic.Bool
 }
 
-// stay is one batch in the window.
-type stay struct {
+// passage is one batch in the window.
+type passage struct {
 	ops     int // of the batch
 	ahead   int // in the window when it was sent, with its own
 	sentAt  clock.Instant
@@ -80,7 +80,7 @@ func (w *window) limit() int {
 // enter counts a batch as on the wire. A small batch alone on the wire measures the round trip; a large one would
 // measure the nodes' work. Under load there are no small batches, and a window opened too wide by one slow answer
 // would stay open. So every probeEvery round trips a small batch is made.
-func (w *window) enter(s *stay) {
+func (w *window) enter(s *passage) {
 	s.probe = w.inside == 0 && s.ops <= probeOps
 	if s.probe {
 		w.probed, w.due = s.sentAt, false
@@ -94,7 +94,7 @@ func (w *window) enter(s *stay) {
 }
 
 // leave counts a batch as no longer in the window; answered, by a quorum.
-func (w *window) leave(s *stay, now clock.Instant, answered bool) {
+func (w *window) leave(s *passage, now clock.Instant, answered bool) {
 	w.inside--
 	w.ops -= s.ops
 	took := now.Sub(s.sentAt)
@@ -109,7 +109,7 @@ func (w *window) leave(s *stay, now clock.Instant, answered bool) {
 // the round trip, in proportion to what the batch has shown. A batch lets the bound grow if it used more than half of
 // it, by the operations answered at most: only use shows room for more. A batch lets it shrink if it needed more than
 // half of the time left. Any other batch leaves it. Nodes that are silent or down show no pace.
-func (w *window) pace(s *stay, took time.Duration, answered bool) {
+func (w *window) pace(s *passage, took time.Duration, answered bool) {
 	left := max(0, s.soonest-w.round)
 	work := max(1, took-w.round)
 	inTime := int(min(time.Duration(s.ahead)*(left/4)/work, math.MaxInt32))

@@ -353,7 +353,7 @@ func (c *Client) Serves(node int) string {
 	return strings.Join(names, "+")
 }
 
-// Votes is the known reasons why nodes have no vote.
+// Votes returns the known reasons why nodes have no vote.
 func (c *Client) Votes() error {
 	var e nodesError
 	for node, name := range c.cfg.Nodes {

@@ -27,7 +27,7 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Group is the nodes of one quorum and everything sent to them: each node's state, its vote, or the reason why it has
+// Group holds the nodes of one quorum and everything sent to them: each node's state, its vote, or the reason why it has
 // none. The driver lock protects all that changes about a node. Hooks and the log are called later, by the goroutine of
 // callbacks. It is safe for concurrent use.
 type Group struct {

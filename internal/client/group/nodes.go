@@ -187,7 +187,7 @@ func (g *Group) hook(f func(metrics.Node), s metrics.Node) {
 	}
 }
 
-// voters is the nodes with a vote now. The driver lock is held.
+// voters returns the nodes with a vote now. The driver lock is held.
 func (g *Group) voters() (votes quorum.Set) {
 	for i := range g.Len() {
 		at := g.fleet.Node(i)

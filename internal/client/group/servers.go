@@ -2,7 +2,7 @@ package group
 
 import "sync"
 
-// Servers is the servers of the nodes of all groups, by run_id: none may be two nodes. A fleet compares its own nodes. It is
+// Servers holds the servers of the nodes of all groups, by run_id: none may be two nodes. A fleet compares its own nodes. It is
 // taken under the driver locks, and nothing is taken under it.
 type Servers struct {
 	mu sync.Mutex

@@ -21,7 +21,7 @@ type Holders struct {
 
 func (s Holders) has(value string) bool { return slices.Contains(s.some, value) }
 
-// Names is the names of the holders shown, each once.
+// Names returns the names of the holders shown, each once.
 func (s Holders) Names() (names []string) {
 	for _, value := range s.some {
 		if name, _ := show(value); name != "" {

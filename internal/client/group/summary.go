@@ -48,7 +48,7 @@ func (v Value) Show() string {
 	return ""
 }
 
-// count is the nodes with one value, and among them those without a TTL.
+// count holds the nodes with one value, and among them those without a TTL.
 type count struct{ nodes, eternal quorum.Set }
 
 // summarize counts what read has seen.

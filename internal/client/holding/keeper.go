@@ -175,7 +175,7 @@ func (k *Keeper) Count() (held, kept int, lost uint64) {
 	return k.expiries.count(), k.schedule.Len(), k.lost
 }
 
-// Kept is the locks kept alive.
+// Kept returns the locks kept alive.
 func (k *Keeper) Kept() (all []Hold) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

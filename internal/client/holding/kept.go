@@ -87,7 +87,7 @@ func FenceFrom(ctx context.Context) (token fencing.Token, ok bool) {
 	return c.hold.Fence, true
 }
 
-// Around is the locks of ctx, the innermost, as of FenceFrom, first: all with a home accepted by at.
+// Around returns the locks of ctx, the innermost, as of FenceFrom, first: all with a home accepted by at.
 func Around(ctx context.Context, at func(home *engine.Engine) bool) (held []State) {
 	for {
 		c, ok := ctx.Value(fenceKey{}).(*Kept)

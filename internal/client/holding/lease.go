@@ -112,7 +112,7 @@ func (s *State) Keys() []string {
 	return []string{s.Key}
 }
 
-// Several is the keys of a lock of several keys, or nil.
+// Several returns the keys of a lock of several keys, or nil.
 func (s *State) Several() []string {
 	if s.More == nil {
 		return nil
@@ -129,7 +129,7 @@ func (s *State) Tail(ofClient string) string {
 	return ofClient
 }
 
-// Calls is the calls for an operation on the lock, to be freed; or an error of wrong arguments. ofClient is the client's
+// Calls returns the calls for an operation on the lock, to be freed, or an error of wrong arguments. ofClient is the client's
 // tail.
 func (s *State) Calls(home *engine.Engine, kind engine.Kind, ttl time.Duration, ofClient string) (first *engine.Call, err error) {
 	keys, tail := s.Several(), s.Tail(ofClient)

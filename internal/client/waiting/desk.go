@@ -188,7 +188,7 @@ func (d *desk) settle(now clock.Instant) {
 // leave leaves the queues of nodes.
 func (d *desk) leave(queues quorum.Set) {
 	for node := range queues.All() {
-		d.lines.takeBack(d.shard, stay{key: d.key, node: node})
+		d.lines.takeBack(d.shard, leftPlace{key: d.key, node: node})
 	}
 }
 

@@ -6,9 +6,9 @@ import (
 	"github.com/redlock-go/redlock/internal/client/engine"
 )
 
-// grants has the number of the youngest grant of some keys, for desks to come: each cell is of all keys with some
-// hash. A new desk reads its cell: no grant of its key before has a greater number. If the number is of another key,
-// the present lock is not passed on.
+// grants keeps the number of the youngest grant of each key, also while the key has no desk. Keys with one hash share a
+// cell. A new desk reads its cell: no grant of its key before has a greater number. If the number is of another key, the
+// present lock is not passed on.
 //
 // A grant is noted in its cell, and then at its desk if there are desks. A desk is counted before it reads its cell.
 // So one of the two sees the other.

@@ -48,7 +48,7 @@ func (d *desk) parted(q *engine.Query) {
 	case d.parting.query == q:
 		d.parting = parting{}
 	case !d.shard.isUsed(d.key, q.Node):
-		d.lines.takeBack(d.shard, stay{key: d.key, node: q.Node})
+		d.lines.takeBack(d.shard, leftPlace{key: d.key, node: q.Node})
 	}
 }
 
@@ -64,10 +64,10 @@ func (d *desk) isEntering(node int) bool {
 	return d.asked != nil && d.asked.step.Action == contention.Enter && d.asked.step.Node == node
 }
 
-// stay is a place in the queue of a node that this process has left. It is owed back until the node has answered, or its
+// leftPlace is a place in the queue of a node that this process has left. It is owed back until the node has answered, or its
 // ticket has ended: others wait for this process meanwhile. If a node refuses or misses the return, it is asked again
 // after a growing pause.
-type stay struct {
+type leftPlace struct {
 	key   string
 	node  int
 	times int           // it was asked again
@@ -86,7 +86,7 @@ const (
 
 // takeBack queues the question to a node to take a place back. unlock sends it. The shard is locked: so a later question of
 // its desk, to enter, is behind it.
-func (l *Lines) takeBack(s *shard, x stay) {
+func (l *Lines) takeBack(s *shard, x leftPlace) {
 	q := l.cfg.Engine.Query(x.node, l.cfg.QueryTimeout)
 	q.Buf, q.Replies = command.AppendQueue(q.Buf, x.key, l.tracking.id, false, command.Leave, 0)
 	q.Ring = func() { // once it is answered
@@ -110,7 +110,7 @@ func (l *Lines) takeBack(s *shard, x stay) {
 // leaveAgain asks again for the places of a shard to be taken back that are due. A place that is in use again, or is just
 // being entered, is none: it is left with its desk.
 func (l *Lines) leaveAgain(s *shard, now clock.Instant) {
-	s.owed = slices.DeleteFunc(s.owed, func(x stay) bool {
+	s.owed = slices.DeleteFunc(s.owed, func(x leftPlace) bool {
 		if now < x.due {
 			return false
 		}

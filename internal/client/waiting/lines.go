@@ -68,8 +68,8 @@ type shard struct {
 	desks map[string]*desk
 	most  int // desks since there were none
 	due   renewal.Schedule[*desk]
-	owed  []stay // places that nodes have not taken back
-	asks  bool   // a question was queued, and is to be sent
+	owed  []leftPlace // places that nodes have not taken back
+	asks  bool        // a question was queued, and is to be sent
 }
 
 // manyDesks is how many a shard may have had for its map to be used again. A map never shrinks.

@@ -283,7 +283,7 @@ func (s *sentry) answered(node int, keys []string, there int) {
 }
 
 // slow is the slow nodes among nodes, by the least of their last round trips: one delay by chance counts for nothing.
-// late is the nodes without three round trips yet, and those slow in the last one alone. A node that was slow before
+// late returns the nodes without three round trips yet, and those slow in the last one alone. A node that was slow before
 // stays so until it takes less than half of the bound.
 func (t *trips) slow(before, nodes quorum.Set) (slow, late quorum.Set) {
 	var all []time.Duration

@@ -23,7 +23,7 @@ have the same -max-ttl, and the same nodes by the same names. The other verbs ta
 Each looks at all nodes first, and writes nothing if they are not as it needs them. Status never does. Each may be cut off and made
 again. SERVES is "next" where a change is done, and "now" in groups that do not change.`
 
-// fencing is the settings of fence.
+// fencing holds the settings of fence.
 type fencing struct {
 	atLeast uint64
 	lost    string

@@ -90,7 +90,7 @@ func (l *nodeList) checkArgument() error {
 	return nil
 }
 
-// groups is the groups of the list: none for an empty list.
+// groups returns the groups of the list: none for an empty list.
 func (l *nodeList) groups() (all [][]string, err error) {
 	if strings.TrimSpace(l.text) == "" {
 		return nil, nil

@@ -144,7 +144,7 @@ func expect(t *testing.T, servers []*fakeredis.Server, want int, args string) st
 
 func holder(name string) func(*redlock.Config) { return func(c *redlock.Config) { c.Name = name } }
 
-// nodesOf is the nodes as persistent ones: others have no vote for a minute after their start.
+// nodesOf returns the nodes as persistent ones: others have no vote for a minute after their start.
 func nodesOf(servers []*fakeredis.Server) string {
 	return "redis://" + strings.Join(fakeredis.Addrs(servers), "?persistent=yes,redis://") + "?persistent=yes"
 }

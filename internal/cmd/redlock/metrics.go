@@ -33,7 +33,7 @@ type operators struct {
 // maxScrapers bounds the connections: files are scarce, and those of the nodes come first.
 const maxScrapers = 16
 
-// scrapers is the connections, the one without news for longest first. It makes room for another: idle connections shut
+// scrapers holds the connections, the one without news for longest first. It makes room for another: idle connections shut
 // no probe off.
 type scrapers struct {
 	mu   sync.Mutex

@@ -150,7 +150,7 @@ func (r *runner) mixed(ctx context.Context, client *redlock.Client) string {
 	return ""
 }
 
-// holdersOf is the names of the holders of permits.
+// holdersOf returns the names of the holders of permits.
 func holdersOf(permits []key) string {
 	var names []string
 	for _, k := range permits {

@@ -69,7 +69,7 @@ func (s *server) readAgain(front *frontend.Server) (changed []string, err error)
 	return changed, nil
 }
 
-// changed is the settings of serve that other lines of the file have now than at the start.
+// changed returns the settings of serve that other lines of the file have now than at the start.
 func (s *server) changed(lines map[string]line) (names []string) {
 	for _, row := range s.rows() {
 		if isList := row.name == "nodes" || row.name == "next-nodes"; !isList && !s.given[row.name] && lines[row.name].text != s.lines[row.name].text {

@@ -64,7 +64,7 @@ The exit status is that of the program. Where it was ended by a signal redlock e
 in a shell), as where a signal ends the wait for the lock. 75, or -E: the lock is taken; 69: too few nodes
 answer; 70: the lock was lost; 64: wrong arguments; 126: the program cannot be run; 127: there is none.`
 
-// running is the settings of run.
+// running holds the settings of run.
 type running struct {
 	ttl, killAfter, stopped time.Duration
 	wait                    string

@@ -149,7 +149,7 @@ func TestRunPermits(t *testing.T) {
 	require.FileExists(t, file("ready", 5))
 }
 
-// flags is the settings of a lock with a TTL in seconds. A busy machine renews a lock of 30 seconds in time.
+// flags returns the settings of a lock with a TTL in seconds. A busy machine renews a lock of 30 seconds in time.
 func flags(ttl int, more ...string) []string {
 	return append([]string{"-ttl", strconv.Itoa(ttl) + "s"}, more...)
 }

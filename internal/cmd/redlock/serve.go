@@ -37,7 +37,7 @@ RELOADING=1, STOPPING=1 and WATCHDOG=1 are reported to it.
 
 Its exit status is 69 where an address is in use, and 64 where a setting is wrong.`
 
-// serving is the settings of serve.
+// serving holds the settings of serve.
 type serving struct {
 	listen, users, scripts, metrics string
 	cert                            pair

@@ -16,7 +16,7 @@ import (
 // errHelp ends a command that has shown its help.
 var errHelp = errors.New("help was asked for")
 
-// settings is the values of the table's rows, for one command. A flag comes before a variable, and a
+// settings holds the values of the table's rows, for one command. A flag comes before a variable, and a
 // variable before the file.
 type settings struct {
 	env     *environment
@@ -65,7 +65,7 @@ func newSettings(env *environment, use, about string) *settings {
 	return s
 }
 
-// rows is the settings that the command takes.
+// rows returns the settings that the command takes.
 func (s *settings) rows() (rows []*setting) {
 	for i := range table {
 		if table[i].isOf(s.command) {

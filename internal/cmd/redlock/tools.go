@@ -17,7 +17,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// tool is the settings of a command about the nodes.
+// tool holds the settings of a command about the nodes.
 type tool struct{ *settings }
 
 // newTool returns the settings of a tool, a client of the nodes and the arguments.
@@ -357,7 +357,7 @@ with these settings "now", with -next-nodes too "now+next", or with the next nod
   redlock nodes -config /etc/redlock.conf -fenced -json
   redlock nodes -all -wait 5m               until a node that was restarted votes again`
 
-// watching is the settings of nodes.
+// watching holds the settings of nodes.
 type watching struct {
 	all  bool
 	wait time.Duration

@@ -59,16 +59,16 @@ const none = -1
 //	 │  └─ Lost, Parted ────┴────────────────────────┼──────────────────────────────────┤
 //	 │                    Entered                    ▼                                  │
 //	 │                behind, first ◄───────────── last ◄────────────────────────────────┘
-//	 └─ denied ─ aside ◄─ refused by no holder, from any
+//	 └─ denied ─ polling ◄─ refused by no holder, from any
 type standing uint8
 
 const (
-	out    standing = iota // in no queue
-	aside                  // no holder has refused it: it polls, in no queue
-	last                   // it has had its turn, and enters at the end
-	behind                 // others are before it
-	first                  // it has its turn
-	gating                 // likewise, and nodes are to let no others share the lock
+	out     standing = iota // in no queue
+	polling                 // no holder has refused it: it polls, in no queue
+	last                    // it has had its turn, and enters at the end
+	behind                  // others are before it
+	first                   // it has its turn
+	gating                  // likewise, and nodes are to let no others share the lock
 )
 
 // keyState is what is known of the key.
@@ -147,7 +147,7 @@ func (c *Contender) Next(s *Surroundings) Step {
 	c.overdue = false
 	if c.shared != s.Shared { // the other kind has its turn after those that are in the queue now
 		c.shared = s.Shared
-		if c.standing != aside {
+		if c.standing != polling {
 			c.standing = last
 		}
 		c.gap.noClearing()
@@ -242,9 +242,9 @@ func (c *Contender) advised(s *Surroundings) Step {
 	switch {
 	case c.gap.polls:
 		return c.polls(s)
-	case c.standing == aside && c.seat != none:
+	case c.standing == polling && c.seat != none:
 		return Step{Action: Leave, Leave: c.Depart()}
-	case c.standing == aside:
+	case c.standing == polling:
 		return c.polls(s)
 	}
 	out, until := c.failed.at(s.Now)
@@ -336,7 +336,7 @@ func (c *Contender) Refused(s *Surroundings, denied quorum.Set) {
 	c.refused, c.poll, c.deadline, c.vacant = denied, s.Now.Add(s.Pause), s.Now.Add(s.Ask), 0
 	switch {
 	case denied == 0:
-		c.standing, c.pause = aside, c.poll
+		c.standing, c.pause = polling, c.poll
 		c.freed()
 	case c.overdue: // nothing is new
 		if c.watched != none && !denied.Has(int(c.watched)) {
@@ -351,7 +351,7 @@ func (c *Contender) Refused(s *Surroundings, denied quorum.Set) {
 		}
 	}
 	if denied != 0 {
-		if c.standing == aside {
+		if c.standing == polling {
 			c.standing = out
 		}
 		c.gap.rival(s.Now)

@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// failing is the nodes that have failed commands of one lock although they are up. Each is left out
+// failing holds the nodes that have failed commands of one lock although they are up. Each is left out
 // for a while, and for longer after each further failure.
 type failing map[int]failed
 
@@ -32,7 +32,7 @@ func (f failing) add(now clock.Instant, node int) {
 	f[node] = failed{now.Add(pause), pause}
 }
 
-// at is the nodes left out at an instant, and when the first of them is asked again.
+// at returns the nodes left out at an instant, and when the first of them is asked again.
 func (f failing) at(now clock.Instant) (out quorum.Set, until clock.Instant) {
 	until = clock.Never
 	for node, one := range f {

@@ -157,7 +157,7 @@ func (c *Contender) Gates() bool { return c.standing == gating || c.gap.isCleari
 // Clears reports whether the gap is the process's own, among those who share the lock.
 func (c *Contender) Clears() bool { return c.gap.isClearing() }
 
-// Nodes is the nodes whose pushes it awaits.
+// Nodes returns the nodes whose pushes it awaits.
 func (c *Contender) Nodes() (nodes quorum.Set) {
 	if c.seat != none {
 		nodes.Add(int(c.seat))

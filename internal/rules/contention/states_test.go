@@ -36,7 +36,7 @@ func TestStates(t *testing.T) {
 		"first,tracked":  {alone, see(contention.Seen{TTL: time.Minute})},
 		"gating,stepped": {alone, see(contention.Seen{TTL: time.Minute, Steps: true})},
 		"last":           {first, func(c c, s s) { c.Won(s, 0, -1) }},
-		"aside":          {alone, func(c c, s s) { c.Refused(s, 0); c.Next(s) }},
+		"polling":        {alone, func(c c, s s) { c.Refused(s, 0); c.Next(s) }},
 		"gap:due":        {alone, func(c c, s s) { c.Due(s.Now, 0) }},
 		"gap:open":       {enter(contention.Entry{Gap: true, Others: 1, Lease: 3 * time.Second, Left: 200 * time.Millisecond})},
 	}
@@ -66,7 +66,7 @@ func TestStates(t *testing.T) {
 	first,tracked  pause   pause   attempt watch   leave   watch   enter   enter   pause   attempt enter+  enter   look    enter   watch
 	gating,stepped pause   pause   watch   watch   leave   watch   enter   enter   pause   attempt enter   enter   look    enter   watch
 	last           enter   enter   enter   enter   leave   enter   enter+  enter+  attempt enter   enter   enter   enter   enter   enter
-	aside          pause   pause   pause   enter   pause   enter   attempt pause   pause   attempt attempt pause   attempt pause   pause
+	polling          pause   pause   pause   enter   pause   enter   attempt pause   pause   attempt attempt pause   attempt pause   pause
 	gap:due        enter   enter   enter   watch   leave   watch   enter   enter   pause   enter   enter   enter   enter   enter   enter
 	gap:open       pause   watch   pause   pause   leave   enter   enter+  enter+  pause   pause   enter   enter   pause   enter   pause
 	`)

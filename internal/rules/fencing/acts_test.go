@@ -248,7 +248,7 @@ func (m *stepper) lookOf(c, i int, f Fleet) Look {
 	return l
 }
 
-// openedBy is the nodes of the next configuration found open by a call, a bit each.
+// openedBy returns the nodes of the next configuration found open by a call, a bit each.
 func (m *stepper) openedBy(c int) (nodes quorum.Set) {
 	f, _ := m.callFleet(c)
 	for i := range m.nodes {

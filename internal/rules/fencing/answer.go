@@ -51,7 +51,7 @@ const (
 	Misfit               // a fleet of another configuration, or no token: an error for good
 )
 
-// Refusals is the nodes of one round, by what they answered.
+// Refusals holds the nodes of one round, by what they answered.
 type Refusals [Invalid + 1]quorum.Set
 
 // Add notes the answer of a node.

@@ -2,7 +2,7 @@ package fencing
 
 import "github.com/redlock-go/redlock/quorum"
 
-// Memory is the nodes that remember, by the configurations named in their markers. It is the one rule for who
+// Memory holds the nodes that remember, by the configurations named in their markers. It is the one rule for who
 // remembers: for a node coming back, for the error of a lost round, and for the acts of an operator.
 type Memory struct{ Now, Next, Both quorum.Set }
 

@@ -4,7 +4,7 @@ package fencing
 // less, or leaves no room for a block below MaxToken. No token is made from it.
 const FirstTime = 1_577_836_800_000_000
 
-// Proposal is the tokens proposed by one call for one key, attempt by attempt. The zero value knows of no token.
+// Proposal holds the tokens proposed by one call for one key, attempt by attempt. The zero value knows of no token.
 type Proposal struct {
 	above Token
 	row   int // of attempts advised to be made again
@@ -47,7 +47,7 @@ func (p *Proposal) Again(a Advice) bool {
 // client.
 func (p *Proposal) Exceed(b Block) { p.above = max(p.above, b.Last) }
 
-// Block is the tokens First to Last of one lease, one for each of its holders in turn. Their number is fixed when the
+// Block holds the tokens First to Last of one lease, one for each of its holders in turn. Their number is fixed when the
 // lock is acquired: every node has recorded Last.
 //
 // A hand-over takes the next token, without contact to the nodes. This gives: no two holders share a token, and an

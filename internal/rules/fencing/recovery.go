@@ -79,7 +79,7 @@ func (r *Recovery) Names() string {
 	return r.read.Names(&r.Fleet)
 }
 
-// Unread is the nodes still to be read, if need be.
+// Unread returns the nodes still to be read, if need be.
 func (r *Recovery) Unread() quorum.Set {
 	return r.Fleet.Nodes() &^ (r.read.All() | quorum.Only(r.Node))
 }

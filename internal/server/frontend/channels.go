@@ -75,7 +75,7 @@ func (s *channels) publish(prefix string, messages []luascript.Message) {
 	}
 }
 
-// inSubscription is the commands of a subscribed connection with RESP2: it would take any other
+// inSubscription holds the commands of a subscribed connection with RESP2: it would take any other
 // reply for a message.
 var inSubscription = map[string]bool{"SUBSCRIBE": true, "UNSUBSCRIBE": true, "PING": true, "QUIT": true, "RESET": true}
 

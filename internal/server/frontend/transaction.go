@@ -29,7 +29,7 @@ const maxUnwatches = 16
 // spoil has EXEC refuse the transaction, if one is open.
 func (t *transaction) spoil() { t.spoiled = t.open }
 
-// inTransaction is the commands executed after MULTI, not queued.
+// inTransaction holds the commands executed after MULTI, not queued.
 var inTransaction = map[string]bool{"EXEC": true, "DISCARD": true, "MULTI": true, "WATCH": true, "QUIT": true, "RESET": true}
 
 func (c *conn) watch(args []string, r *session.Reply) session.Plan {

@@ -22,7 +22,7 @@ type User struct {
 // everything is the prefix of an operator, who names keys as the nodes have them, and only looks at them.
 const everything = "*"
 
-// looks is the commands of operators, beside those allowed before AUTH: at locks, and about the connection alone.
+// looks holds the commands of operators, beside those allowed before AUTH: at locks, and about the connection alone.
 var looks = map[string]bool{
 	"EXISTS": true, "TTL": true, "PTTL": true, "RL.INSPECT": true, "RL.HELD": true,
 	"PING": true, "ECHO": true, "SELECT": true, "CLIENT": true, "INFO": true, "COMMAND": true, "CLUSTER": true,

@@ -13,7 +13,7 @@ import (
 // votesFor is how long the nodes' states are believed.
 const votesFor = 100 * time.Millisecond
 
-// votes is the nodes that have no vote now, as of the last look. Store.mu guards it.
+// votes holds the nodes that have no vote now, as of the last look. Store.mu guards it.
 type votes struct {
 	lacking map[int]error // by their Node.Index
 	until   time.Time

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// queue is the callers waiting until a key is free, in order. They ask for nothing: each is woken
+// queue holds the callers waiting until a key is free, in order. They ask for nothing: each is woken
 // once, and its client then tries to acquire. So they are woken one at a time, as BLPOP does for
 // one element. A caller of Client.Acquire in their place would take the lock from the clients it
 // wakes.

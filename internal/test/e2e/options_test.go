@@ -16,7 +16,7 @@ import (
 // work is the function of a call of Do.
 type work = func(context.Context) error
 
-// doings is the calls that a lock of "k" is acquired by, and kept alive.
+// doings holds the calls that a lock of "k" is acquired by, and kept alive.
 var doings = map[string]func(c *redlock.Client, ctx context.Context, ttl time.Duration, f work) error{
 	"Do": func(c *redlock.Client, ctx context.Context, ttl time.Duration, f work) error {
 		return c.Do(ctx, "k", ttl, f)

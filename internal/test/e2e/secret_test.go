@@ -31,7 +31,7 @@ const (
 	passwordEscaped = "open%20sesame%3A%20zzyzx"
 )
 
-// withPassword is the addresses of servers, as URLs.
+// withPassword returns the addresses of servers, as URLs.
 func withPassword(servers fakeredis.Servers, user string) (nodes []string) {
 	for _, addr := range fakeredis.Addrs(servers) {
 		nodes = append(nodes, "redis://"+user+":"+passwordEscaped+"@"+addr)

@@ -14,7 +14,7 @@ const stringKind = "string"
 // maxKeptBuffer bounds the buffer kept by a free entry for its successor.
 const maxKeptBuffer = 4096
 
-// table is the keys. An entry keeps its key and value in one buffer, and a freed entry, with that buffer, is the next
+// table holds the keys. An entry keeps its key and value in one buffer, and a freed entry, with that buffer, is the next
 // insertion's. So locks that come and go cost no allocation even when every key is new.
 //
 // Expired entries are removed when touched. For those not touched again, each insertion looks at

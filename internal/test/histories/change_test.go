@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// layout is the nodes of clients, by their numbers: of one group, or of several.
+// layout holds the nodes of clients, by their numbers: of one group, or of several.
 type layout [][]int
 
 // changes is nodes that change while clients come and go, each at one step of the present change: 0

@@ -77,7 +77,7 @@ func (l *ledger) granted(b *holding) *holding {
 	return b
 }
 
-// believed is the keys with a holder that believes in its lock.
+// believed returns the keys with a holder that believes in its lock.
 func (l *ledger) believed() map[string]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

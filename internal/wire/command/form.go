@@ -1,6 +1,6 @@
 package command
 
-// Form is the commands by which a node compares a token before it acts. Extends are scripts in all forms: SET … IFEQ
+// Form holds the commands by which a node compares a token before it acts. Extends are scripts in all forms: SET … IFEQ
 // would shorten a key. Probes try the native commands on each connection. Version numbers mislead: forks, proxies and
 // access lists differ from them. Every server since Redis 2.6 understands the zero Form.
 type Form uint16

@@ -28,7 +28,7 @@ func NewAdmin(t testing.TB, s *realredis.Server) *Admin {
 	return a
 }
 
-// Admins is the connections to several servers.
+// Admins holds the connections to several servers.
 type Admins []*Admin
 
 // NewAdmins connects to each of some servers.

@@ -220,7 +220,7 @@ func (p *Server) handshake(nc net.Conn) (honest string, err error) {
 	}
 }
 
-// Unknown is the servers' answer to an unknown command.
+// Unknown holds the servers' answer to an unknown command.
 const Unknown = "-ERR unknown command\r\n"
 
 // answer is that of a Redis 7.0, unless the test replaces it: of the command with its first
