@@ -14,7 +14,8 @@ type Batch struct {
 	// Buf holds the encoded commands. It must not change from Send to Done: a node with a full kernel buffer is
 	// written to later.
 	Buf []byte
-	// Replies is the number of replies owed by each node for Buf.
+	// Replies is the number of replies owed by each node for Buf: see Append. A wrong one gives others the replies of this
+	// batch, or ends the connection for all.
 	Replies int
 	// Owner receives the replies and the failures.
 	Owner Owner
@@ -38,6 +39,12 @@ type Batch struct {
 	waiting int  // nodes yet to answer or fail, plus one during Send
 }
 
+// Append adds a command with one reply to Buf and Replies. It allocates only where Buf grows.
+func (b *Batch) Append(words ...string) {
+	b.Buf = resp.AppendCommand(b.Buf, words...)
+	b.Replies++
+}
+
 // Owner receives the replies to a [Batch]. All calls come from within Send, SendTo, Sweep, Check or Close, with the
 // fleet's lock held. They may call SendTo and SetForm, and nothing else of the fleet.
 type Owner interface {
@@ -47,8 +54,8 @@ type Owner interface {
 	// Fail reports that the replies from i on will never come. If err wraps ErrNotSent, no byte of their commands was
 	// written; otherwise the commands may have been applied.
 	Fail(node, i int, err error)
-	// Done reports that every node has answered or failed. The batch may be used again once the call above has
-	// returned.
+	// Done reports that every node has answered or failed: the slowest, for as long as StallTimeout after its last reply.
+	// The batch may be used again once the call above has returned.
 	Done()
 }
 

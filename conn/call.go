@@ -8,21 +8,44 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// isCommand reports whether b is one command and nothing else. Any other number of replies would give a caller those of
-// another.
+// isCommand reports whether b is one command and nothing else, that may share a connection. Any other number of replies
+// would give a caller those of another.
 func isCommand(b []byte) bool {
 	words, b := header(b, resp.Array)
 	if words < 1 {
 		return false
 	}
-	for ; words > 0; words-- {
+	for first := true; words > 0; words-- {
 		n, rest := header(b, resp.Bulk)
-		if n < 0 || len(rest) < n+2 || rest[n] != '\r' || rest[n+1] != '\n' {
+		if n < 0 || len(rest) < n+2 || rest[n] != '\r' || rest[n+1] != '\n' || first && keepsAConnection(rest[:n]) {
 			return false
 		}
-		b = rest[n+2:]
+		b, first = rest[n+2:], false
 	}
 	return len(b) == 0
+}
+
+// keeping are commands that change a connection for all its callers, or keep it until something happens. Others that block
+// do so by an argument.
+var keeping = map[string]bool{
+	"SELECT": true, "MULTI": true, "EXEC": true, "DISCARD": true, "WATCH": true, "UNWATCH": true, "SUBSCRIBE": true,
+	"PSUBSCRIBE": true, "SSUBSCRIBE": true, "UNSUBSCRIBE": true, "PUNSUBSCRIBE": true, "SUNSUBSCRIBE": true, "MONITOR": true,
+	"SYNC": true, "PSYNC": true, "RESET": true, "QUIT": true, "HELLO": true, "AUTH": true, "BLPOP": true, "BRPOP": true,
+	"BRPOPLPUSH": true, "BLMOVE": true, "BLMPOP": true, "BZPOPMIN": true, "BZPOPMAX": true, "BZMPOP": true,
+}
+
+func keepsAConnection(word []byte) bool {
+	var upper [16]byte // on the stack
+	if len(word) > len(upper) {
+		return false
+	}
+	for i, c := range word {
+		if 'a' <= c && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		upper[i] = c
+	}
+	return keeping[string(upper[:len(word)])]
 }
 
 // header reads "*n\r\n" or "$n\r\n". n is -1 where there is none.

@@ -67,7 +67,7 @@ type Config struct {
 	// 65,536. MaxInFlightBytes is the same for the bytes of the unanswered requests, kept in memory. Default: 256 MiB.
 	MaxInFlight, MaxInFlightBytes int
 	// MaxReply bounds one reply in bytes, and so a buffer for each node. A larger one ends the connection, with
-	// ErrOversized. Default: 16 KiB, with bulk strings of 4 KiB.
+	// ErrOversized. Default: 16 KiB; of a Fleet by New, 16 KiB with bulk strings of 4 KiB.
 	MaxReply int
 
 	// Accept, if set, judges the server of each new connection. An error refuses it, and is that of the node; it is dialed

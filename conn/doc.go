@@ -5,8 +5,12 @@
 //
 //	nodes, err := conn.Open(conn.Config{Addresses: addresses})
 //	...
+//	err = nodes.Await(ctx)
+//	...
+//	var votes quorum.Tally
+//	votes.Reset(quorum.Majority(quorum.First(len(addresses))))
 //	for node, reply := range nodes.Do(ctx, resp.AppendCommand(nil, "SET", "leader", name, "NX", "PX", "30000")) {
-//		if votes.Record(node, vote(reply)) != quorum.Pending {
+//		if votes.Record(node, vote(reply)) != quorum.Pending { // vote: Granted, Denied or Failed
 //			break
 //		}
 //	}
@@ -27,7 +31,7 @@
 // The servers must be independent: a replica, a node of a cluster, a sentinel and the second address of a server are
 // refused. OPERATORS.md, in the directory of this package, is for operators of locks: permissions, TLS, restarts, changes
 // of nodes, timeouts, and the effects of server errors. Package conntest has masters for tests of programs that use
-// locks.
+// locks; they run no scripts of others, so test your own commands on real servers.
 //
 // # Below Nodes
 //

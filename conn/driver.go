@@ -43,6 +43,7 @@ type driver struct {
 	trip      time.Duration // a majority's, when little else goes on; 0 is unknown
 	keeping   time.Duration // how long lone callers have waited in the kernel since the last one that parked
 	closed    bool
+	cameUp    chan struct{} // closed when a node comes up
 
 	routines sync.WaitGroup
 }
@@ -66,6 +67,15 @@ const (
 func (d *driver) start(cfg Config) error {
 	d.mu.Lock() // a quick dialer needs the fleet
 	defer d.mu.Unlock()
+	d.cameUp = make(chan struct{})
+	up := cfg.OnUp
+	cfg.OnUp = func(node int) {
+		close(d.cameUp)
+		d.cameUp = make(chan struct{})
+		if up != nil {
+			up(node)
+		}
+	}
 	f, err := New(cfg, &d.mu)
 	if err != nil {
 		return err
@@ -81,6 +91,9 @@ func (d *driver) start(cfg Config) error {
 
 func (d *driver) close() {
 	d.lock()
+	if !d.closed {
+		close(d.cameUp)
+	}
 	d.closed = true
 	d.fleet.Close()
 	d.timer.Stop()

@@ -14,7 +14,8 @@ var (
 	ErrClosed = errors.New("conn: closed")
 	// ErrNotSent marks failures before the first byte of a command was written.
 	ErrNotSent = errors.New("not sent")
-	// ErrDown is the failure of commands for a node without a connection.
+	// ErrDown is the failure of commands for a node whose first dial is under way. Later the error is why it is down. Both
+	// wrap ErrNotSent.
 	ErrDown = errors.New("conn: node is down")
 	// ErrStalled ends a connection that owes replies, after a silence longer than Config.StallTimeout.
 	ErrStalled = errors.New("conn: node is silent")
@@ -32,7 +33,7 @@ var (
 	// ErrQuarantined is why a node has no vote: it has restarted, or may have lately, and may have forgotten locks
 	// still held.
 	ErrQuarantined = errors.New("conn: node has no vote yet: it may have forgotten locks")
-	// ErrOversized ends a connection if a reply does not fit the read buffer.
+	// ErrOversized ends a connection if a reply exceeds Config.MaxReply.
 	ErrOversized = errors.New("conn: reply is too large")
 
 	// ErrSentinel refuses a sentinel: it keeps no keys.
@@ -50,8 +51,9 @@ var (
 	// ErrNotTLS refuses a rediss:// node that answers in the clear.
 	ErrNotTLS = errors.New("conn: does not speak TLS: not the server's TLS port, or redis:// is meant")
 
-	// ErrCommand refuses bytes that are not one command, as [resp.AppendCommand] writes it; they were sent to no node.
-	ErrCommand = errors.New("conn: not one command, an array of bulk strings")
+	// ErrCommand refuses bytes that are not one command, as [resp.AppendCommand] writes it, and commands that change the
+	// connection, or block it, for all callers. They were sent to no node.
+	ErrCommand = errors.New("conn: not one command, an array of bulk strings, that leaves the connection to others as it is")
 
 	// Refusals of servers; see package refusal.
 

@@ -163,6 +163,16 @@ func (f *Fleet) Sweep(d time.Duration) {
 	f.reap()
 }
 
+// Wake ends a Sweep that blocks, or else the next one, and a Wait after Arm. It may be called at any time, without the lock.
+func (f *Fleet) Wake() { f.poller.Wake() }
+
+// Arm makes the next arrival end a Wait, once; with late set, one of a node that is not in [Fleet.Early].
+func (f *Fleet) Arm(late bool) { f.poller.Arm(late) }
+
+// Wait blocks until something arrived after Arm, or until Close. It reports whether the fleet is still open. One goroutine
+// waits, without the lock.
+func (f *Fleet) Wait() bool { return f.poller.Wait() }
+
 // Check closes the connections that owe a reply, after a silence longer than the stall bound.
 func (f *Fleet) Check() {
 	now := f.cfg.knobs.Clock.Now()

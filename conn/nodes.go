@@ -1,8 +1,11 @@
 package conn
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"iter"
+	"time"
 
 	"github.com/redlock-go/redlock/quorum"
 	"github.com/redlock-go/redlock/resp"
@@ -16,7 +19,8 @@ type Nodes struct {
 
 // Reply is what one node has answered, or why it has not.
 type Reply struct {
-	// Value is the node's reply, perhaps an error reply; nil where Err is set. It is valid until the loop's next step.
+	// Value is the node's reply, perhaps an error reply; nil where Err is set. It is valid until the loop's next step. A server
+	// that knows RESP3 (Redis 6) has kinds of its own for a missing value, a map and a set: ask for Null and Elements.
 	Value *resp.Value
 	// Err is an [*Error] of the node, or the error of the context. If it wraps [ErrNotSent] the node was sent nothing;
 	// otherwise it may have executed the command.
@@ -25,6 +29,7 @@ type Reply struct {
 
 // Open begins to connect to the nodes, in the background. A node that is down is dialed again until Close.
 func Open(cfg Config) (*Nodes, error) {
+	cfg.MaxReply = cmp.Or(cfg.MaxReply, readBuffer)
 	n := new(Nodes)
 	if err := n.start(cfg); err != nil {
 		return nil, err
@@ -32,9 +37,41 @@ func Open(cfg Config) (*Nodes, error) {
 	return n, nil
 }
 
-// Await waits until a majority of the nodes is up, or each has failed a first time, or ctx ends.
-func (n *Nodes) Await(ctx context.Context) {
+// Await waits until a majority of the nodes is up, and at first a little for the others: as long again, and 40 ms. The error
+// is that of ctx, with the reason of each node that is down; or [ErrClosed].
+func (n *Nodes) Await(ctx context.Context) error {
 	n.fleet.AwaitFirst(ctx.Done(), func(up quorum.Set) bool { return up.Len() >= n.majority })
+	for {
+		news, err := n.majorityUp()
+		if news == nil {
+			return err
+		}
+		select {
+		case <-news:
+		case <-time.After(wantedFor / 2): // they are to be dialed often
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+}
+
+// majorityUp returns nil once a majority is up, or else a channel closed by the next node that comes up, and why others are
+// down.
+func (n *Nodes) majorityUp() (news <-chan struct{}, why error) {
+	n.lock()
+	defer n.unlock()
+	away := n.fleet.Away()
+	switch {
+	case n.closed:
+		return nil, ErrClosed
+	case n.fleet.Len()-away.Len() >= n.majority:
+		return nil, nil
+	}
+	n.fleet.Want()
+	for node := range away.All() {
+		why = errors.Join(why, n.fleet.Fault(node))
+	}
+	return n.cameUp, why
 }
 
 // Do sends one command to all nodes and ranges over what they answer: each node's number and its [Reply], in the order
@@ -43,7 +80,8 @@ func (n *Nodes) Await(ctx context.Context) {
 // once.
 //
 //	command := resp.AppendCommand(nil, "SET", key, value, "NX", "PX", "30000")
-//	votes.Reset(majority)
+//	var votes quorum.Tally
+//	votes.Reset(quorum.Majority(quorum.First(len(addresses))))
 //	for node, reply := range nodes.Do(ctx, command) {
 //		if votes.Record(node, vote(reply)) != quorum.Pending {
 //			break
@@ -51,8 +89,10 @@ func (n *Nodes) Await(ctx context.Context) {
 //	}
 //
 // The command is written to all nodes before any reply is read, and is copied. Do never sends it twice. Commands of
-// several callers share a write and a connection, so each must have one reply, and at once: no SUBSCRIBE, MULTI, SELECT,
-// CLIENT REPLY or BLPOP. Bytes that are not one command are sent to no node, and each node yields [ErrCommand].
+// several callers share a write and a connection, so each must have one reply, well within StallTimeout (else the
+// connection ends for all), and leave the connection as it is. SUBSCRIBE, MULTI, SELECT, BLPOP and their kin, and bytes that
+// are not one command, are sent to no node: each node yields [ErrCommand]. CLIENT REPLY, XREAD BLOCK and long scripts are
+// not recognized.
 func (n *Nodes) Do(ctx context.Context, command []byte) iter.Seq2[int, Reply] {
 	return func(yield func(int, Reply) bool) { n.do(ctx, command, yield) }
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
@@ -23,8 +24,11 @@ func ExampleNodes_Do() {
 		log.Fatal(err)
 	}
 	defer nodes.Close()
-	ctx := context.Background()
-	nodes.Await(ctx)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := nodes.Await(ctx); err != nil {
+		log.Fatal(err)
+	}
 
 	majority := quorum.Majority(quorum.First(len(addresses)))
 	for _, name := range []string{"ann", "bob"} {
@@ -71,7 +75,9 @@ func ExampleServer() {
 		log.Fatal(err)
 	}
 	defer nodes.Close()
-	nodes.Await(context.Background())
+	if err := nodes.Await(context.Background()); err != nil {
+		log.Fatal(err)
+	}
 	nodes.Use(func(f *conn.Fleet) { fmt.Println(f.Len()-f.Away().Len() >= 2) })
 	// Output: true
 }
@@ -87,7 +93,9 @@ func ExampleReply() {
 		log.Fatal(err)
 	}
 	defer nodes.Close()
-	nodes.Await(context.Background())
+	if err := nodes.Await(context.Background()); err != nil {
+		log.Fatal(err)
+	}
 
 	for _, command := range [][]byte{resp.AppendCommand(nil, "PING"), []byte("PING")} {
 		answered, refused := 0, 0
@@ -131,14 +139,17 @@ func ExampleNodes_Use() {
 		log.Fatal(err)
 	}
 	defer nodes.Close()
-	nodes.Await(context.Background())
+	if err := nodes.Await(context.Background()); err != nil {
+		log.Fatal(err)
+	}
 
 	c := &counter{done: make(chan struct{}, 1)}
 	var owner conn.Owner = c
-	c.Batch.Owner, c.Replies = owner, 2
+	c.Batch.Owner = owner
 	for range 2 {
-		c.Buf = resp.AppendCommand(c.Buf[:0], "SET", "key", "value")
-		c.Buf = resp.AppendCommand(c.Buf, "EXISTS", "key")
+		c.Buf, c.Replies = c.Buf[:0], 0
+		c.Append("SET", "key", "value")
+		c.Append("EXISTS", "key")
 		nodes.Use(func(f *conn.Fleet) { f.Send(&c.Batch) })
 		<-c.done
 	}
@@ -168,4 +179,50 @@ func masters(n int) (addrs []string) {
 		addrs = append(addrs, s.Addr())
 	}
 	return addrs
+}
+
+// A decision is a batch that a majority makes, long before its slowest node has answered.
+type decision struct {
+	conn.Batch
+	votes   quorum.Tally
+	decided chan quorum.Verdict // holds one
+}
+
+func (b *decision) vote(node int, o quorum.Outcome) {
+	if b.votes.Verdict() == quorum.Pending && b.votes.Record(node, o) != quorum.Pending {
+		b.decided <- b.votes.Verdict()
+	}
+}
+
+func (b *decision) Reply(node, _ int, v *resp.Value) error {
+	o := quorum.Denied
+	if v.IsOK() {
+		o = quorum.Granted
+	}
+	b.vote(node, o)
+	return nil
+}
+func (b *decision) Fail(node, _ int, _ error) { b.vote(node, quorum.Failed) }
+func (b *decision) Done()                     {} // from here on b may be used again
+
+func ExampleBatch() {
+	addresses, err := conn.ParseAddresses(masters(3))
+	if err != nil {
+		log.Fatal(err)
+	}
+	nodes, err := conn.Open(conn.Config{Addresses: addresses})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer nodes.Close()
+	if err := nodes.Await(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	b := &decision{decided: make(chan quorum.Verdict, 1)}
+	b.Owner = b
+	b.votes.Reset(quorum.Majority(quorum.First(len(addresses))))
+	b.Append("SET", "leader", "ann", "NX", "PX", "30000")
+	nodes.Use(func(f *conn.Fleet) { f.Send(&b.Batch) })
+	fmt.Println(<-b.decided)
+	// Output: won
 }

@@ -177,12 +177,59 @@ func TestDoBesideABadNode(t *testing.T) {
 	}
 }
 
+// TestAwait: until a majority is up, also of servers that start later; else the reason of each node that is down.
+func TestAwait(t *testing.T) {
+	masters := fakeredis.StartN(t, 3)
+	masters.Down()
+	all, err := conn.ParseAddresses(fakeredis.Addrs(masters))
+	require.NoError(t, err)
+	nodes, err := conn.Open(conn.Config{Addresses: all})
+	require.NoError(t, err)
+	defer nodes.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	err = nodes.Await(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	for _, m := range masters {
+		require.ErrorContains(t, err, m.Addr())
+	}
+	awaits := testkit.Start(func() error { return nodes.Await(t.Context()) })
+	require.NoError(t, masters[0].Heal())
+	testkit.Await(t, "one node", func() (up bool) {
+		nodes.Use(func(f *conn.Fleet) { up = f.Node(0).Up })
+		return up
+	})
+	require.Empty(t, awaits)
+	require.NoError(t, masters[1].Heal())
+	require.NoError(t, testkit.Outcome(t, "Await", awaits))
+
+	masters.Down()
+	awaits = testkit.Start(func() error { return nodes.Await(t.Context()) })
+	nodes.Close()
+	err = testkit.Outcome(t, "Await", awaits)
+	require.True(t, err == nil || errors.Is(err, conn.ErrClosed), "%v", err) // nil: it came before the ends were seen
+	require.Equal(t, conn.ErrClosed, nodes.Await(t.Context()))
+}
+
+// TestLargeReply: a bulk string beyond MaxReply is too large, not malformed.
+func TestLargeReply(t *testing.T) {
+	masters := fakeredis.StartN(t, 1)
+	nodes := openNodes(t, fakeredis.Addrs(masters), false)
+	for i, want := range []error{nil, conn.ErrOversized} {
+		masters[0].WrongReply("GET", string(resp.AppendBulkString(nil, strings.Repeat("x", 15<<10+i*2<<10))), 1)
+		for _, reply := range nodes.Do(t.Context(), resp.AppendCommand(nil, "GET", "key")) {
+			require.ErrorIs(t, reply.Err, want)
+		}
+	}
+}
+
 // TestDoRefusesOtherBytes: what is not one command would give a caller the answers of another. It is sent to no node.
 func TestDoRefusesOtherBytes(t *testing.T) {
 	masters := fakeredis.StartN(t, 3)
 	nodes := openNodes(t, fakeredis.Addrs(masters), false)
 	one := string(resp.AppendCommand(nil, "PING"))
-	for _, bytes := range []string{"", one + one, one[:len(one)-1], "PING\r\n", "*0\r\n", "*-1\r\n", "*1\r\n:1\r\n", "*2\r\n$4\r\nPING\r\n", "*1\r\n$-1\r\n", "*1\r\n$99999999999\r\n", "*1\r\n$4\r\nPINGxx", "*1\r\n$\r\n\r\n"} {
+	for _, bytes := range []string{"", one + one, one[:len(one)-1], "PING\r\n", "*0\r\n", "*-1\r\n", "*1\r\n:1\r\n", "*2\r\n$4\r\nPING\r\n", "*1\r\n$-1\r\n", "*1\r\n$99999999999\r\n", "*1\r\n$4\r\nPINGxx", "*1\r\n$\r\n\r\n",
+		"*2\r\n$6\r\nselect\r\n$1\r\n1\r\n", "*1\r\n$5\r\nMULTI\r\n", "*2\r\n$9\r\nSubscribe\r\n$1\r\na\r\n"} {
 		n := 0
 		for _, reply := range nodes.Do(t.Context(), []byte(bytes)) {
 			require.ErrorIs(t, reply.Err, conn.ErrCommand, "%q", bytes)

@@ -2,6 +2,7 @@ package conn
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock/resp"
@@ -35,6 +36,9 @@ func (s *stream) next() error {
 	}
 	s.at = s.r
 	s.r += k
+	if malformed, is := err.(*resp.ProtocolError); is && malformed.IsLimit() {
+		err = fmt.Errorf("%w: %w", ErrOversized, err)
+	}
 	return err
 }
 

@@ -7,7 +7,7 @@ func AppendArray(dst []byte, n int) []byte {
 	return AppendHeader(dst, Array, max(n, -1))
 }
 
-// AppendCommand appends a command: an array of bulks.
+// AppendCommand appends a command: an array of bulks. For words of bytes use [AppendArray] and [AppendBulk].
 func AppendCommand(dst []byte, words ...string) []byte {
 	dst = AppendArray(dst, len(words))
 	for _, word := range words {

@@ -17,6 +17,15 @@ type ProtocolError struct {
 	Reason string
 }
 
+// IsLimit reports whether the frame exceeds the [Limits]: it may be one for a reader with others.
+func (e *ProtocolError) IsLimit() bool {
+	switch reason(e.Reason) {
+	case lineTooLong, bulkTooLong, tooManyElements, tooDeep:
+		return true
+	}
+	return false
+}
+
 // Error returns the offset and the reason. It never quotes the peer's bytes.
 func (e *ProtocolError) Error() string {
 	return "resp: malformed frame at byte " + strconv.Itoa(e.Offset) + ": " + e.Reason

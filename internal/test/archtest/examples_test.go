@@ -19,8 +19,8 @@ var standard = map[string]bool{"Error": true, "Unwrap": true, "String": true, "F
 
 // unshown are names of package conn that the engine stands on.
 var unshown = strings.Fields(`
-	AwaitFirst Away Batch CanBlock Check CredentialsTimeout Drain Early ErrIdle Fault Fleet Form Forms History Len Node Owner
-	Send SendTo SetForm Sweep Want`)
+	Arm AwaitFirst Away Batch CanBlock Check CredentialsTimeout Drain Early ErrIdle Fault Fleet Form Forms History Len Node Owner
+	Send SendTo SetForm Sweep Wait Wake Want`)
 
 // TestExamples: each exported name of the packages that users call is used in an example that runs.
 func TestExamples(t *testing.T) {
