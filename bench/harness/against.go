@@ -107,7 +107,7 @@ func (s *site) compare(ctx context.Context, opts Options, sides [2]side, out *ou
 	}
 	fmt.Fprintln(table, heading)
 	cells := opts.cells()
-	score := scoreOf(len(cells) * len(opts.Drivers) * len(compared))
+	score := result.ScoreOf(len(cells) * len(opts.Drivers) * len(compared))
 	var slower, undecided []string
 	for _, cell := range cells {
 		for _, driver := range opts.Drivers {
@@ -134,9 +134,9 @@ func (s *site) compare(ctx context.Context, opts Options, sides [2]side, out *ou
 					line += "–\t–\t–\t–\t"
 					continue
 				}
-				i := intervalOf(ratios, score)
-				line += fmt.Sprintf("%.4g\t%.4g\t%.3f\t%.3f–%.3f\t", medians[0], medians[1], i.mid, i.low, i.high)
-				switch found := fmt.Sprintf("%s: %s %.3f (%.3f–%.3f)", what, c.name, i.mid, i.low, i.high); i.verdict(opts.Notice, c.more) {
+				i := result.IntervalOf(ratios, score)
+				line += fmt.Sprintf("%.4g\t%.4g\t%.3f\t%.3f–%.3f\t", medians[0], medians[1], i.Mid, i.Low, i.High)
+				switch found := fmt.Sprintf("%s: %s %.3f (%.3f–%.3f)", what, c.name, i.Mid, i.Low, i.High); verdictOf(i, opts.Notice, c.more) {
 				case worse:
 					slower = append(slower, found)
 				case unclear:
@@ -175,7 +175,7 @@ func paired(rounds []match, of func(*result.Figures) float64) (ratios []float64,
 	for i := range all {
 		if len(ratios) > 0 {
 			slices.Sort(all[i])
-			medians[i] = median(all[i])
+			medians[i] = result.Median(all[i])
 		}
 	}
 	return ratios, medians
@@ -246,7 +246,7 @@ func isDecided(rounds []match, opts Options, score float64) bool {
 		if len(ratios) == 0 {
 			continue
 		}
-		switch intervalOf(ratios, score).verdict(opts.Notice, c.more) {
+		switch verdictOf(result.IntervalOf(ratios, score), opts.Notice, c.more) {
 		case worse:
 			return true
 		case unclear:

@@ -20,7 +20,7 @@ func TestALossIsNoticed(t *testing.T) {
 		found = map[verdict]int{}
 		for range comparisons {
 			var all []match
-			for len(all) < opts.Rounds || len(all) < patience*opts.Rounds && !isDecided(all, opts, scoreOf(cells)) {
+			for len(all) < opts.Rounds || len(all) < patience*opts.Rounds && !isDecided(all, opts, result.ScoreOf(cells)) {
 				noise := 0.04 * rng.NormFloat64()
 				if rng.IntN(10) == 0 {
 					noise *= 8
@@ -36,7 +36,7 @@ func TestALossIsNoticed(t *testing.T) {
 				all = append(all, m)
 			}
 			ratios, _ := paired(all, compared[1].of)
-			found[intervalOf(ratios, scoreOf(cells)).verdict(opts.Notice, false)]++
+			found[verdictOf(result.IntervalOf(ratios, result.ScoreOf(cells)), opts.Notice, false)]++
 			rounds += len(all)
 		}
 		return found, rounds / comparisons
@@ -51,10 +51,10 @@ func TestALossIsNoticed(t *testing.T) {
 
 // TestInterval: too few rounds have no ends, and more is better for some figures.
 func TestInterval(t *testing.T) {
-	few := intervalOf([]float64{1.1, 1.2, 1.3}, scoreOf(12))
-	require.InDelta(t, 1.2, few.mid, 0.01)
-	require.Equal(t, []float64{0, math.Inf(1)}, []float64{few.low, few.high})
-	require.Equal(t, unclear, few.verdict(5, true))
+	few := result.IntervalOf([]float64{1.1, 1.2, 1.3}, result.ScoreOf(12))
+	require.InDelta(t, 1.2, few.Mid, 0.01)
+	require.Equal(t, []float64{0, math.Inf(1)}, []float64{few.Low, few.High})
+	require.Equal(t, unclear, verdictOf(few, 5, true))
 
 	for _, c := range []struct {
 		low, high  float64
@@ -63,8 +63,8 @@ func TestInterval(t *testing.T) {
 		{1.02, 1.08, worse, level}, {0.93, 0.98, level, worse}, {0.97, 1.03, level, level},
 		{1.00, 1.06, unclear, level}, {0.94, 1.00, level, unclear}, {0.90, 1.10, unclear, unclear},
 	} {
-		i := interval{c.low, 1, c.high}
-		require.Equal(t, []verdict{c.less, c.more}, []verdict{i.verdict(5, false), i.verdict(5, true)}, c)
+		i := result.Interval{Low: c.low, Mid: 1, High: c.high}
+		require.Equal(t, []verdict{c.less, c.more}, []verdict{verdictOf(i, 5, false), verdictOf(i, 5, true)}, c)
 	}
 }
 

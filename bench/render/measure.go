@@ -39,6 +39,7 @@ func nodeFault(c result.Cell) bool {
 // measures are all measures, in the order of the columns.
 var measures = []measure{
 	{name: "pairs", short: "pairs/s", heading: "Pairs per second", of: func(f *result.Figures) float64 { return f.PairsPerSec }, ranged: true},
+	{name: "first", short: "of the first's", heading: "Pairs per second, of the first driver's, with the interval of its rounds", text: ofFirst},
 	{name: "floor", short: "×floor", heading: "Throughput as a part of the floor's", text: ofFloor, when: alone},
 	{name: "p50", short: "p50 µs", heading: "p50 of a pair, µs", of: func(f *result.Figures) float64 { return f.P50 }, ranged: true},
 	{name: "p99", short: "p99", heading: "p99 of a pair, µs", of: func(f *result.Figures) float64 { return f.P99 }, ranged: true},
@@ -108,6 +109,9 @@ func (m measure) has(g *result.Group) bool {
 	if m.name == "floor" && !slices.ContainsFunc(g.Rows, func(r *result.Row) bool { return strings.HasPrefix(r.Driver, yardstick) }) {
 		return false
 	}
+	if m.name == "first" && (len(g.Rows) < 2 || len(g.Rows[0].Rounds) < leastRounds) {
+		return false
+	}
 	return m.when == nil || m.when(g.Cell)
 }
 
@@ -141,6 +145,19 @@ func ofFloor(g *result.Group, r *result.Row) string {
 		return "–"
 	}
 	return ratio(r.PairsPerSec, floor.PairsPerSec)
+}
+
+// leastRounds is how many rounds there are for an interval at least.
+const leastRounds = 7
+
+// ofFirst is the pairs/s of a row as a part of the first's, round by round.
+func ofFirst(g *result.Group, r *result.Row) string {
+	ratios := r.Beside(g.Rows[0], func(f *result.Figures) float64 { return f.PairsPerSec })
+	if r == g.Rows[0] || len(ratios) < leastRounds {
+		return "–"
+	}
+	i := result.IntervalOf(ratios, result.ScoreOf(len(g.Rows)-1))
+	return fmt.Sprintf("%.2f (%.2f–%.2f)", i.Mid, i.Low, i.High)
 }
 
 func ofPing(_ *result.Group, r *result.Row) string { return ratio(r.AcquireP50, r.PingP50) }

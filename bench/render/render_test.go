@@ -149,3 +149,29 @@ func TestScale(t *testing.T) {
 		require.Contains(t, out.String(), want)
 	}
 }
+
+// TestBesideTheFirst: each driver's pairs are compared with the first's round by round. Its interval is narrow although
+// rounds differ by half, and there is none of few rounds.
+func TestBesideTheFirst(t *testing.T) {
+	for rounds, want := range map[int]string{9: "0.80 (0.79–0.81)", 3: ""} {
+		g := &result.Group{Cell: result.Cell{Scenario: "uncontended", Concurrency: 1, Nodes: 5}}
+		for _, driver := range []string{"redlock", "peer", "dead"} {
+			r := &result.Row{Driver: driver}
+			for round := 1; round <= rounds; round++ {
+				rate := float64(100 + 50*(round%2))
+				switch driver {
+				case "peer":
+					rate *= 0.79 + 0.01*float64(round%3)
+				case "dead":
+					rate = 0
+				}
+				r.Rounds = append(r.Rounds, &result.Result{Round: round, Figures: result.Figures{PairsPerSec: rate}})
+			}
+			g.Rows = append(g.Rows, r)
+		}
+		var out bytes.Buffer
+		Table(&out, g)
+		require.Equal(t, want != "", strings.Contains(out.String(), "of the first's"))
+		require.Contains(t, out.String(), want)
+	}
+}
