@@ -116,7 +116,7 @@ func checkImports(f file) (problems []string) {
 	from := roomOf(path.Dir(f.path))
 	for _, name := range importsOf(f) {
 		if to := target(name); !mayImport(from, to) {
-			problems = append(problems, fmt.Sprintf("%s: imports %q: %s must not use %s", f.path, name, from, to))
+			problems = append(problems, fmt.Sprintf("%s: imports %q: %s must not use %s (imports point downwards: the comment of this package has the wings)", f.path, name, from, to))
 		}
 		// A guessed token releases another client's lock.
 		if from == "internal/wire/token" && strings.HasPrefix(name, "math/rand") {

@@ -81,7 +81,7 @@ func TestFiles(t *testing.T) {
 			most = maxAPI
 		}
 		if lines := bytes.Count(f.src, []byte("\n")); lines > most {
-			t.Errorf("%s: %d lines, more than %d", f.path, lines, most)
+			t.Errorf("%s: %d lines, more than %d: one noun a file; move another one out", f.path, lines, most)
 		}
 		if strings.HasPrefix(f.path, "internal/wire/token/") && !strings.HasSuffix(f.path, "_test.go") {
 			tokens = append(tokens, importsOf(f)...)
@@ -107,7 +107,7 @@ func unnamedFields(t *testing.T, f file) (problems []string) {
 		switch literal.Type.(type) {
 		case *ast.Ident, *ast.SelectorExpr:
 			if _, named := literal.Elts[0].(*ast.KeyValueExpr); !named {
-				problems = append(problems, fmt.Sprintf("%v: %d fields without names", files.Position(n.Pos()), len(literal.Elts)))
+				problems = append(problems, fmt.Sprintf("%v: %d fields without names: name them, for the compiler does not notice two that change places", files.Position(n.Pos()), len(literal.Elts)))
 			}
 		}
 		return true
@@ -128,14 +128,14 @@ func TestTopLevel(t *testing.T) {
 			seen = append(seen, name)
 		}
 	}
-	require.ElementsMatch(t, topLevel, seen)
+	require.ElementsMatch(t, topLevel, seen, "the root has few names: put it below bench or internal")
 	require.LessOrEqual(t, tests, maxRootTests, "black-box tests live in internal/test/e2e")
 }
 
 func TestRequirements(t *testing.T) {
 	gomod, err := fs.ReadFile(repository, "go.mod")
 	require.NoError(t, err)
-	require.Equal(t, direct, requirements(string(gomod)))
+	require.Equal(t, direct, requirements(string(gomod)), "three dependencies: one more ends up in the go.sum of every user; a nested module below bench may have it")
 	require.Equal(t, []string{"a.b/c", "d.e/f"}, requirements("module m\nrequire a.b/c v1.0.0\nrequire (\n\tx.y/z v1.0.0 // indirect\n\td.e/f v2.0.0\n)\n"))
 }
 

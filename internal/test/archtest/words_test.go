@@ -63,11 +63,11 @@ func wordProblems(f file, isWrong func(name string) bool) (problems []string) {
 		case kind == token.EOF:
 			return problems
 		case kind == token.IDENT && isWrong(text):
-			problems = append(problems, fmt.Sprintf("%v: name %s", source.Position(at), text))
+			problems = append(problems, fmt.Sprintf("%v: name %s: the glossary of internal/DESIGN.md has another word for it", source.Position(at), text))
 		}
 		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 			if banned[strings.ToLower(word)] {
-				problems = append(problems, fmt.Sprintf("%v: %q", source.Position(at), word))
+				problems = append(problems, fmt.Sprintf("%v: %q: name who or what it is", source.Position(at), word))
 			}
 		}
 	}
