@@ -42,10 +42,20 @@ func work(context.Context) error { return nil }
 
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// TestReadmeCompiles: each block of Go in the README is a program, or the body of a function, and compiles.
+// TestReadmeCompiles: each block of Go in the README is a program, or the body of a function, and compiles. No line of code
+// is cut off in a page of 80 columns, tabs of four.
 func TestReadmeCompiles(t *testing.T) {
 	text, err := fs.ReadFile(repository, "README.md")
 	require.NoError(t, err)
+	isCode := false
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "```") {
+			isCode = !isCode
+		}
+		if isCode {
+			require.LessOrEqual(t, len([]rune(strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "    "))), 80, line)
+		}
+	}
 	blocks := goBlock.FindAllStringSubmatch(string(text), -1)
 	require.NotEmpty(t, blocks)
 	source := around
