@@ -64,7 +64,7 @@ func command() error {
 	var s history.Setup
 	flag.Uint64Var(&s.Seed, "seed", 1, "of the faults and of what the workers ask for")
 	flag.StringVar(&s.Mix, "mix", "all", "of faults: "+strings.Join(nemesis.Mixes(), ", ")+", or `kinds` separated by commas")
-	flag.StringVar(&s.Library, "library", history.Ours, "`of`: "+strings.Join([]string{history.Ours, history.Redsync, history.ByHand, history.NoToken, history.NoValidity, history.Half}, ", "))
+	flag.StringVar(&s.Library, "library", history.Ours, "`of`: "+strings.Join([]string{history.Ours, history.Redsync, history.ByHand, history.NoToken, history.NoValidity, history.NoElapsed, history.NoDrift, history.Half}, ", "))
 	flag.DurationVar(&s.Faults, "d", 42*time.Second, "how long faults are injected")
 	flag.DurationVar(&s.Calm, "calm", 8*time.Second, "how long it is calm behind them")
 	flag.Float64Var(&s.Scale, "scale", 1, "the faults last so many times as long")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The libraries. Those of the hand are a Redlock of a few lines, whole or with one of three mistakes.
+// The libraries. Those of the hand are a Redlock of a few lines, whole or with one of five mistakes.
 const (
 	Ours       = "redlock"
 	Redsync    = "redsync"
@@ -16,6 +16,8 @@ const (
 	ByHand     = "by-hand"
 	NoToken    = "by-hand-no-token"    // releases any value at the key
 	NoValidity = "by-hand-no-validity" // holds for as long as it likes
+	NoElapsed  = "by-hand-no-elapsed"  // counts the validity from the answers on
+	NoDrift    = "by-hand-no-drift"    // takes its clock for that of the nodes
 	Half       = "by-hand-half"        // is content with half of the nodes
 )
 

@@ -73,17 +73,18 @@ func (m mutex) Extend(ctx context.Context, _ time.Duration) error {
 	return err
 }
 
-// byHand is Redlock as a user writes it in an afternoon: whole, or with one of three mistakes. Of one server it is the usual
+// byHand is Redlock as a user writes it in an afternoon: whole, or with one of five mistakes. Of one server it is the usual
 // lock of a single Redis, and that is how it is a client of redlock serve.
 type byHand struct {
 	nodes      []*redis.Client
 	quorum     int
 	kind       string
+	clock      hostClock
 	unanswered atomic.Bool // a command: it may be done yet
 }
 
-func newByHand(addresses []string, kind string) *byHand {
-	b := &byHand{quorum: len(addresses)/2 + 1, kind: kind}
+func newByHand(addresses []string, kind string, of hostClock) *byHand {
+	b := &byHand{quorum: len(addresses)/2 + 1, kind: kind, clock: of}
 	if kind == history.Half {
 		b.quorum = len(addresses) / 2
 	}
@@ -133,8 +134,11 @@ func (b *byHand) ask(ctx context.Context, command ...any) (yes int, err error) {
 }
 
 func (b *byHand) TryAcquire(ctx context.Context, key string, ttl time.Duration) (held, error) {
-	l := &value{b, key, rndToken(), time.Now().Add(ttl - ttl/100 - 2*time.Millisecond)}
+	l := &value{b, key, rndToken(), b.validUntil(ttl)}
 	yes, err := b.ask(ctx, "SET", key, l.token, "NX", "PX", ttl.Milliseconds())
+	if b.kind == history.NoElapsed {
+		l.until = b.validUntil(ttl)
+	}
 	if yes >= b.quorum && (l.Remaining() > 0) {
 		return l, nil
 	}
@@ -147,6 +151,15 @@ func (b *byHand) TryAcquire(ctx context.Context, key string, ttl time.Duration) 
 		return nil, redlock.ErrNoQuorum
 	}
 	return nil, redlock.ErrTaken
+}
+
+// validUntil is when the validity of a lock ends that is asked for now, by the clock of the host.
+func (b *byHand) validUntil(ttl time.Duration) time.Duration {
+	drift := ttl/100 + 2*time.Millisecond
+	if b.kind == history.NoDrift {
+		drift = 0
+	}
+	return b.clock.now() + ttl - drift
 }
 
 func (b *byHand) Acquire(ctx context.Context, key string, ttl time.Duration) (held, error) {
@@ -166,7 +179,7 @@ func (b *byHand) Acquire(ctx context.Context, key string, ttl time.Duration) (he
 type value struct {
 	*byHand
 	key, token string
-	until      time.Time
+	until      time.Duration // by the clock of the host
 }
 
 func (l *value) Fence() uint64 { return 0 }
@@ -175,7 +188,7 @@ func (l *value) Remaining() time.Duration {
 	if l.kind == history.NoValidity {
 		return time.Second
 	}
-	return time.Until(l.until)
+	return l.until - l.clock.now()
 }
 
 func (l *value) Release(ctx context.Context) error {
@@ -187,7 +200,7 @@ func (l *value) Release(ctx context.Context) error {
 }
 
 func (l *value) Extend(ctx context.Context, ttl time.Duration) error {
-	until := time.Now().Add(ttl - ttl/100 - 2*time.Millisecond)
+	until := l.validUntil(ttl)
 	err := l.confirmed(ctx, []any{"EVAL", extendScript, 1, l.key, l.token, ttl.Milliseconds()})
 	if err == nil {
 		l.until = until

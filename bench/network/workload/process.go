@@ -17,6 +17,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/bench/network/history"
+	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
 // Verb is the first argument of a client process; a Plan follows.
@@ -50,6 +51,7 @@ type process struct {
 	file     *history.File
 	register Register
 	log      *os.File
+	clock    hostClock
 	workers  sync.WaitGroup
 	mu       sync.Mutex
 	now      user
@@ -82,6 +84,7 @@ func Run(argument string) (err error) {
 	if err := json.Unmarshal([]byte(argument), &p.Plan); err != nil {
 		return err
 	}
+	p.clock = newHostClock(p.Client)
 	name := fmt.Sprint("client", p.Client)
 	if p.file, err = history.Create(p.Dir, name); err != nil {
 		return err
@@ -124,9 +127,10 @@ func (p *process) connect() error {
 		return nil
 	case history.Ours:
 	default:
-		p.use(nil, newByHand(p.Nodes, p.Library))
+		p.use(nil, newByHand(p.Nodes, p.Library, p.clock))
 		return nil
 	}
+	clock.Play(p.clock.source)
 	c, err := p.open(p.Nodes, nil)
 	if err != nil {
 		return err

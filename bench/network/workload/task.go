@@ -89,6 +89,8 @@ var common = map[string]task{
 			return 2 * time.Second
 		}, section: during(ms(0, 20)), rest: ms(10, 40)},
 	"keep1": keep,
+	// Works for as long as its lock is valid, while others wait for that: a claim that is too long is seen.
+	"edge1": edge, "edge2": edge,
 	// Hardly any time, for keys that are never used again: nothing may stay of them.
 	"once": {keys: numbered("once", 1<<30), calls: "TryAcquire TryAcquire TryAcquireShared", ttl: func(w *worker) time.Duration { return w.OnceTTL },
 		patience: always(ms(1, 120)), section: during(ms(0, 50)), rest: ms(50, 100)},
@@ -114,6 +116,7 @@ var more = map[string]task{
 
 var (
 	hot    = task{keys: of("hot", 3), calls: "Acquire Acquire Acquire Do Do", rest: ms(0, 40)}
+	edge   = task{keys: of("edge", 1), calls: "Acquire", section: beyond, rest: ms(0, 40)}
 	keep   = task{keys: of("keep", 2), calls: "Acquire", hold: keptOrExtended, rest: ms(0, 40)}
 	permit = task{keys: func(*worker) []string { return redlock.Permits("permits", 3) }, calls: "AcquireAny AcquireAny AcquireAny TryAcquireAny", rest: ms(0, 60)}
 	read   = task{keys: of("book", 2), calls: "AcquireShared AcquireShared AcquireShared DoShared TryAcquireShared", hold: sometimesKept, rest: ms(0, 60)}
@@ -123,6 +126,14 @@ var (
 	patient = task{keys: breakable, calls: "Acquire", section: half, rest: ms(0, 60)}
 	aside   = task{keys: func(w *worker) []string { return append(breakable(w), "aside-"+w.name) }, calls: "TryAcquireAll", section: half, rest: ms(0, 60)}
 )
+
+// beyond is a section that the validity ends.
+func beyond(w *worker, ttl time.Duration) time.Duration {
+	if w.isCalm() {
+		return w.section(ttl)
+	}
+	return 2 * ttl
+}
 
 func half(w *worker, ttl time.Duration) time.Duration {
 	if !w.isCalm() && w.rng.IntN(2) == 0 {

@@ -90,7 +90,7 @@ func (p *process) start() {
 	}
 	begin(common)
 	if p.Front != "" {
-		p.work("front", func(w *worker) time.Duration { return w.turn(hot) }, newByHand([]string{p.Front}, history.Front))
+		p.work("front", func(w *worker) time.Duration { return w.turn(hot) }, newByHand([]string{p.Front}, history.Front, p.clock))
 	}
 	if !p.Compared && p.Library == history.Ours {
 		begin(more)
