@@ -99,6 +99,7 @@ var common = map[string]task{
 // The tasks of this library alone.
 var more = map[string]task{
 	"hot3": hot, "keep2": keep,
+	"op1": op, "op2": op,
 	"sets": {keys: func(w *worker) (keys []string) {
 		for _, k := range w.rng.Perm(4)[:2+w.rng.IntN(2)] {
 			keys = append(keys, fmt.Sprint("set", k))
@@ -118,6 +119,7 @@ var (
 	hot    = task{keys: of("hot", 3), calls: "Acquire Acquire Acquire Do Do", rest: ms(0, 40)}
 	edge   = task{keys: of("edge", 1), calls: "Acquire", section: beyond, rest: ms(0, 40)}
 	keep   = task{keys: of("keep", 2), calls: "Acquire", hold: keptOrExtended, rest: ms(0, 40)}
+	op     = task{keys: of("op", 2), calls: "Submit", patience: always(ms(2000, 0)), rest: ms(10, 50)}
 	permit = task{keys: func(*worker) []string { return redlock.Permits("permits", 3) }, calls: "AcquireAny AcquireAny AcquireAny TryAcquireAny", rest: ms(0, 60)}
 	read   = task{keys: of("book", 2), calls: "AcquireShared AcquireShared AcquireShared DoShared TryAcquireShared", hold: sometimesKept, rest: ms(0, 60)}
 	// Several callers of one process with little time, for a key that no other process wants.
@@ -188,6 +190,8 @@ func (w *worker) ask(ctx context.Context, c *history.Call) (held, error) {
 		return call(w.client, ctx, c.Keys[0], c.TTL)
 	} else if call := ofKeys[c.API]; call != nil {
 		return call(w.client, ctx, c.TTL, c.Keys...)
+	} else if c.API == "Submit" {
+		return submitted(w.client, ctx, c.Keys[0], c.TTL)
 	} else if c.API == "Acquire" {
 		return w.locks.Acquire(ctx, c.Keys[0], c.TTL)
 	}
