@@ -16,12 +16,7 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// restart is a peer's process that ends and another that begins.
-func (r *testFleet) restart(node int) {
-	r.t.Helper()
-	r.restartWith(node, func(p *scripted.Server) { p.RunID = scripted.NewRunID() })
-}
-
+// restartWith is a process of a peer that ends and another that begins, after a change.
 func (r *testFleet) restartWith(node int, change func(*scripted.Server)) {
 	r.t.Helper()
 	p := r.peers[node]

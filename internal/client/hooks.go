@@ -12,6 +12,9 @@ import (
 
 var acquisitions engine.Events[group.Acquisition]
 
+// noCaller is the context of an operation that no caller waits for.
+var noCaller context.Context
+
 // reportAttempt reports the end of an attempt, with its error or nil. ctx is its caller's, or nil.
 func (g *site) reportAttempt(ctx context.Context, op *engine.Op, key []byte, err error) {
 	if g.Config.OnAttempt != nil { // else neither the clock is read, nor the text of the key allocated

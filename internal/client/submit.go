@@ -98,7 +98,7 @@ func (c *Client) Submit(op *Op) error {
 	err = op.begin()
 	if err == engine.ErrBusy || err == engine.ErrClosed {
 		op.Note(err)
-		g.reportAttempt(nil, &op.Op, op.Key, err)
+		g.reportAttempt(noCaller, &op.Op, op.Key, err)
 	}
 	return err
 }
@@ -144,7 +144,7 @@ func (c *Client) Cancel(op *Op) bool {
 		op.Unreserve()
 	}
 	op.leave()
-	op.group.reportAttempt(nil, &op.Op, op.Key, context.Canceled)
+	op.group.reportAttempt(noCaller, &op.Op, op.Key, context.Canceled)
 	return true
 }
 
@@ -197,7 +197,7 @@ func (op *Op) report() (ended bool) {
 	}
 	if g.Config.OnAttempt != nil { // the error may allocate
 		op.Tally = op.decider.Tally
-		g.reportAttempt(nil, &op.Op, op.Key, op.Result())
+		g.reportAttempt(noCaller, &op.Op, op.Key, op.Result())
 	}
 	return !again || !op.repeat()
 }

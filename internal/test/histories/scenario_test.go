@@ -67,15 +67,10 @@ func (s *stage) begin(ctx context.Context, c *redlock.Client, key string, ttl ti
 	return s.call(ctx, func(ctx context.Context) (redlock.Lock, error) { return c.Acquire(ctx, key, ttl) })
 }
 
-// waitForSet is wait for several keys, and choose for any of several.
+// waitForSet is wait for several keys.
 func (s *stage) waitForSet(c *redlock.Client, keys ...string) *waiting {
 	defer time.Sleep(100 * time.Millisecond)
 	return s.call(s.ctx, allOf(c, keys...))
-}
-
-func (s *stage) choose(c *redlock.Client, keys ...string) *waiting {
-	defer time.Sleep(100 * time.Millisecond)
-	return s.call(s.ctx, anyOf(c, keys...))
 }
 
 func (s *stage) within(d time.Duration, c *redlock.Client, key string) error {
