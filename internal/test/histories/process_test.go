@@ -3,6 +3,7 @@ package histories
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"maps"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,8 @@ type process struct {
 	ending   time.Time // when its Close or Shutdown was called
 	graceful bool      // it was Shutdown
 	ended    time.Time // when that had returned
+
+	collected map[claimed]bool // see business
 }
 
 func (o *owners) process(who string, cfg *redlock.Config) *process {
@@ -115,7 +118,8 @@ type business struct {
 	// busy: operations are under way, and a lock may be acquired in one group after another; or nodes owe
 	// waiting callers an answer about a queue, and a lock may be handed to them meanwhile.
 	busy bool
-	// collected are locks that it keeps alive, while a set may be taking its keys one by one.
+	// collected are locks that it keeps alive, or did, while a set is taking its keys one by one: one of these that is lost
+	// meanwhile is given back with the others.
 	collected map[claimed]bool
 }
 
@@ -140,11 +144,19 @@ func (p *process) inside(b *business) {
 	for _, addr := range s.Owed {
 		b.owed[addr] = true
 	}
-	if s.Several {
-		for _, h := range s.Kept {
-			for _, key := range h.Keys() {
-				b.collected[claimed{key, texts.Digest([]byte(h.Value()))}] = true
+	p.owners.mu.Lock()
+	defer p.owners.mu.Unlock()
+	if !s.Several {
+		p.collected = nil
+		return
+	}
+	for _, h := range s.Kept {
+		for _, key := range h.Keys() {
+			if p.collected == nil {
+				p.collected = map[claimed]bool{}
 			}
+			p.collected[claimed{key, texts.Digest([]byte(h.Value()))}] = true
 		}
 	}
+	maps.Copy(b.collected, p.collected)
 }
