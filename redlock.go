@@ -797,7 +797,7 @@ func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 	return s, nil
 }
 
-// Hooks are optional. A goroutine of the client calls them, soon after what they hear of, in its order, and on no caller's
+// Hooks are optional. A goroutine of each group calls them, soon after what they hear of, in its order, and on no caller's
 // way. One that blocks delays the next by 20 ms at most, and a panic is logged. They may use the client, also Stats, Close
 // and Shutdown. Where 65,536 wait, further attempts, acquisitions and votes are dropped. Close lets hooks hear of all that
 // ended before, but waits 0.5 s at most for one that blocks. Of what comes after it they hear nothing.

@@ -1,9 +1,13 @@
 package conn
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,10 +87,16 @@ func TestServer(t *testing.T) {
 func TestReplicaIsReported(t *testing.T) {
 	var heard []error
 	var r *testFleet
-	hear := func(int) { heard = append(heard, r.Fault(0)) }
+	var fails atomic.Int64 // dials, each for another reason: more than are told apart
 	r = newTestFleet(t, true, scripted.NewN(t, 1), func(c *Config) {
-		c.OnDown = hear
-		knobs.OfConn(c).OnStays = hear
+		c.OnDown = func(int) { heard = append(heard, r.Fault(0)) }
+		knobs.OfConn(c).OnStays = func(int, bool) { heard = append(heard, r.Fault(0)) }
+		c.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if n := fails.Add(-1); n >= 0 {
+				return nil, fmt.Errorf("proxy: request %d failed", n)
+			}
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		}
 	})
 	r.up()
 	for name, become := range map[string]func(p *scripted.Server){
@@ -103,6 +113,7 @@ func TestReplicaIsReported(t *testing.T) {
 		p.Running.Wait()
 		well := p.Answers
 		become(p)
+		fails.Store(2 * maxClasses)
 		p.Start(t)
 		r.until(name, func() bool { return errors.Is(heard[len(heard)-1], ErrNotMaster) })
 		p.Stop()
@@ -113,6 +124,23 @@ func TestReplicaIsReported(t *testing.T) {
 	}
 	r.do(func() { r.nodes[0].fault = refusal.ErrNotMaster; r.reap() }) // as READONLY does
 	r.do(func() { require.ErrorIs(t, heard[len(heard)-1], ErrNotMaster) })
+}
+
+// TestAnEndBeforeABegin: the owner hears of the end of a connection before it is asked for the next one, also where an idle
+// one is replaced by a server that is another by now: it may keep a claim from one to the other.
+func TestAnEndBeforeABegin(t *testing.T) {
+	var heard []string
+	r := newTestFleet(t, true, scripted.NewN(t, 1), func(c *Config) {
+		c.Accept = func(int, Server) error { heard = append(heard, "accept"); return nil }
+		c.OnDown = func(int) { heard = append(heard, "down") }
+		c.OnUp = func(int) { heard = append(heard, "up") }
+	})
+	r.up()
+	r.peers[0].Answers = map[string]string{"INFO replication": scripted.InfoOf("role:master\r\nmaster_replid:i\r\nmaster_replid2:h\r\n")}
+	r.closeIdle(0)
+	r.awaitDone(r.send("a"))
+	r.up()
+	r.do(func() { require.Equal(t, []string{"accept", "up", "down", "down", "accept", "up"}, heard) }) // it rests; it is down
 }
 
 // TestOneServerIsOneNode: of two addresses of a server the second is refused, until the first has lost its connection.

@@ -31,7 +31,7 @@ var keeping = map[string]bool{
 	"SELECT": true, "MULTI": true, "EXEC": true, "DISCARD": true, "WATCH": true, "UNWATCH": true, "SUBSCRIBE": true,
 	"PSUBSCRIBE": true, "SSUBSCRIBE": true, "UNSUBSCRIBE": true, "PUNSUBSCRIBE": true, "SUNSUBSCRIBE": true, "MONITOR": true,
 	"SYNC": true, "PSYNC": true, "RESET": true, "QUIT": true, "HELLO": true, "AUTH": true, "BLPOP": true, "BRPOP": true,
-	"BRPOPLPUSH": true, "BLMOVE": true, "BLMPOP": true, "BZPOPMIN": true, "BZPOPMAX": true, "BZMPOP": true,
+	"BRPOPLPUSH": true, "BLMOVE": true, "BLMPOP": true, "WAIT": true, "WAITAOF": true, "BZPOPMIN": true, "BZPOPMAX": true, "BZMPOP": true,
 }
 
 func keepsAConnection(word []byte) bool {
@@ -57,7 +57,7 @@ func header(b []byte, kind resp.Kind) (n int, rest []byte) {
 	for ; i < len(b) && i < 11 && b[i] >= '0' && b[i] <= '9'; i++ {
 		n = 10*n + int(b[i]-'0')
 	}
-	if i == 1 || len(b) < i+2 || b[i] != '\r' || b[i+1] != '\n' {
+	if i == 1 || len(b) < i+2 || b[i] != '\r' || b[i+1] != '\n' || i > 2 && b[1] == '0' { // servers take no leading zero
 		return -1, nil
 	}
 	return n, b[i+2:]

@@ -46,8 +46,8 @@ func (f *Fleet) dial(index, attempt int) {
 			switch isFirst := f.first.dialing.Has(index); {
 			case isFirst && f.cfg.OnDown != nil:
 				f.cfg.OnDown(index)
-			case !isFirst && !rested && isNew && f.cfg.knobs.OnStays != nil:
-				f.cfg.knobs.OnStays(index)
+			case !isFirst && !rested && f.cfg.knobs.OnStays != nil:
+				f.cfg.knobs.OnStays(index, isNew)
 			}
 		}
 		f.first.ended(index)
@@ -86,6 +86,9 @@ func (f *Fleet) warn(n *node, id, before identity, several bool) {
 
 // adopt brings a new connection in. It owns nc, also when it fails. The lock is held.
 func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
+	if n.isResting() && !n.replaces(id) && !f.closed {
+		n.down("read", n.cause.cause.Err) // before Accept: the owner hears of an end before a begin
+	}
 	err := f.mayAdopt(n, id)
 	if err != nil {
 		hangUp(&f.dials, nc, false)
@@ -95,9 +98,6 @@ func (f *Fleet) adopt(n *node, nc net.Conn, id identity, attempt int) error {
 	if err != nil {
 		f.servers.leave(id.RunID, n)
 		return err
-	}
-	if n.isResting() && !n.replaces(id) {
-		n.down("read", n.cause.cause.Err)
 	}
 	n.up(s, id)
 	n.failed = attempt

@@ -228,7 +228,7 @@ func TestDoRefusesOtherBytes(t *testing.T) {
 	masters := fakeredis.StartN(t, 3)
 	nodes := openNodes(t, fakeredis.Addrs(masters), false)
 	one := string(resp.AppendCommand(nil, "PING"))
-	for _, bytes := range []string{"", one + one, one[:len(one)-1], "PING\r\n", "*0\r\n", "*-1\r\n", "*1\r\n:1\r\n", "*2\r\n$4\r\nPING\r\n", "*1\r\n$-1\r\n", "*1\r\n$99999999999\r\n", "*1\r\n$4\r\nPINGxx", "*1\r\n$\r\n\r\n",
+	for _, bytes := range []string{"", one + one, one[:len(one)-1], "PING\r\n", "*0\r\n", "*-1\r\n", "*1\r\n:1\r\n", "*2\r\n$4\r\nPING\r\n", "*1\r\n$-1\r\n", "*1\r\n$99999999999\r\n", "*1\r\n$4\r\nPINGxx", "*1\r\n$\r\n\r\n", "*01\r\n$4\r\nPING\r\n", "*1\r\n$04\r\nPING\r\n", "*3\r\n$4\r\nWAIT\r\n$1\r\n1\r\n$1\r\n0\r\n",
 		"*2\r\n$6\r\nselect\r\n$1\r\n1\r\n", "*1\r\n$5\r\nMULTI\r\n", "*2\r\n$9\r\nSubscribe\r\n$1\r\na\r\n"} {
 		n := 0
 		for _, reply := range nodes.Do(t.Context(), []byte(bytes)) {

@@ -72,8 +72,9 @@ type Conn struct {
 	// errors.Is finds none of the Hidden errors in the errors of nodes. To the owner's callers they have another meaning.
 	// A Dialer, for instance, may return one, and it would be wrong there. Errors of contexts are always hidden.
 	Hidden []error
-	// OnStays is called, like OnDown, for a node that stays down, at each kind of failure new since it went down.
-	OnStays func(node int)
+	// OnStays is called, like OnDown, for a node that stays down, after each dial: with isNew where its kind of failure is
+	// new since it went down.
+	OnStays func(node int, isNew bool)
 	// LooksAtEach has servers asked for their role also before batches for one node: see conn.Config.Looks.
 	LooksAtEach bool
 }

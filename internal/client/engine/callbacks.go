@@ -11,8 +11,9 @@ import (
 const (
 	// maxEvents bounds the events waiting for hooks. While one blocks, further ones are not reported.
 	maxEvents = 64 << 10
-	// slowCall is how long a callback holds up the others. Then another goroutine calls them.
-	slowCall = 20 * time.Millisecond
+	// slowCall is how long a callback holds up the others, from the first tick on that has seen it: 20 ms in all. Then another
+	// goroutine calls them.
+	slowCall = 20*time.Millisecond - maxTick
 	// collectFor is how long submitters leave the driving to another goroutine, so their operations travel in one
 	// batch: see driver.submitted.
 	collectFor  = 200 * time.Microsecond

@@ -3,11 +3,14 @@ package engine
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
@@ -68,6 +71,32 @@ func TestAReplacedCallerMakesNoCall(t *testing.T) {
 	c.replace()
 	require.False(t, c.next(0, &j))
 	require.True(t, c.next(1, &j))
+}
+
+// TestATickBesideHooks: hooks are called again and again while no node owes anything, and a release that is due to a node
+// is handed off in time all the same.
+func TestATickBesideHooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newScripted(t, 1)
+		e := New(Config{Clock: clock.New(), MaxWaiting: 4, Timeout: 20 * time.Millisecond})
+		p.engine = e
+		e.Start(p)
+		e.lock.Lock()
+		e.turn(func() {
+			e.rounds.hints[0].met = true
+			e.rounds.hints[0].add(owed{hint: hint{key: "k", token: strings.Repeat("x", 20), kind: Release}, due: e.nodes.clock.Now().Add(250 * time.Millisecond)})
+			e.nodes.pulse.see(MaxTimeout)
+		})
+		for range 100 {
+			e.Inform(News(func() {}))
+			time.Sleep(4 * time.Millisecond)
+		}
+		e.lock.Lock()
+		e.turn(func() { require.Empty(t, e.rounds.hints[0].all) })
+		late := make(chan struct{})
+		close(late)
+		e.Close(late)
+	})
 }
 
 // TestVotesAreBounded: votes that are not reported do not fill the memory. As many as

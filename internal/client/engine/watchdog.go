@@ -59,22 +59,20 @@ func (p *pulse) rest(atMost, limit time.Duration, busy bool) (next time.Duration
 func (p *pulse) see(timeout time.Duration) {
 	p.busy = true
 	p.tick = max(minTick, min(p.tick, timeout/4))
-	if p.wakeUp() {
-		p.awake.Store(true)
-	}
+	p.wakeUp()
 }
 
 // wakeUp wakes the watchdog where it sleeps. It needs no lock: each call of user code begins with it, and a watchdog that
 // goes to sleep looks for a call once more after awake is false. So either it sees the call, or its caller sees that.
-func (p *pulse) wakeUp() (slept bool) {
-	if p.awake.Load() {
-		return false
+// One sleep is ended once: calls that follow each other closely must not put its tick off again and again.
+func (p *pulse) wakeUp() {
+	if p.awake.Load() || !p.awake.CompareAndSwap(false, true) {
+		return
 	}
 	select {
 	case p.wake <- struct{}{}:
 	default: // it was woken
 	}
-	return true
 }
 
 // watch is the watchdog's goroutine. It sleeps until it is woken, or until a hint is due.

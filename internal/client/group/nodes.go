@@ -173,11 +173,13 @@ func (g *Group) down(i int) {
 	g.review()
 }
 
-// stays notes that a node still down fails for another reason. The driver lock is held.
-func (g *Group) stays(i int) {
+// stays notes that a dial of a node that is down has failed, perhaps for another reason. The driver lock is held.
+func (g *Group) stays(i int, isNew bool) {
 	s := g.Node(i)
 	g.fleet.failed(i, s.Err)
-	g.say(i, isDown, &s)
+	if isNew {
+		g.say(i, isDown, &s)
+	}
 }
 
 // hook has a hook called with the news of a node, by the goroutine of callbacks.

@@ -22,6 +22,11 @@ func (s *Servers) claim(runID string, node int, name string) (other string) {
 	if by, taken := s.of[runID]; taken && by.node != node {
 		return by.name
 	}
+	for earlier, by := range s.of { // a connection that did not come up has left it claimed
+		if by.node == node {
+			delete(s.of, earlier)
+		}
+	}
 	if s.of == nil {
 		s.of = make(map[string]claimant)
 	}

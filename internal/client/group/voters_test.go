@@ -132,4 +132,6 @@ func TestServersOfGroups(t *testing.T) {
 	require.Error(t, groups[1].accept(0, s))
 	all.leave("x", 1)
 	require.NoError(t, groups[1].accept(0, s))
+	require.NoError(t, groups[1].accept(0, conn.Server{RunID: "y"}), "and did not come up")
+	require.NoError(t, groups[0].accept(0, s))
 }

@@ -297,6 +297,11 @@ func (k *Keeper) result(c *Kept, now clock.Instant) {
 	result := ResultOf(err)
 	k.NoteExtend(c.hold, c.calls, result)
 	err = by.Explain(err)
+	if f := k.cfg.OnAttempt; f != nil {
+		k.news = append(k.news, engine.Attempts.For(f, engine.Attempt{
+			Kind: engine.Extend, Key: string(c.calls.Key), Took: by.Took(k.cfg.Clock.Now()), Ended: time.Now(), Votes: by.Tally, Err: err,
+		}))
+	}
 	if c.place != 0 {
 		c.failed = err
 		s, _ := c.hold.State()
@@ -306,11 +311,6 @@ func (k *Keeper) result(c *Kept, now clock.Instant) {
 		} else {
 			k.act(c, &s, action, next, now)
 		}
-	}
-	if f := k.cfg.OnAttempt; f != nil {
-		k.news = append(k.news, engine.Attempts.For(f, engine.Attempt{
-			Kind: engine.Extend, Key: string(c.calls.Key), Took: by.Took(k.cfg.Clock.Now()), Ended: time.Now(), Votes: by.Tally, Err: err,
-		}))
 	}
 	c.calls.Free()
 	c.calls = nil

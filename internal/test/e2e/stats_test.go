@@ -303,6 +303,24 @@ func TestAHookIsOnNoCallersWay(t *testing.T) {
 	})
 }
 
+// TestLossIsHeardLast: behind the attempt that has found it, also of a lock kept alive.
+func TestLossIsHeardLast(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		heard := make(chan string, 16)
+		r := cluster.New(t, 1, func(c *redlock.Config) {
+			c.Hooks.Attempt = func(a redlock.Attempt) { heard <- fmt.Sprint(a.Kind, a.Err) }
+			c.Hooks.LockLost = func(string, error) { heard <- "lost" }
+		})
+		l := cluster.MustAcquire(t, r.Client, "k", time.Second)
+		_, stop := l.KeepAlive(t.Context())
+		defer stop()
+		r.Servers[0].Del("k")
+		require.Equal(t, fmt.Sprint(redlock.OpAcquire, nil), testkit.Get(t, heard))
+		require.Equal(t, fmt.Sprint(redlock.OpExtend, redlock.ErrNotHeld), testkit.Get(t, heard))
+		require.Equal(t, "lost", testkit.Get(t, heard))
+	})
+}
+
 // TestLockLostIsHeardOnce, by the first call that finds it out, and not for a released lock.
 func TestLockLostIsHeardOnce(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
