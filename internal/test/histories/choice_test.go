@@ -120,7 +120,7 @@ func TestSemaphore(t *testing.T) {
 			mean := 64*d/time.Duration(sum.grants) - section
 			t.Logf("%d processes: %.3f of the ideal, longest wait %v, on average %v", processes, float64(sum.grants)/ideal, sum.longest, mean)
 			assert.Greater(t, float64(sum.grants), 0.75*ideal)
-			assert.LessOrEqual(t, sum.longest, 6*mean) // of 90 runs the median was 2.0, and four of 120 were above 3
+			assert.LessOrEqual(t, sum.longest, 6*mean) // the median of 90 runs is 2.0; three of 120 were above 3
 		})
 	}
 }
