@@ -56,10 +56,13 @@ func TestOpenTelemetry(t *testing.T) {
 	meter := sdk.NewMeterProvider(sdk.WithReader(reader)).Meter("test")
 	var cfg redlock.Config
 	require.NoError(t, Instrument(&cfg, meter))
+	acquired, heard := cfg.Hooks.Acquire, make(chan struct{}, 1)
+	cfg.Hooks.Acquire = func(a redlock.Acquisition) { acquired(a); heard <- struct{}{} }
 	client := work(t, cfg)
 	waited, err := client.Acquire(t.Context(), "k", 10*time.Second)
 	require.NoError(t, err)
 	defer waited.ReleaseAsync()
+	<-heard // and so all that came before
 	registration, err := Observe(client, meter)
 	require.NoError(t, err)
 	defer registration.Unregister()
