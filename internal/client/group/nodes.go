@@ -158,7 +158,7 @@ func (g *Group) Voting() {
 // down notes that the connection of a node has ended, or that its first dial has failed. The driver lock is held.
 func (g *Group) down(i int) {
 	at := g.fleet.Node(i)
-	g.Config.Servers.leave(at.Server.RunID, g.Number(i))
+	g.Config.Servers.leave(g.Number(i))
 	g.fleet.failed(i, at.Err)
 	s := g.Node(i)
 	if at.Rests {
