@@ -102,7 +102,11 @@ func (c Config) withDefaults() Config {
 	c.MaxInFlight = cmp.Or(max(0, c.MaxInFlight), defaultMaxInFlight)
 	c.MaxInFlightBytes = cmp.Or(c.MaxInFlightBytes, defaultMaxInFlightBytes)
 	c.permanentPause = cmp.Or(c.permanentPause, permanentPause)
-	k := knobs.OfConn(&c) // a copy
+	k := new(knobs.Conn)
+	if c.knobs != nil {
+		*k = *c.knobs
+	}
+	c.knobs = k
 	k.Stragglers = cmp.Or(k.Stragglers, defaultStragglers)
 	if k.Clock == nil {
 		k.Clock = clock.New()

@@ -45,12 +45,18 @@ func (k *Knobs) Value() Knobs {
 
 // Of returns the knobs of a *redlock.Config, to be changed: of its field knobs. An earlier copy of the Config keeps
 // its own.
-func Of(config any) *Knobs {
+func Of(config any) *Knobs { return of[Knobs](config) }
+
+// of returns a copy of the field knobs of a config, and has the config use it.
+func of[K any](config any) *K {
 	field := reflect.ValueOf(config).Elem().FieldByName("knobs")
-	at := reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Interface().(**Knobs)
-	k := (*at).Value()
-	*at = &k
-	return &k
+	at := reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Interface().(**K)
+	k := new(K)
+	if *at != nil {
+		*k = **at
+	}
+	*at = k
+	return k
 }
 
 // With returns a copy of a redlock.Config with changed knobs.
@@ -80,13 +86,4 @@ type Conn struct {
 }
 
 // OfConn returns the knobs of a *conn.Config, to be changed, as Of does.
-func OfConn(config any) *Conn {
-	field := reflect.ValueOf(config).Elem().FieldByName("knobs")
-	at := reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Interface().(**Conn)
-	k := new(Conn)
-	if *at != nil {
-		*k = **at
-	}
-	*at = k
-	return k
-}
+func OfConn(config any) *Conn { return of[Conn](config) }
