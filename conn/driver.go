@@ -193,7 +193,7 @@ func (d *driver) send(r *round) {
 	}
 	r.Replies = len(r.calls)
 	r.pending, r.wanting, r.heard, r.alone = r.Replies, r.Replies, false, d.pending == 0
-	r.sent = d.fleet.cfg.knobs.Clock.Now()
+	r.sent = d.fleet.now()
 	d.pending++
 	d.setWindow()
 	d.last = r
@@ -205,7 +205,7 @@ func (d *driver) send(r *round) {
 
 // leaves counts a round as no longer pending: a majority of the nodes has answered all of it, or failed.
 func (d *driver) leaves(r *round) {
-	if trip := d.fleet.cfg.knobs.Clock.Now().Sub(r.sent); r.alone && r.Replies <= probeCalls {
+	if trip := d.fleet.now().Sub(r.sent); r.alone && r.Replies <= probeCalls {
 		if d.trip == 0 || trip < d.trip {
 			d.trip = trip
 		} else {
@@ -251,13 +251,13 @@ func (d *driver) readAlone(c *call) (isDriver bool) {
 	}
 	d.alone.Store(true)
 	defer d.alone.Store(false)
-	began := d.fleet.cfg.knobs.Clock.Now()
+	began := d.fleet.now()
 	for left := aloneFor; left > 0 && c.wants && d.callers.Load() == 1 && d.entering.Load() == 0 && d.fleet.CanBlock(); {
 		d.fleet.Sweep(left)
-		spent := d.fleet.cfg.knobs.Clock.Now().Sub(began)
+		spent := d.fleet.now().Sub(began)
 		left = aloneFor - spent
 	}
-	d.keeping += d.fleet.cfg.knobs.Clock.Now().Sub(began)
+	d.keeping += d.fleet.now().Sub(began)
 	return true
 }
 

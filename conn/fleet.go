@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -63,6 +64,8 @@ func New(cfg Config, lock sync.Locker) (*Fleet, error) {
 	return f, nil
 }
 
+func (f *Fleet) now() clock.Instant { return f.cfg.knobs.Clock.Now() }
+
 // Len returns the number of configured nodes.
 func (f *Fleet) Len() int { return len(f.nodes) }
 
@@ -103,7 +106,7 @@ func (f *Fleet) enlist() {
 // Send writes to every node the batch of the list b in the node's form. On a node that is down, or owes too much, the
 // batch fails at once.
 func (f *Fleet) Send(b *Batch) {
-	now := f.cfg.knobs.Clock.Now()
+	now := f.now()
 	for other := b; other != nil; other = other.Next {
 		other.sentAt = now
 		other.single, other.counted = false, true
@@ -131,7 +134,7 @@ func (f *Fleet) Send(b *Batch) {
 // SendTo writes b to one node, in any form. It may be meant for one connection, so for a node that rests it fails.
 func (f *Fleet) SendTo(node int, b *Batch) {
 	n := f.nodes[node]
-	b.sentAt = f.cfg.knobs.Clock.Now()
+	b.sentAt = f.now()
 	b.waiting, b.single, b.counted = 1, true, true
 	f.under++
 	if n.isResting() {
@@ -157,7 +160,7 @@ func (f *Fleet) Sweep(d time.Duration) {
 	for i := range f.ready.All() {
 		if n := f.nodes[i]; n.sock != nil {
 			n.flush()
-			n.receive(f.cfg.knobs.Clock.Now()) // its own reading: round trips are compared
+			n.receive(f.now()) // its own reading: round trips are compared
 		}
 	}
 	f.reap()
@@ -175,7 +178,7 @@ func (f *Fleet) Wait() bool { return f.poller.Wait() }
 
 // Check closes the connections that owe a reply, after a silence longer than the stall bound.
 func (f *Fleet) Check() {
-	now := f.cfg.knobs.Clock.Now()
+	now := f.now()
 	for _, n := range f.nodes {
 		if n.sock != nil && n.fault == nil && n.owed.len > 0 && now.Sub(n.progress) > f.cfg.StallTimeout {
 			n.fault = ErrStalled

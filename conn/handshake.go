@@ -37,7 +37,7 @@ func (t *try) greet() error {
 	for _, g := range greetings {
 		out.B = resp.AppendCommand(out.B, g.args...)
 	}
-	began := t.fleet.cfg.knobs.Clock.Now()
+	began := t.fleet.now()
 	_, err := t.nc.Write(out.B)
 	clear(out.B)                   // a password may be in it, and the pool is the whole process's
 	if err != nil && !isEnd(err) { // else an answer may have come before the end: why
@@ -54,7 +54,7 @@ func (t *try) greet() error {
 			return err
 		}
 		if !t.answered {
-			t.answered, t.id.trip = true, t.fleet.cfg.knobs.Clock.Now().Sub(began)
+			t.answered, t.id.trip = true, t.fleet.now().Sub(began)
 		}
 		if err := g.check(&t.value); err != nil {
 			refused := refusal.Read(&t.value)

@@ -37,7 +37,7 @@ func (n *node) isResting() bool { return n.sock == resting{} }
 // isIdleEnd reports whether the fault of a node is the end of an idle connection: what it owes, if anything, was sent
 // after a long rest, and nothing was answered.
 func (n *node) isIdleEnd() bool {
-	since := n.fleet.cfg.knobs.Clock.Now()
+	since := n.fleet.now()
 	if n.owed.len > 0 {
 		since = n.owed.at(0).sentAt
 	}
@@ -55,7 +55,7 @@ func (n *node) rest() {
 		on(n.index)
 	}
 	n.failOwed(true)
-	n.progress = n.fleet.cfg.knobs.Clock.Now()
+	n.progress = n.fleet.now()
 }
 
 // replaces reports whether a resting node's new connection leads to the same server as before, as far as the commands

@@ -66,12 +66,12 @@ func (n *node) unsent(op string, err error) *notSent {
 func (n *node) up(s sock, id identity) {
 	n.resumed = n.isResting()
 	if n.resumed {
-		n.progress = n.fleet.cfg.knobs.Clock.Now()
+		n.progress = n.fleet.now()
 	} else {
 		n.owed = inflight{ring: n.owed.ring}
 	}
 	n.sock, n.id, n.form, n.fault, n.full = s, id, id.form, nil, nil
-	n.since = n.fleet.cfg.knobs.Clock.Now()
+	n.since = n.fleet.now()
 	n.heard, n.look.last, n.look.emptied, n.wrote = n.since, n.since, false, n.since
 	n.history.Connects++
 	if n.history.RoundTrips == 0 { // known before the first batch
@@ -106,7 +106,7 @@ func (n *node) down(op string, err error) {
 			n.young = n.failed
 		}
 		n.young++
-		if n.fleet.cfg.knobs.Clock.Now().Sub(n.since) >= youth {
+		if n.fleet.now().Sub(n.since) >= youth {
 			n.young = 0
 		}
 		n.fleet.servers.leave(n.id.RunID, n)

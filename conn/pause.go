@@ -28,7 +28,7 @@ type shortage struct {
 // Want notes that a caller waits, or has failed, for want of a quorum. Nodes that are down are dialed more often for a
 // while.
 func (f *Fleet) Want() {
-	now := f.cfg.knobs.Clock.Now()
+	now := f.now()
 	if !f.shortage.lasts(now) {
 		close(f.shortage.news)
 		f.shortage.news = make(chan struct{})
@@ -43,7 +43,7 @@ func (w *shortage) lasts(now clock.Instant) bool { return w.last != 0 && now < w
 func (f *Fleet) wanted() (is bool, news <-chan struct{}) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	return f.shortage.lasts(f.cfg.knobs.Clock.Now()), f.shortage.news
+	return f.shortage.lasts(f.now()), f.shortage.news
 }
 
 // backoff is the pause before an attempt, counted from 1: full jitter over an exponential. So the many clients of a

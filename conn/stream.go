@@ -64,7 +64,7 @@ var errFlood = errors.New("conn: node pushes more than it was asked to track")
 // push counts the decoded value, a push, and hands it to the owner if it is within the bounds.
 func (n *node) push() {
 	if n.pushes == 0 {
-		now := n.fleet.cfg.knobs.Clock.Now()
+		now := n.fleet.now()
 		n.pushes, n.pushed = min(int(now.Sub(n.pushed)/pushEvery), firstPushes), now
 	}
 	n.pushes--
