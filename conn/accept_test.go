@@ -83,6 +83,13 @@ func TestServer(t *testing.T) {
 	})
 }
 
+// TestLife: a life begins with a start and with a promotion, and not with a replica's first visit.
+func TestLife(t *testing.T) {
+	require.Equal(t, "r", (&Server{RunID: "r", History: "h"}).Life())
+	require.Equal(t, "r", (&Server{RunID: "r", History: "i"}).Life())
+	require.Equal(t, "r-i", (&Server{RunID: "r", History: "i", Before: "h"}).Life())
+}
+
 // TestReplicaIsReported: the owner hears that a node is a replica of another server, wherever that shows.
 func TestReplicaIsReported(t *testing.T) {
 	var heard []error

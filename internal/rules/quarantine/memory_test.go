@@ -87,10 +87,3 @@ func TestDue(t *testing.T) {
 	m.Meets(Server{Run: "b"}, Bounds{Used: time.Hour}, 200)
 	require.Equal(t, 100+10*second, m.Due(0), "what the client does later concerns nothing that was forgotten")
 }
-
-// TestLife: a life begins with a start and with a promotion, and not with a replica's first visit.
-func TestLife(t *testing.T) {
-	require.Equal(t, "r", (&Server{Run: "r", History: "h"}).Life())
-	require.Equal(t, "r", (&Server{Run: "r", History: "i"}).Life())
-	require.Equal(t, "r-i", (&Server{Run: "r", History: "i", Before: "h"}).Life())
-}

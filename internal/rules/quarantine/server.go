@@ -18,11 +18,3 @@ func (s *Server) promotion() string {
 	}
 	return s.History
 }
-
-// Life names the time since the server has last started or was promoted. It has no colon and no plus.
-func (s *Server) Life() string {
-	if promotion := s.promotion(); promotion != "" {
-		return s.Run + "-" + promotion
-	}
-	return s.Run
-}
