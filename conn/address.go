@@ -143,8 +143,10 @@ func hostPort(s string) (string, error) {
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
 		host = ip.Unmap().String() // one spelling, or a duplicate is not seen
-	} else if host = strings.ToLower(host); strings.ContainsAny(host, ":[]") {
+	} else if strings.ContainsAny(host, ":[]") {
 		return "", errors.New("address host and port cannot be separated")
+	} else {
+		host = strings.ToLower(host)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return "", errors.New("address port is not a number from 1 to 65535")

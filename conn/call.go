@@ -127,7 +127,8 @@ func (d *driver) free(c *call) {
 	}
 	for i := range c.answers {
 		a := &c.answers[i]
-		if a.err = nil; cap(a.frame) > keepCall {
+		a.err = nil
+		if cap(a.frame) > keepCall {
 			a.frame = nil
 		}
 	}
@@ -173,13 +174,15 @@ func (r *round) answered(c *call) {
 	r.heard = true
 	come := c.come.Add(1)
 	if int(come) == r.d.majority {
-		if r.pending--; r.pending == 0 {
+		r.pending--
+		if r.pending == 0 {
 			r.d.leaves(r)
 		}
 	}
 	if c.wants && come >= c.enough {
 		c.wants = false
-		if r.wanting--; r.wanting == 0 {
+		r.wanting--
+		if r.wanting == 0 {
 			r.d.sated++
 		}
 		r.d.woken++

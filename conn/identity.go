@@ -110,7 +110,8 @@ type servers map[string]*node
 
 // claim notes that a node is connected to a server. If another node is so already, it returns that one.
 func (s servers) claim(runID string, n *node) (other *node) {
-	if other = s[runID]; other == nil {
+	other = s[runID]
+	if other == nil {
 		s[runID] = n
 	}
 	return other

@@ -168,12 +168,14 @@ func (q *queue) take(ops, keyBytes int, acquires bool) (taken list) {
 	defer q.unlock()
 	for taken.n < ops && keyBytes > 0 {
 		op := q.renewals.pop()
-		if op != nil {
+		switch first := q.ops.first; {
+		case op != nil:
 			op.advance(sending)
-		} else if op = q.ops.first; op != nil && (acquires || op.Kind != Acquire) {
+		case first != nil && (acquires || first.Kind != Acquire):
+			op = first
 			q.unlink(op, sending)
-		} else {
-			break
+		default:
+			return taken
 		}
 		keyBytes -= len(op.Key)
 		taken.push(op)

@@ -271,7 +271,8 @@ func (k *keeper) decide(now clock.Instant, left time.Duration) time.Duration {
 	case k.kept.Err() != nil:
 		k.lose(now, left, context.Cause(k.kept))
 	case left <= k.killAfter+k.patience():
-		if pause = killPause; k.isRefused(now, left) {
+		pause = killPause
+		if k.isRefused(now, left) {
 			k.lose(now, left, k.refusal)
 		}
 	case k.stopped > 0 && isStopped && inState >= k.stopped:

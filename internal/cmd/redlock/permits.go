@@ -51,7 +51,8 @@ func amongOf(holder string) (name string, n int) {
 	if at < 0 {
 		return holder, 0
 	}
-	if n, _ = strconv.Atoi(holder[at+1:]); n < 2 || n > maxPermits {
+	n, _ = strconv.Atoi(holder[at+1:])
+	if n < 2 || n > maxPermits {
 		return holder, 0
 	}
 	return holder[:at], n

@@ -82,7 +82,8 @@ func newKey(s redlock.KeyState) key {
 		}
 		k.Nodes = append(k.Nodes, shown)
 	}
-	if k.Name, k.Permit = permitOf(s.Key); k.Permit > 0 {
+	k.Name, k.Permit = permitOf(s.Key)
+	if k.Permit > 0 {
 		k.Holder, k.Of = amongOf(k.Holder)
 	}
 	return k

@@ -92,7 +92,8 @@ func ofFrontEnd(stored string) (mark, holder, value string, is bool) {
 	case valueMark, keptMark:
 	case holderMark, keptHolder:
 		var found bool
-		if holder, value, found = strings.Cut(value, valueMark); !found {
+		holder, value, found = strings.Cut(value, valueMark)
+		if !found {
 			return "", "", "", false
 		}
 	default:
