@@ -25,7 +25,7 @@ func submitted(c *redlock.Client, ctx context.Context, key string, ttl time.Dura
 }
 
 func (l *opLock) submit(ctx context.Context, kind redlock.OpKind) error {
-	l.Kind = kind
+	l.Kind, l.Within = kind, 0
 	if at, ok := ctx.Deadline(); ok {
 		l.Within = max(time.Millisecond, time.Until(at))
 	}
