@@ -1,8 +1,7 @@
-//go:build unix
-
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,7 +19,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/bench/harness"
 	"github.com/redlock-go/redlock/bench/proxy"
+	"github.com/redlock-go/redlock/bench/result"
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/resp"
 )
@@ -35,8 +35,9 @@ func TestMain(m *testing.M) {
 type exchange func(caller int) error
 
 // TestExchanges measures what it costs to ask five nodes and hear a majority: by package conn, by the engine of locks (half
-// of a TryAcquire and its Release), and by clients of one node each with a goroutine for a request. REDLOCK_FIGURES names the
-// nodes, REDLOCK_CALLERS (1,8,64,512), REDLOCK_WAYS and REDLOCK_RTT say how; 64 by Use are commands in batches of 64. It prints medians of interleaved rounds.
+// of a TryAcquire and its Release), and by clients of one node each with a goroutine for a request. REDLOCK_FIGURES names
+// the nodes. REDLOCK_CALLERS (1,8,64,512), REDLOCK_WAYS and REDLOCK_RTT say how. The way 64 by Use sends commands in batches
+// of 64. It prints medians of interleaved rounds.
 func TestExchanges(t *testing.T) {
 	list := os.Getenv("REDLOCK_FIGURES")
 	if list == "" {
@@ -55,9 +56,9 @@ func TestExchanges(t *testing.T) {
 		addrs = p.Addrs
 	}
 	ways := map[string]exchange{"conn.Do": byConn(t, addrs), "64 by Use": byUse(t, addrs), "engine": byEngine(t, addrs), "go-redis": byGoRedis(t, addrs), "redigo": byRedigo(t, addrs)}
-	order := strings.Split(withDefault(os.Getenv("REDLOCK_WAYS"), "conn.Do,engine,go-redis,redigo"), ",")
+	order := strings.Split(cmp.Or(os.Getenv("REDLOCK_WAYS"), "conn.Do,engine,go-redis,redigo"), ",")
 	const round, rounds = 500 * time.Millisecond, 7
-	for callers := range strings.SplitSeq(withDefault(os.Getenv("REDLOCK_CALLERS"), "1,8,64,512"), ",") {
+	for callers := range strings.SplitSeq(cmp.Or(os.Getenv("REDLOCK_CALLERS"), "1,8,64,512"), ",") {
 		n, err := strconv.Atoi(callers)
 		require.NoError(t, err)
 		seen := map[string][]figure{}
@@ -73,13 +74,6 @@ func TestExchanges(t *testing.T) {
 				median(of, figure.rate), median(of, figure.rate)/first, median(of, figure.cpu), median(of, figure.allocs), median(of, figure.goroutines))
 		}
 	}
-}
-
-func withDefault(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 // figure is one round of one way.
@@ -101,7 +95,7 @@ func median(all []figure, of func(figure) float64) float64 {
 		values = append(values, of(f))
 	}
 	slices.Sort(values)
-	return values[len(values)/2]
+	return result.Median(values)
 }
 
 func measure(t *testing.T, callers int, long time.Duration, ask exchange) (f figure) {
@@ -109,25 +103,22 @@ func measure(t *testing.T, callers int, long time.Duration, ask exchange) (f fig
 	var stop atomic.Bool
 	var done, failed atomic.Int64
 	var all sync.WaitGroup
-	run := func() {
-		for i := range callers {
-			all.Go(func() {
-				for !stop.Load() {
-					if ask(i) != nil {
-						failed.Add(1)
-					}
-					done.Add(1)
+	for i := range callers {
+		all.Go(func() {
+			for !stop.Load() {
+				if ask(i) != nil {
+					failed.Add(1)
 				}
-			})
-		}
+				done.Add(1)
+			}
+		})
 	}
-	run()
 	time.Sleep(long / 5)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	began, cpu, had := time.Now(), processorTime(), done.Load()
+	began, cpu, had := time.Now(), harness.CPUTime(), done.Load()
 	time.Sleep(long)
-	f = figure{exchanges: done.Load() - had, long: time.Since(began), ran: processorTime() - cpu}
+	f = figure{exchanges: done.Load() - had, long: time.Since(began), ran: harness.CPUTime() - cpu}
 	f.routines = runtime.NumGoroutine()
 	runtime.ReadMemStats(&after)
 	f.mallocs = after.Mallocs - before.Mallocs
@@ -137,23 +128,23 @@ func measure(t *testing.T, callers int, long time.Duration, ask exchange) (f fig
 	return f
 }
 
-func processorTime() time.Duration {
-	var used syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
-}
-
 const mostCallers = 512
 
 func keyOf(caller int) string { return fmt.Sprint("exchange:", caller) }
 
-func byConn(t *testing.T, addrs []string) exchange {
+func openNodes(t *testing.T, addrs []string) *conn.Nodes {
+	t.Helper()
 	addresses, err := conn.ParseAddresses(addrs)
 	require.NoError(t, err)
 	nodes, err := conn.Open(conn.Config{Addresses: addresses})
 	require.NoError(t, err)
 	t.Cleanup(nodes.Close)
 	nodes.Await(t.Context())
+	return nodes
+}
+
+func byConn(t *testing.T, addrs []string) exchange {
+	nodes := openNodes(t, addrs)
 	commands := make([][]byte, mostCallers)
 	for i := range commands {
 		commands[i] = resp.AppendCommand(nil, "SET", keyOf(i), "value", "PX", "10000")
@@ -186,18 +177,13 @@ func (m *mine) Done()                             { m.done <- struct{}{} }
 // byUse counts each command of a batch as an exchange.
 func byUse(t *testing.T, addrs []string) exchange {
 	const commands = 64
-	addresses, err := conn.ParseAddresses(addrs)
-	require.NoError(t, err)
-	nodes, err := conn.Open(conn.Config{Addresses: addresses})
-	require.NoError(t, err)
-	t.Cleanup(nodes.Close)
-	nodes.Await(t.Context())
+	nodes := openNodes(t, addrs)
 	all := make([]mine, mostCallers)
 	for i := range all {
 		m := &all[i]
-		m.done, m.Owner, m.Replies = make(chan struct{}, 1), m, commands
+		m.done, m.Owner = make(chan struct{}, 1), m
 		for range commands {
-			m.Buf = resp.AppendCommand(m.Buf, "SET", keyOf(i), "value", "PX", "10000")
+			m.Append("SET", keyOf(i), "value", "PX", "10000")
 		}
 	}
 	var left [mostCallers]int
