@@ -14,8 +14,8 @@ import (
 // lock: a caller that sends its own call and what others have queued, the reader, or the timer.
 //
 // No call is left waiting. A caller queues its call and then tries the lock; a holder gives the lock up and then looks
-// at the queue. So one of the two sees it. While the window is closed an answer opens it, and who has read that answer
-// looks at the queue.
+// at the queue. So one of the two sees it. While the window is closed an answer opens it, and its reader looks at the
+// queue.
 type driver struct {
 	fleet    *Fleet
 	majority int

@@ -11,8 +11,8 @@ import (
 )
 
 // This page is the whole path of a plain lock, exclusive or shared: one key in one group, no hook, no fencing, no value
-// of a front end, no term, and no line for the key. A grant, or a successful release, ends here. attempt and released judge any other end,
-// given the ended call; so nothing is decided twice.
+// of a front end, no term, and no line for the key. A grant, or a successful release, ends here. attempt and released
+// judge any other end, given the ended call; so nothing is decided twice.
 
 // plainly makes an attempt to acquire. A call without an error has not won. Rand and ctx are user code: after a panic
 // of theirs no node was asked, and the pool is short of a call.

@@ -84,7 +84,8 @@ func (c *callbacks) add(e Event) {
 	c.mu.Unlock()
 }
 
-// next begins the next call of a caller, and ends its last one. Events come before the completions caused by them. It returns false if nothing waits, or if the caller was replaced.
+// next begins the next call of a caller, and ends its last one. Events come before the completions caused by them. It
+// returns false if nothing waits, or if the caller was replaced.
 func (c *callbacks) next(caller uint64, j *job) (ok bool) {
 	c.mu.Lock()
 	if c.caller == caller {

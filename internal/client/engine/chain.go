@@ -20,7 +20,7 @@ type Manner uint8
 
 const (
 	Awaited Manner = iota // at once: its caller waits for the nodes
-	Left                  // at once: the context of its caller has ended, who hears that
+	Left                  // at once: the context of its caller has ended, and the caller hears that
 	Soon                  // with the next operation, or a little later
 	Driven                // at once, as by Drive
 	Ahead                 // with the operation that its caller queues next, and before that

@@ -29,8 +29,9 @@ import (
 // creates a key. So without repair a lock held for long would lose one node at each restart, and end with the last node
 // of a quorum. It is SET key token NX PX, or of a shared lock its acquire past gates, with the TTL left by the holder's
 // clock. What fails is not sent again: the next extend finds out whether the key is there. What is denied is, at once, a
-// few times: each extend has a rival of its own, a waiter that was notified of it. The order of a repair with the release of its lock needs no state: when it is written, the lock is asked (Repairer),
-// and refuses once its release was asked for. So the release is sent behind it, on the same connection.
+// few times: each extend has a rival of its own, a waiter that was notified of it. The order of a repair with the release
+// of its lock needs no state: when it is written, the lock is asked (Repairer), and refuses once its release was asked
+// for. So the release is sent behind it, on the same connection.
 //
 // A handoff is an errand in rounds without an operation: what the node refuses is sent again, in smaller calls or with
 // its script, or kept, as of any batch.

@@ -50,7 +50,8 @@ func (e *Engine) Pushed(node int, v *resp.Value) {
 	}
 }
 
-// Notify has an event reported by the goroutine of callbacks. The driver lock is held: who gives it up wakes that goroutine.
+// Notify has an event reported by the goroutine of callbacks. The driver lock is held: its holder wakes that goroutine
+// when giving it up.
 func (e *Engine) Notify(event Event) { e.callbacks.add(event) }
 
 // Inform is Notify for callers without the driver lock. It does not wait for it: they may hold a lock by now.

@@ -114,14 +114,13 @@ func (g *Group) up(i int) (pushes bool) {
 
 // doubt reports what is doubtful about the memory of a node that came up.
 func (g *Group) doubt(i int, of *conn.Server, s *metrics.Node) {
-	m := g.fleet.memories[i]
 	if g.fleet.trusts {
 		return
 	}
 	if of.RunID == "" && !of.Keeps {
 		g.log(slog.LevelWarn, "redlock: node does not show its run_id (INFO server): it has no quarantine after a restart", "node", s.Addr, "error", of.Err)
 	}
-	if m.Cause != quarantine.None {
+	if m := g.fleet.memories[i]; m.Cause != quarantine.None {
 		g.quarantines[i].Store(&withdrawn{m, of.Uptime, g.Config.Clock.Now()})
 	}
 	if left := g.fleet.left(i); left > 0 {

@@ -20,7 +20,7 @@ type voters struct {
 	longest  time.Duration // how long a lock of any client may live, drift included; 0: not known
 	used     time.Duration // one of this client; see NoteTTL
 	memories []quarantine.Memory
-	servers  []string // as they are shown
+	servers  []string // as Stats shows them, which allocates nothing
 
 	quarantined quorum.Set // without a vote, when it was asked last
 	forgetful   quorum.Set // have forgotten locks once: without a vote for longer, where a lock lives for longer

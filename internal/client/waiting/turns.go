@@ -24,8 +24,8 @@ import (
 //
 // A key has one of the four cells of its bucket: its own, or else the one noted longest ago, unless that is in a run too.
 // Where a key finds none, a run of its bucket gives its cell up at its next look: so keys beyond the number of cells leave
-// others turns too, but no gaps. No lock protects a cell, and what it says is advice: where two callers change it at once, a run is
-// missed, or is taken for that of another key.
+// others turns too, but no gaps. No lock protects a cell, and what it says is advice: where two callers change it at once,
+// a run is missed, or is taken for that of another key.
 type turns struct {
 	looks   [2]atomic.Int64 // of any key: none before; where a caller waited for the release, and where none did
 	buckets [256]bucket

@@ -80,7 +80,7 @@ func (r *runner) grace(left time.Duration) time.Duration {
 }
 
 // question is one that is asked before a lock is taken for lost: of the keeper by the job, and of the nodes by the keeper. Its
-// silence counts only while who asks is awake: a process that was stopped, or a machine that was suspended, has not waited.
+// silence counts only while the asker is awake: a process that was stopped, or a machine that was suspended, has not waited.
 type question struct {
 	isOpen bool // it has no answer
 	asked  clock.Instant

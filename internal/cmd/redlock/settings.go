@@ -202,7 +202,7 @@ var flagOf = map[string]string{
 	"InitFencing": "redlock fence init", "RecoverFencing": "redlock fence recover", "ChangeFencing": "redlock fence change",
 }
 
-// inFlags is the text of an error of the library with the command's own flags: who types has no Config.
+// inFlags is the text of an error of the library with the command's own flags: its user has no Config.
 func inFlags(text string) string {
 	return fields.ReplaceAllStringFunc(text, func(match string) string {
 		at := fields.FindStringSubmatch(match)
