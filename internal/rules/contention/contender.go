@@ -161,13 +161,14 @@ func (c *Contender) Next(s *Surroundings) Step {
 		step = c.leaveFree(s)
 	case step.Action == Pause && s.Set && c.standing == behind: // it asks in its turns alone
 		c.deadline = s.Now.Add(s.Ask)
-	case step.Action == Pause && c.mayLook() && s.Now >= c.lookDue() && !c.gap.isOpen(s.Now):
-		step, c.overdue = Step{Action: Look}, true
 	case step.Action == Pause && s.Now >= c.deadline && !c.gap.isOpen(s.Now):
 		step, c.overdue = Step{Action: Attempt}, true
+		if c.mayLook() {
+			step.Action = Look
+		}
 	}
 	if step.Action == Pause && !c.gap.isOpen(s.Now) {
-		step.Until = min(step.Until, c.lookDue())
+		step.Until = min(step.Until, c.deadline)
 	}
 	c.question, c.early = none, 0
 	switch step.Action {
@@ -181,20 +182,12 @@ func (c *Contender) Next(s *Surroundings) Step {
 	return step
 }
 
-// mayLook reports whether a process looks before its deadline, when it would ask against all advice. Between two holders the
+// mayLook reports whether a process looks at its deadline, before it asks against all advice. Between two holders the
 // lock is free for a while. An attempt then takes the turn of the first in the queue; that of the first itself may be denied
 // by the node of the queue, where it comes before the release, and others find no key there. So a process in a queue looks
 // first. Those who share a lock meet no free moment of another's.
 func (c *Contender) mayLook() bool {
 	return c.seat != none && c.standing >= behind && !c.shared && c.vacant < mostVacant
-}
-
-// lookDue is when it looks, or asks: at the deadline, after some looks.
-func (c *Contender) lookDue() clock.Instant {
-	if c.mayLook() {
-		return c.deadline.Add(-time.Duration(mostVacant-c.vacant) * lookAgain)
-	}
-	return c.deadline
 }
 
 // Looked reports that the nodes were looked at: the lock is free, or has a holder. If it is free a process in turn asks for
@@ -210,7 +203,7 @@ func (c *Contender) Looked(s *Surroundings, isFree bool) {
 		}
 		return
 	}
-	c.deadline = max(c.deadline, s.Now.Add(time.Duration(mostVacant-c.vacant)*lookAgain))
+	c.deadline = s.Now.Add(lookAgain)
 	c.vacant++
 	if c.hasTurn() {
 		c.freed()
@@ -221,9 +214,9 @@ const (
 	// mostVacant is after how many looks in a row that found the lock free a process asks for it against all advice.
 	mostVacant = 2
 
-	// lookAgain is from one of them to the next, and to the attempt: in this time the first in the queue takes a lock that
-	// was released, also where nodes are 50 ms away.
-	lookAgain = 100 * time.Millisecond
+	// lookAgain is from one of them to the next, and to the attempt. All of them together outlast a gap, and the time in
+	// which the first in the queue takes a lock after it, where nodes are 50 ms away.
+	lookAgain = 200 * time.Millisecond
 )
 
 // leaveFree begins a gap. In a queue that is a place before all others, one for all processes.

@@ -116,11 +116,12 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// TestAFreeLockIsAskedFor: a process behind another looks, and asks for a lock that stays free in less than two seconds.
+// TestAFreeLockIsAskedFor: a process behind another looks, and asks for a lock that stays free in less than two seconds; but
+// not before a gap is over, and the first has had time to take it.
 func TestAFreeLockIsAskedFor(t *testing.T) {
 	c, s := contend()
 	c.Refused(s, 7)
-	began := s.Now
+	began, free := s.Now, clock.Never
 	for {
 		switch step := c.Next(s); step.Action {
 		case contention.Pause:
@@ -128,9 +129,11 @@ func TestAFreeLockIsAskedFor(t *testing.T) {
 		case contention.Enter:
 			c.Entered(s, step, contention.Entry{Others: 1, Lease: time.Hour, Left: time.Hour})
 		case contention.Look:
+			free = min(free, s.Now)
 			c.Looked(s, true)
 		case contention.Attempt:
 			require.Less(t, s.Now.Sub(began), 2*time.Second)
+			require.GreaterOrEqual(t, s.Now.Sub(free), 400*time.Millisecond)
 			return
 		}
 		require.Less(t, s.Now.Sub(began), time.Minute)
