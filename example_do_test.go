@@ -206,6 +206,47 @@ func ExampleLock_ReleaseAsync() {
 	// Output: 0s <nil>
 }
 
+// A long job ends its step, and lets another have the lock, where another waits for it.
+func ExampleLock_Wanted() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+	lock := must(client.Acquire(ctx, "index", 10*time.Second))
+	next := make(chan error)
+	go func() {
+		_, err := client.Acquire(ctx, "index", 10*time.Second)
+		next <- err
+	}()
+	for {
+		select {
+		case <-lock.Wanted():
+			fmt.Println("another waits:", lock.Release(ctx) == nil, <-next == nil)
+			return
+		case <-time.After(time.Millisecond): // ... a step of the work ...
+		}
+	}
+	// Output: another waits: true true
+}
+
+// The function of Do returns early where another waits for the lock.
+func ExampleWantedFrom() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+	began, next := make(chan struct{}), make(chan error)
+	go func() {
+		<-began
+		next <- client.Do(ctx, "index", 10*time.Second, func(context.Context) error { return nil })
+	}()
+	err := client.Do(ctx, "index", 10*time.Second, func(ctx context.Context) error {
+		close(began)
+		<-redlock.WantedFrom(ctx)
+		return nil
+	})
+	fmt.Println(err, <-next)
+	// Output: <nil> <nil>
+}
+
 // What runs under a lock passes its fencing token on to the resource.
 func ExampleFenceFrom() {
 	client, stop := connect(fenced(time.Second / 2))

@@ -473,6 +473,14 @@ func (l Lock) KeepAlive(ctx context.Context) (_ context.Context, stop func()) {
 	return kept, kept.Stop
 }
 
+// Wanted returns a channel that is closed once another caller waits for the lock (Acquire, Do and their variants), or if
+// one waits already: so a holder of long work can give it up early. A caller of this process closes it at once, that of
+// another when it stands in its queue, a round trip later; where a message was lost, within two seconds. Holders that
+// share a lock do not want it from each other. Those that try (TryAcquire) or poll leave no trace: other libraries, and
+// processes to which no node reports changes. The channel is nil for a released lock, and the same for all calls with one
+// holder. Wanted does not block, and allocates. While the lock is held it costs each node a question a second.
+func (l Lock) Wanted() <-chan struct{} { return l.handle.Wanted() }
+
 // Format implements fmt.Formatter. Every verb shows the key, the validity and a digest of the token, no token.
 func (l Lock) Format(f fmt.State, _ rune) { fmt.Fprint(f, l.handle.Text()) }
 
@@ -482,6 +490,9 @@ func (l Lock) MarshalText() ([]byte, error) { return []byte(l.handle.Text()), ni
 // FenceFrom returns the fencing token of the lock behind ctx: a context of [Lock.KeepAlive] or [Client.Do], or derived
 // from one. Of nested locks the innermost counts. It returns false without a lock or a token.
 func FenceFrom(ctx context.Context) (token uint64, ok bool) { return client.FenceFrom(ctx) }
+
+// WantedFrom is [Lock.Wanted] of the lock behind ctx, or nil without a lock. See [FenceFrom].
+func WantedFrom(ctx context.Context) <-chan struct{} { return client.WantedFrom(ctx) }
 
 // The results of an operation, for errors.Is. An error matches at most one of them. Calls that wait and give up return
 // an [AcquireError], which also matches the context's error; all other calls return the context's error as it is. A

@@ -35,3 +35,24 @@ func bounded(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+// receive waits for what c delivers, or for its end.
+func receive[T any](t *testing.T, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-bounded(t).Done():
+		require.Fail(t, "nothing came")
+	}
+	return v
+}
+
+// requireOpen requires that c has not been closed.
+func requireOpen(t *testing.T, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+		require.Fail(t, "closed")
+	default:
+	}
+}

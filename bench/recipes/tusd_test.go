@@ -3,6 +3,7 @@ package recipes
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/tus/tusd/v2/pkg/handler"
@@ -10,37 +11,54 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// TestUploadLocker: who has an upload is asked to end when another wants it, and when its lock is lost; who waits
-// for too long is told so.
-func TestUploadLocker(t *testing.T) {
-	clients, masters := instances(t, 2)
+func uploadLockOf(t *testing.T, client *redlock.Client) *uploadLock {
 	composer := handler.NewStoreComposer()
-	composer.UseLocker(UploadLocker{clients[0]})
-	first, err := composer.Locker.NewLock("42")
+	composer.UseLocker(UploadLocker{client})
+	lock, err := composer.Locker.NewLock("42")
 	require.NoError(t, err)
-	second, err := UploadLocker{clients[1]}.NewLock("42")
-	require.NoError(t, err)
+	return lock.(*uploadLock)
+}
 
-	asked := make(chan struct{}, 10)
-	require.NoError(t, first.Lock(t.Context(), func() { asked <- struct{}{} }))
-	ctx, cancel := context.WithCancel(t.Context())
-	timedOut := make(chan error)
-	go func() { timedOut <- second.Lock(ctx, nil) }()
-	<-asked
-	cancel()
-	require.ErrorIs(t, <-timedOut, handler.ErrLockTimeout)
+// TestUploadLocker: the holder of an upload is asked to end when another request waits for it, of its process or of
+// another. A request that waits for too long is told so, and the next one gets the upload.
+func TestUploadLocker(t *testing.T) {
+	clients, _ := instances(t, 2)
+	for _, other := range clients {
+		holder, waiter := uploadLockOf(t, clients[0]), uploadLockOf(t, other)
+		asked := make(chan struct{})
+		require.NoError(t, holder.Lock(bounded(t), func() { close(asked) }))
+		requireOpen(t, asked)
+		ctx, cancel := context.WithCancel(bounded(t))
+		locked := make(chan error, 1)
+		go func() { locked <- waiter.Lock(ctx, nil) }()
+		receive(t, asked)
+		cancel()
+		require.ErrorIs(t, receive(t, locked), handler.ErrLockTimeout)
 
-	locked := make(chan error)
-	lost := make(chan struct{})
-	go func() { locked <- second.Lock(t.Context(), func() { close(lost) }) }()
-	require.NoError(t, first.Unlock())
-	require.NoError(t, <-locked)
-	for lost := false; !lost; {
-		for i := range 3 {
-			masters.Delete(i, "upload:42")
-		}
-		lost = second.(*uploadLock).lock.Extend(t.Context(), redlock.MinTTL) != nil
+		go func() { locked <- waiter.Lock(bounded(t), func() { t.Error("no other request waits") }) }()
+		require.NoError(t, holder.Unlock())
+		require.NoError(t, receive(t, locked))
+		require.NoError(t, waiter.Unlock())
 	}
-	<-lost
-	require.ErrorIs(t, second.Unlock(), redlock.ErrNotHeld)
+}
+
+// TestUploadLockEnds: the holder is asked to end when its lock is lost, and not when it has unlocked the upload.
+func TestUploadLockEnds(t *testing.T) {
+	clients, masters := instances(t, 1)
+	holder, lost := uploadLockOf(t, clients[0]), make(chan struct{})
+	require.NoError(t, holder.Lock(bounded(t), func() { close(lost) }))
+	for isLost := false; !isLost; {
+		for i := range 3 {
+			masters.Delete(i, holder.key)
+		}
+		isLost = holder.lock.Extend(bounded(t), redlock.MinTTL) != nil
+	}
+	receive(t, lost)
+	require.ErrorIs(t, holder.Unlock(), redlock.ErrNotHeld)
+
+	lock, err := clients[0].Acquire(bounded(t), holder.key, time.Minute)
+	require.NoError(t, err)
+	kept, _ := lock.KeepAlive(bounded(t))
+	require.NoError(t, lock.Release(bounded(t)))
+	watch(kept, func() { t.Error("it was unlocked") })
 }

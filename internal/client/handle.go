@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/holding"
 	"github.com/redlock-go/redlock/internal/client/texts"
+	"github.com/redlock-go/redlock/internal/client/waiting"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/internal/rules/renewal"
 	"github.com/redlock-go/redlock/internal/wire/token"
@@ -302,6 +303,26 @@ func (h Handle) KeepAlive(ctx context.Context) *holding.Kept {
 		k = h.site().keeper
 	}
 	return k.Keep(orBackground(ctx), h.hold)
+}
+
+// Wanted is closed once another caller wants the lock, and nil where h holds nothing.
+func (h Handle) Wanted() <-chan struct{} {
+	s, ok := h.hold.State()
+	if !ok {
+		return nil
+	}
+	var x *waiting.Listener
+	h.site().eachKey(s.Key, s.More, func(g *site, key string) { x = g.lines.Listen(key, h.hold, s.Shared, x) })
+	return x.Wanted()
+}
+
+// WantedFrom is Wanted of the lock of ctx.
+func WantedFrom(ctx context.Context) <-chan struct{} {
+	home, h, ok := holding.HoldFrom(ctx)
+	if !ok {
+		return nil
+	}
+	return handleOf(siteOf(home), h, "", nil).Wanted()
 }
 
 // left is the time to an instant of the group's clock, or 0.

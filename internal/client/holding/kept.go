@@ -87,6 +87,15 @@ func FenceFrom(ctx context.Context) (token fencing.Token, ok bool) {
 	return c.hold.Fence, true
 }
 
+// HoldFrom is the hold of the lock of ctx, and its home: ctx is its context, or derived from it.
+func HoldFrom(ctx context.Context) (home *engine.Engine, h Hold, ok bool) {
+	c, ok := ctx.Value(fenceKey{}).(*Kept)
+	if !ok || c.keeper == nil {
+		return nil, Hold{}, false
+	}
+	return c.keeper.cfg.Home, c.hold, true
+}
+
 // Around returns the locks of ctx, the innermost, as of FenceFrom, first: all with a home accepted by at.
 func Around(ctx context.Context, at func(home *engine.Engine) bool) (held []State) {
 	for {

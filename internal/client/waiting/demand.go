@@ -132,6 +132,7 @@ func (d *Demand) Join(at int, s Seat) {
 	p.desk, p.wants, p.shared, p.free, p.stood = k, s.Wants, s.Share, 0, l.cfg.Clock.Now()
 	k.push(p)
 	k.failed(s.Last.At, s.Last.Err, s.Share)
+	k.wantedBy(s.Share)
 	if last := s.Last; isNew && (last.Denied != 0 || last.Err != nil && last.Err != engine.ErrTaken) { // else it may be old news to the first, watching the key since
 		around := l.around(k, p.stood)
 		k.Refused(&around, last.Denied)

@@ -53,6 +53,8 @@ type desk struct {
 	order    // of the grants
 	report   // of the last attempt, for the other callers
 
+	listening *listening // for holders that ask whether others want the lock; nil: there are none
+
 	known clock.Instant // until when the key is known to be contended, without callers
 	gated clock.Instant // when the nodes were last asked to let none share the lock; 0: no gate is up
 }
@@ -73,7 +75,11 @@ func (d *desk) advance() {
 			late.of.ring()
 			continue
 		case d.first == nil:
-			d.settle(now)
+			if until := d.listen(now); until != 0 {
+				d.shard.due.Set(d, until)
+			} else {
+				d.settle(now)
+			}
 			return
 		case engine.IsClosed(d.lines.cfg.Ending): // its callers are about to leave
 			d.shard.due.Remove(d)

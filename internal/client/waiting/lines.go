@@ -280,7 +280,7 @@ func (l *Lines) KeyChanged(nodes quorum.Set, key []byte, own bool) {
 		return
 	}
 	if own {
-		l.changed(nodes, key, true)
+		l.changed(nodes, key, command.OfLock)
 		return
 	}
 	for node := range nodes.All() {
@@ -289,15 +289,15 @@ func (l *Lines) KeyChanged(nodes quorum.Set, key []byte, own bool) {
 			l.sentry.note(&l.sentry.flushed, node)
 			continue
 		}
-		l.changed(quorum.Only(node), key, true)
-		if beside, isTicket := command.CutWatched(key, l.tracking.id); len(beside) < len(key) {
-			l.changed(quorum.Only(node), beside, !isTicket)
+		l.changed(quorum.Only(node), key, command.OfLock)
+		if beside, what := command.CutWatched(key, l.tracking.id); len(beside) < len(key) {
+			l.changed(quorum.Only(node), beside, what)
 		}
 	}
 }
 
-// changed notes that nodes have changed the key, or the process's ticket beside it.
-func (l *Lines) changed(nodes quorum.Set, key []byte, ofLock bool) {
+// changed notes that nodes have changed the key, or what is beside it.
+func (l *Lines) changed(nodes quorum.Set, key []byte, what command.Watched) {
 	s := &l.shards[maphash.Bytes(l.seed, key)%shards]
 	s.mu.Lock()
 	defer l.unlockDriven(s)
@@ -308,8 +308,10 @@ func (l *Lines) changed(nodes quorum.Set, key []byte, ofLock bool) {
 	matters := false
 	for node := range nodes.All() {
 		switch {
-		case ofLock:
+		case what == command.OfLock:
 			matters = d.Pushed(node) || matters
+		case what == command.OfQueue:
+			matters = d.queueChanged(node) || matters
 		case d.Rung(l.cfg.Clock.Now(), node):
 			d.passes, matters = min(d.passes, d.callers()), true
 		}

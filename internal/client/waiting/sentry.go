@@ -176,11 +176,11 @@ func (s *sentry) visit(lost quorum.Set, now clock.Instant) (keys map[int][]strin
 	}
 	s.nodes = 0
 	s.lines.each(func(d *desk) {
-		if d.Nodes()&lost != 0 {
-			d.Lost(lost)
+		if d.nodes()&lost != 0 {
+			d.lost(lost)
 			d.advance()
 		}
-		s.nodes |= d.Nodes()
+		s.nodes |= d.nodes()
 		if keys != nil && d.first != nil && d.isIdle() && d.held <= now {
 			among := usable &^ d.Nodes()
 			if among == 0 {

@@ -306,6 +306,17 @@ func (c *Contender) polls(s *Surroundings) Step {
 	return Step{Action: Attempt}
 }
 
+// Home is the node of the queue, for a process that stands in none. It is false where none is used now.
+func (c *Contender) Home(s *Surroundings) (node int, ok bool) {
+	out, _ := c.failed.at(s.Now)
+	well := *s
+	well.Usable &^= out
+	if well.Usable == 0 {
+		return none, false
+	}
+	return c.home(&well, quorum.Everything), true
+}
+
 // home is the first node in the lock's order among the usable, preferred and fast ones; or else, among the usable ones.
 func (c *Contender) home(s *Surroundings, preferred quorum.Set) int {
 	among := s.Usable

@@ -187,8 +187,16 @@ func (u *caller) limited() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(u.ctx, 3*time.Second+u.N(5*time.Second))
 }
 
-// hold is the work under a lock: none, short, or longer than the lock.
-func (u *caller) hold(ttl time.Duration) {
+// hold is the work under a lock: none, short, or longer than the lock. Now and then it ends where another wants the lock.
+func (u *caller) hold(ttl time.Duration, l redlock.Lock) {
+	if u.IntN(5) == 0 && !u.plan.busy {
+		select {
+		case <-l.Wanted():
+		case <-time.After(u.N(ttl)):
+		case <-u.ctx.Done():
+		}
+		return
+	}
 	switch n := u.IntN(10); {
 	case n < 3:
 	case n == 3 && !u.plan.busy:

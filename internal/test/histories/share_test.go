@@ -58,11 +58,11 @@ func (u *caller) share() {
 	case 0:
 		u.kept(l, b, ttl)()
 	case 1:
-		u.hold(ttl)
+		u.hold(ttl, l)
 		began := time.Now()
 		u.check("extend", began, l.Extend(ctx, u.ttl()))
 	default:
-		u.hold(ttl)
+		u.hold(ttl, l)
 	}
 	u.finish(l, b)
 }

@@ -94,7 +94,7 @@ func (u *caller) once(try bool) {
 		if u.IntN(8) == 0 {
 			_ = l.Token()
 		}
-		u.hold(ttl)
+		u.hold(ttl, l)
 		u.finish(l, b)
 	}
 }
@@ -175,7 +175,7 @@ func (u *caller) choose() {
 	if u.IntN(4) == 0 {
 		u.kept(l, b, ttl)()
 	} else {
-		u.hold(ttl)
+		u.hold(ttl, l)
 	}
 	u.finish(l, b)
 }
@@ -197,7 +197,7 @@ func (u *caller) all() {
 	u.fact("acquire all", began, err, false, keys...)
 	if u.check("acquire all", began, err) {
 		b := u.ledger.lock(u.who, u.machine, u.process, l)
-		u.hold(ttl)
+		u.hold(ttl, l)
 		u.finish(l, b)
 	}
 }
@@ -289,7 +289,7 @@ func (u *caller) extend() {
 		return
 	}
 	for range 1 + u.IntN(3) {
-		u.hold(ttl)
+		u.hold(ttl, l)
 		ttl = u.ttl()
 		ctx, cancel := u.limited()
 		began := time.Now()
@@ -348,7 +348,7 @@ func (u *caller) op() {
 	if token := op.Fence(); token != 0 {
 		u.ledger.fenced(b, token)
 	}
-	u.hold(op.TTL)
+	u.hold(op.TTL, redlock.Lock{})
 	u.ledger.gone(b)
 	u.owners.leaves(b)
 	op.Kind = redlock.OpRelease

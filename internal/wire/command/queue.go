@@ -173,19 +173,42 @@ func AppendPing(dst []byte) (_ []byte, replies int) {
 	return append(dst, "*1\r\n$4\r\nPING\r\n"...), 1
 }
 
-// CutWatched returns the key of the lock that a tracked key is beside, as its gate or as the ticket of
-// id; or the tracked key.
-func CutWatched(name []byte, id string) (key []byte, isTicket bool) {
+// Watched is what a node tracks for a lock.
+type Watched uint8
+
+const (
+	OfLock   Watched = iota // its key, or its gate
+	OfTicket                // the ticket of a process
+	OfQueue
+)
+
+// CutWatched returns the key of the lock that a tracked key is beside, as its gate, its queue or the ticket of id; or the
+// tracked key.
+func CutWatched(name []byte, id string) (key []byte, what Watched) {
 	if key, ok := bytes.CutSuffix(name, []byte(gateSuffix)); ok {
-		return key, false
+		return key, OfLock
+	}
+	if key, ok := bytes.CutSuffix(name, []byte(queueSuffix)); ok {
+		return key, OfQueue
 	}
 	if before, ok := bytes.CutSuffix(name, []byte(id)); ok {
 		before = bytes.TrimSuffix(before, []byte(sharing))
 		if key, ok := bytes.CutSuffix(before, []byte(ticketSuffix)); ok {
-			return key, true
+			return key, OfTicket
 		}
 	}
-	return name, false
+	return name, OfLock
+}
+
+// AppendListen takes a process that has no callers out of a queue, which tells how many others are there: of one that
+// shares the lock those that do not. Then the node tracks the queue, if it is to. The replies are those of the script, of
+// CLIENT CACHING and of PTTL. The script comes first, since a change by the connection itself would end the tracking.
+func AppendListen(dst []byte, key, id string, shared, tracks bool) (_ []byte, replies int) {
+	dst, replies = AppendQueue(dst, key, id, shared, Leave, 0)
+	if tracks {
+		dst, replies = appendWatch(dst, key, queueSuffix, ""), replies+2
+	}
+	return dst, replies
 }
 
 func appendWatch(dst []byte, key, suffix, id string) []byte {
