@@ -113,6 +113,7 @@ func TestSeeds(t *testing.T) {
 	tools := build(t, filepath.Join("..", ".."))
 	for i, mix := range []string{"all", "every", "partition", "packets", "silence", "process", "restart", "reset", "all", "every"} {
 		s := history.Setup{Seed: uint64(401 + i), Mix: mix, Library: history.Ours, Faults: 42 * time.Second, Calm: 8 * time.Second, Fenced: i%2 == 1, Serve: i%3 != 2}
+		s.Groups, s.Change = i == 3 || i == 8, i == 5 || i == 8
 		t.Run(name(s), func(t *testing.T) {
 			v := check(t, s, tools)
 			assert.Empty(t, v.Violations, "%s", v)
@@ -200,4 +201,6 @@ var defects = []struct {
 	{"lost-attempt-keeps-its-votes", checker.KeyKept, history.Setup{Mix: "cut"}},
 	{"elapsed-is-ignored", checker.Overlap, history.Setup{Mix: "delay"}},
 	{"drift-is-ignored", checker.Overlap, history.Setup{Mix: "calm"}},
+	{"name-passed-on", checker.Misnamed, history.Setup{Mix: "calm"}},
+	{"moving-key-in-its-new-group-alone", checker.Overlap, history.Setup{Mix: "calm", Groups: true, Change: true}},
 }

@@ -69,7 +69,8 @@ func command() error {
 	flag.DurationVar(&s.Calm, "calm", 8*time.Second, "how long it is calm behind them")
 	flag.Float64Var(&s.Scale, "scale", 1, "the faults last so many times as long")
 	flag.BoolVar(&s.Fenced, "fenced", false, "with fencing tokens, and a register that refuses stale ones")
-	flag.BoolVar(&s.Change, "change", false, "the fifth master is replaced by a sixth meanwhile")
+	flag.BoolVar(&s.Groups, "groups", false, "a second group of five masters, which shares the keys")
+	flag.BoolVar(&s.Change, "change", false, "the fifth master is replaced by a sixth meanwhile; with -groups the second group is added meanwhile")
 	flag.BoolVar(&s.Portable, "portable", false, "Config.Portable")
 	flag.BoolVar(&s.Serve, "serve", true, "with redlock serve and bare clients of it")
 	flag.BoolVar(&s.Compared, "compared", false, "only what each library can do")
@@ -170,7 +171,7 @@ func name(s history.Setup) string {
 	for _, x := range []struct {
 		is   bool
 		word string
-	}{{s.Fenced, "fenced"}, {s.Change, "change"}, {s.Portable, "portable"}, {s.Compared, "compared"}} {
+	}{{s.Fenced, "fenced"}, {s.Groups, "groups"}, {s.Change, "change"}, {s.Portable, "portable"}, {s.Compared, "compared"}} {
 		if x.is {
 			name += "-" + x.word
 		}

@@ -7,10 +7,20 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/bench/network/history"
-	"github.com/redlock-go/redlock/bench/network/nemesis"
 )
 
-// contexts: a call ends with its context.
+// deadline is when a call ends at the latest: with its context, and where it waits with Options.Wait.
+func deadline(x *history.Call) history.Time {
+	if x.Options.Wait > 0 && waits(x) {
+		return min(x.Deadline, x.Asked.Add(x.Options.Wait))
+	}
+	return x.Deadline
+}
+
+// isLimited reports whether a call has less than its context.
+func isLimited(x *history.Call) bool { return x.Options.Wait > 0 || x.Options.Attempts > 0 }
+
+// contexts: a call ends with its context, and does not give up before. Options bound it too.
 func (c *check) contexts() {
 	const allowed = 100 * time.Millisecond
 	judge := func(client int, library, what string, deadline, answered history.Time) {
@@ -27,7 +37,12 @@ func (c *check) contexts() {
 		c.found(Late, library, answered, "%s ended %v after its context", what, late)
 	}
 	for _, x := range c.Calls {
-		judge(x.Client, x.Library, x.Worker+" "+x.API, x.Deadline, x.Answered)
+		judge(x.Client, x.Library, x.Worker+" "+x.API, deadline(x), x.Answered)
+		const tick = 5 * time.Millisecond
+		n, gaveUp := x.Options.Attempts, strings.HasPrefix(x.Result, history.GaveUp)
+		if gaveUp && n > 0 && x.Attempts > n || gaveUp && (n == 0 || x.Attempts < n) && x.Answered < deadline(x).Add(-tick) {
+			c.found(Early, x.Library, x.Answered, "%s %s of %v gave up after %v and %d attempts: %s", x.Worker, x.API, x.Keys, x.Answered.Sub(x.Asked), x.Attempts, x.Text)
+		}
 		if x.Released > 0 && !x.Async {
 			judge(x.Client, x.Library, x.Worker+" Release", x.Released.Add(time.Second), x.Gone)
 		}
@@ -44,15 +59,21 @@ type window struct {
 	shared, granted bool
 }
 
+// longest is for how long the keys of a call stay at the nodes where nothing deletes them. A term is asked for with the allowance
+// for drift, and with the time that the nodes have to answer.
+func longest(x *history.Call) time.Duration {
+	return max(x.TTL, x.Options.AtLeast+x.Options.AtLeast/50) + 100*time.Millisecond
+}
+
 // presence are the windows of each key.
 func (c *check) presence() map[string][]window {
 	all := map[string][]window{}
 	for _, x := range c.Calls {
-		to, keys := x.Answered.Add(x.TTL+100*time.Millisecond), x.Keys
+		to, keys := x.Answered.Add(longest(x)), x.Keys
 		if x.Released > 0 {
 			to = x.Gone
 			if x.Release != history.OK || x.Async {
-				to = to.Add(x.TTL) // not known to be gone before
+				to = to.Add(longest(x)) // not known to be gone before
 			}
 		}
 		if x.Result == history.OK {
@@ -99,12 +120,12 @@ func (c *check) answers() {
 		if x.Library == history.Front || !strings.Contains(x.Result, history.Taken) {
 			continue
 		}
-		switch waited := strings.HasPrefix(x.Result, history.GaveUp); {
+		switch waited := strings.HasPrefix(x.Result, history.GaveUp) && !isLimited(x); {
 		case history.IsPrivate(x.Keys[0]) && c.Change && before != nil && (before.Release != history.OK || before.Async):
 			// Its process has another client now, and the one before may not have ended its key yet.
 		case history.IsPrivate(x.Keys[0]):
 			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %s, its own key: %s", x.Worker, x.API, x.Keys[0], x.Text)
-		case waited && !another(x, present, true):
+		case waited && !another(x, present, !c.Groups): // an attempt has the keys of one group while it asks another
 			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %v [%s, %s]: no worker had it, nor in the second before: %s", x.Worker, x.API, x.Keys, c.at(x.Asked), c.at(x.Answered), x.Text)
 		case waited && c.outage(x) && !c.isBeside(x):
 			c.found(FalseTaken, x.Library, x.Answered, "%s %s of %v [%s, %s]: no quorum has been there for long: %s", x.Worker, x.API, x.Keys, c.at(x.Asked), c.at(x.Answered), x.Text)
@@ -115,27 +136,26 @@ func (c *check) answers() {
 		}
 	}
 	for _, x := range c.Calls {
-		if x.Release != history.NotHeld || x.Left <= x.Gone.Sub(x.Released) || c.isBroken(x.Keys[0]) || x.Library == history.Front {
+		if x.Release != history.NotHeld || x.Left <= x.Gone.Sub(x.Released) || c.isBroken(x, x.Gone) || x.Library == history.Front {
 			continue
 		}
-		if c.killed(x.Asked, x.Gone) < 3 {
+		if c.killed(x.Keys[0], x.Asked, x.Gone) < 3 {
 			c.found(FalseLoss, x.Library, x.Released, "%s Release of %v: not held, with %v of validity", x.Worker, x.Got, x.Left)
 		}
 	}
 	for _, x := range c.Extends {
-		if x.Result == history.NotHeld && x.Before > x.Answered.Sub(x.Called) && c.killed(x.Called.Add(-10*time.Second), x.Answered) < 3 {
+		if x.Result == history.NotHeld && x.Before > x.Answered.Sub(x.Called) && c.killed(x.Key, x.Called.Add(-10*time.Second), x.Answered) < 3 {
 			c.found(FalseLoss, c.Library, x.Called, "%s Extend of %s: not held, with %v of validity", x.Worker, x.Key, x.Before)
 		}
 	}
 }
 
-// outage reports whether a quorum of nodes has been out of reach of a call for so long that no denial can be news. Only time counts
-// for which its process ran.
+// outage reports whether a quorum of each key's nodes has been out of reach of a call for so long that no denial can be news. Only
+// time counts for which its process ran.
 func (c *check) outage(x *history.Call) bool {
-	silent := []string{"cut", "cut-client", "link", "link-client", "refuse", "lost-requests", "lost-replies", "stop-master"}
 	for _, f := range c.Faults {
-		if f.Scope == nemesis.Majority && slices.Contains(silent, f.Kind) && slices.Contains(f.Hit, x.Client) && !c.Change &&
-			x.Answered < f.To && x.Answered.Sub(f.From)-c.standstill(x.Client, f.From, x.Answered) > 1500*time.Millisecond &&
+		answers := func(key string) bool { return !c.silences(f, x.Client, key, x.Answered, x.Answered) }
+		if !c.Change && !slices.ContainsFunc(x.Keys, answers) && x.Answered.Sub(f.From)-c.standstill(x.Client, f.From, x.Answered) > 1500*time.Millisecond &&
 			c.stopped(x.Client, f.From, x.Answered) == 0 {
 			return true
 		}
@@ -172,7 +192,7 @@ func (c *check) losses() {
 		}
 		c.Counts["kept locks lost"]++
 		before, well := x.Until.Add(-x.TTL-200*time.Millisecond), 0 // the last renewal that won
-		for _, master := range []int{11, 12, 13, 14, 15} {
+		for _, master := range c.mastersOf(x.Got[0]) {
 			if c.isWell(master, before, x.Released) {
 				well++
 			}

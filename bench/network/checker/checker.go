@@ -20,7 +20,11 @@ const (
 	Overlap     = "overlap"        // two claims on one key at once
 	Token       = "token"          // a fencing token that is not above an earlier one
 	Refused     = "holder refused" // a holder within its validity was refused by the register
-	Late        = "late"           // a call outlives its context by more than 100 ms
+	Late        = "late"           // a call outlives its context, or Options.Wait, by more than 100 ms
+	Early       = "early"          // a call gives up before its context, Wait and attempts are over, or makes more attempts
+	Unbacked    = "unbacked"       // a lock granted without a quorum of its key's group
+	Strayed     = "strayed"        // a key at the masters of two groups
+	Misnamed    = "misnamed"       // a lock with another name than that of its call
 	FalseTaken  = "false taken"    // no other had the lock
 	FalseLoss   = "false not held" // it was not taken away
 	KeyKept     = "key kept"       // a key is there though its lock is over
@@ -40,6 +44,7 @@ type check struct {
 	breaks map[string][]*history.Break // by digest
 	first  map[string]history.Time     // the first grant of each digest; later ones are passed on
 	usage  map[string][]use
+	groups map[string]int // of masters, by key
 }
 
 // Check judges a history.
@@ -71,10 +76,13 @@ func Check(h *history.History) *Verdict {
 	for _, list := range c.claims {
 		slices.SortFunc(list, func(a, b *history.Call) int { return cmp.Compare(a.From, b.From) })
 	}
+	c.places()
 	c.exclusion()
 	c.tokens()
+	c.names()
 	c.contexts()
 	c.answers()
+	c.quorums()
 	c.losses()
 	c.keys()
 	c.liveness()
@@ -136,11 +144,11 @@ func (c *check) at(t history.Time) string { return fmt.Sprintf("%.3f s", t.Sub(c
 // waits reports whether a call waits for a lock that is taken.
 func waits(c *history.Call) bool { return !strings.HasPrefix(c.API, "Try") }
 
-// killed is how many masters have lost their keys between two times.
-func (c *check) killed(from, to history.Time) int {
+// killed is how many masters of a key have lost it between two times.
+func (c *check) killed(key string, from, to history.Time) int {
 	lost := map[int]bool{}
 	for _, f := range c.Faults {
-		if f.Kind == "kill" && f.From < to && f.To > from {
+		if f.Kind == "kill" && f.From < to && f.To > from && c.isOf(f, key) {
 			for _, m := range f.Masters {
 				lost[m] = true
 			}

@@ -6,53 +6,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/bench/network/history"
 	"github.com/redlock-go/redlock/bench/network/nemesis"
 )
-
-// at is a time of a history, in milliseconds from its start.
-func at(ms int) history.Time {
-	return history.Time(time.Hour) + history.Time(ms)*history.Time(time.Millisecond)
-}
-
-const forMs = time.Millisecond
-
-// healthy is a history in which nothing is wrong: 10 s of faults, and 5 s behind them.
-func healthy() *history.History {
-	h := &history.History{Setup: history.Setup{Library: history.Ours, Clients: 2, Start: at(0), Heal: at(10_000), Stop: at(15_000)}}
-	for i := range 150 {
-		for client := 1; client <= 2; client++ {
-			c := lock(client, "probe", i*100, i*100+2, i*100+3, 1000)
-			c.Keys, c.Got = []string{"probe-x"}, nil
-			h.Calls = append(h.Calls, c)
-		}
-	}
-	h.Ends = []*history.End{{Client: 1, Shutdown: history.OK, Before: 5, After: 5}, {Client: 2, Shutdown: history.OK, Before: 5, After: 5}}
-	return h
-}
-
-// lock is a call that was granted, held from its answer, and released at a time.
-func lock(client int, worker string, asked, answered, released, ttl int) *history.Call {
-	return &history.Call{
-		Client: client, Worker: string(rune('0'+client)) + "/" + worker, API: "Acquire", Library: history.Ours, Keys: []string{"k"}, Got: []string{"k"},
-		TTL: time.Duration(ttl) * forMs, Asked: at(asked), Deadline: at(asked + 2000), Answered: at(answered), Result: history.OK,
-		From: at(answered), Until: at(released), Released: at(released), Gone: at(released + 1), Release: history.OK, Left: time.Second,
-	}
-}
-
-// refused is a call that was not granted.
-func refused(client int, worker, key string, asked, answered int, result string) *history.Call {
-	return &history.Call{
-		Client: client, Worker: string(rune('0'+client)) + "/" + worker, API: "Acquire", Library: history.Ours, Keys: []string{key},
-		TTL: time.Second, Asked: at(asked), Deadline: at(asked + 2000), Answered: at(answered), Result: result,
-	}
-}
-
-func fault(kind, scope string, from, to int, hit ...int) *history.Fault {
-	return &history.Fault{Kind: kind, Scope: scope, From: at(from), To: at(to), Hit: hit, Alone: true}
-}
-
-const gaveUpTaken = history.GaveUp + history.Taken
 
 // TestRules: what the checker finds in a history, and what it does not.
 func TestRules(t *testing.T) {
@@ -68,7 +25,7 @@ func TestRules(t *testing.T) {
 		return c
 	}
 	breaks := func(h *history.History) {
-		h.Breaks = []*history.Break{{Client: 1, Key: "broken0", Digest: "d", Called: at(1100), Answered: at(1110)}}
+		h.Breaks = []*history.Break{{Client: 1, Key: "broken0", Digest: "d", Holder: "client1", Called: at(1100), Answered: at(1110)}}
 	}
 	reads := func(c *history.Call) *history.Call { c.Shared = true; return c }
 	on := func(key string, all ...*history.Call) []*history.Call {
@@ -79,6 +36,25 @@ func TestRules(t *testing.T) {
 	}
 	of := func(f *history.Fault, masters ...int) *history.Fault { f.Masters = masters; return f }
 	faults := func(f ...*history.Fault) change { return func(h *history.History) { h.Faults = f } }
+	grouped := func(seen ...*history.Seen) change {
+		return func(h *history.History) { h.Groups, h.Seen = true, append(h.Seen, seen...) }
+	}
+	seen := func(key string, ms, master int) *history.Seen {
+		return &history.Seen{At: at(ms), Master: master, Key: key, TTL: forMs}
+	}
+	job := func(c *history.Call) *history.Call {
+		return with(c, func(c *history.Call) { c.API, c.Options.AtLeast = "TryDo", 700*forMs })
+	}
+	limited := func(c *history.Call, attempts int, o redlock.Options) *history.Call {
+		c.Attempts, c.Options, c.Deadline = attempts, o, c.Asked.Add(2*time.Second)
+		return c
+	}
+	loses := func(c *history.Call) *history.Call { c.Release = history.NotHeld; return c }
+	named := func(c *history.Call) *history.Call { c.Digest = "d"; return c }
+	atTheEnd := func(h *history.History) {
+		h.Seen = []*history.Seen{{At: at(15_100), Master: 11, Key: "k", TTL: forMs, Last: true}}
+	}
+	first, second := []int{11, 12, 13}, []int{16, 17, 18}
 	kept := with(lock(1, "a", 1000, 1010, 2900, 1000), func(c *history.Call) { c.API, c.Over = "KeepAlive", history.NoQuorum })
 	many := func(changes ...change) change {
 		return func(h *history.History) {
@@ -112,18 +88,63 @@ func TestRules(t *testing.T) {
 			h.Seen = []*history.Seen{{At: at(15_100), Master: 11, Key: "k:redlock:gate", TTL: forMs, Last: true}}
 		}, []string{KeyKept}},
 
-		"broken by an operator":                        {many(breaks, calls(digest(lock(1, "a", 1000, 1010, 1900, 1000), "d"), digest(lock(2, "b", 1050, 1120, 1200, 1000), "e"))), nil},
-		"another was broken":                           {many(breaks, calls(digest(lock(1, "a", 1000, 1010, 1900, 1000), "f"), digest(lock(2, "b", 1050, 1120, 1200, 1000), "e"))), []string{Overlap}},
-		"broken, and passed on beside another process": {many(breaks, calls(digest(lock(2, "b", 1050, 1120, 1900, 1000), "e"), digest(lock(1, "c", 1000, 1200, 1300, 1000), "d"))), nil},
-		"broken, passed on, and granted again later":   {many(breaks, calls(digest(lock(1, "b", 1250, 1260, 1900, 1000), "e"), digest(lock(1, "c", 1000, 1200, 1300, 1000), "d"))), nil},
-		"broken, granted again, and passed on":         {many(breaks, calls(digest(lock(1, "b", 1050, 1120, 1900, 1000), "e"), digest(lock(1, "c", 1000, 1200, 1300, 1000), "d"))), []string{Overlap}},
-		"the same, where the younger grant has ended":  {many(breaks, calls(digest(lock(1, "b", 1050, 1120, 1150, 1000), "e"), digest(lock(2, "x", 1150, 1160, 1900, 1000), "f"), digest(lock(1, "c", 1000, 1200, 1300, 1000), "d"))), []string{Overlap}},
+		"broken by an operator":                                                  {many(breaks, calls(digest(lock(1, "a", 1000, 1010, 1900, 1000), "d"), digest(lock(2, "b", 1050, 1120, 1200, 1000), "e"))), nil},
+		"another was broken":                                                     {many(breaks, calls(digest(lock(1, "a", 1000, 1010, 1900, 1000), "f"), digest(lock(2, "b", 1050, 1120, 1200, 1000), "e"))), []string{Overlap}},
+		"broken, and passed on beside another process":                           {many(breaks, calls(digest(lock(2, "b", 1050, 1120, 1900, 1000), "e"), digest(lock(1, "c", 1000, 1200, 1300, 1000), "d"))), nil},
+		"broken, passed on, and granted again later":                             {many(breaks, calls(digest(lock(1, "b", 1250, 1260, 1900, 1000), "e"), digest(lock(1, "c", 1000, 1200, 1300, 1000), "d"))), nil},
+		"broken, granted again, and passed on":                                   {many(breaks, calls(digest(lock(1, "b", 1050, 1120, 1900, 1000), "e"), digest(lock(1, "c", 1000, 1200, 1300, 1000), "d"))), []string{Overlap}},
+		"broken, passed on, and granted again to the next client of the process": {many(breaks, calls(with(digest(lock(1, "b", 1050, 1120, 1900, 1000), "e"), func(c *history.Call) { c.Step = 1 }), digest(lock(1, "c", 1000, 1200, 1300, 1000), "d"))), nil},
+		"the same, where the younger grant has ended":                            {many(breaks, calls(digest(lock(1, "b", 1050, 1120, 1150, 1000), "e"), digest(lock(2, "x", 1150, 1160, 1900, 1000), "f"), digest(lock(1, "c", 1000, 1200, 1300, 1000), "d"))), []string{Overlap}},
 
-		"tokens in order":                       {calls(fenced(lock(1, "a", 1000, 1010, 1100, 1000), 4), fenced(lock(2, "b", 1050, 1110, 1200, 1000), 5)), nil},
-		"a token again":                         {calls(fenced(lock(1, "a", 1000, 1010, 1100, 1000), 4), fenced(lock(2, "b", 1050, 1110, 1200, 1000), 4)), []string{Token, Token}},
-		"a smaller token":                       {calls(fenced(lock(1, "a", 1000, 1010, 1100, 1000), 5), fenced(lock(2, "b", 1200, 1210, 1300, 1000), 4)), []string{Token, Token}},
-		"the register refuses a holder":         {calls(fenced(lock(1, "a", 1000, 1010, 1100, 1000), 5, history.Write{At: at(1050), Valid: true})), []string{Refused}},
-		"the register refuses one that is late": {calls(fenced(lock(1, "a", 1000, 1010, 1100, 1000), 5, history.Write{At: at(1050)})), nil},
+		"two at once, before one is broken":                 {many(breaks, calls(digest(lock(1, "a", 1000, 1010, 1900, 1000), "d"), digest(lock(2, "b", 1050, 1090, 1200, 1000), "e"))), []string{Overlap}},
+		"broken, beside an older one that is passed on":     {many(breaks, calls(digest(lock(1, "a", 1000, 1010, 1900, 1000), "d"), digest(lock(2, "b", 900, 950, 1000, 1000), "e"), digest(lock(2, "c", 1050, 1120, 1200, 1000), "e"))), []string{Overlap}},
+		"not held, for it was broken":                       {many(breaks, calls(digest(loses(lock(1, "a", 1000, 1010, 1200, 1000)), "d"))), nil},
+		"not held, before it was broken":                    {many(breaks, calls(digest(loses(lock(1, "a", 1000, 1010, 1050, 1000)), "d"))), []string{FalseLoss}},
+		"not held, and another was broken":                  {many(breaks, calls(digest(loses(lock(1, "a", 1200, 1210, 1300, 1000)), "e"))), []string{FalseLoss}},
+		"a smaller token, passed on after a break":          {many(breaks, calls(fenced(digest(lock(1, "a", 900, 910, 1000, 1000), "d"), 4), fenced(digest(lock(2, "b", 1100, 1120, 1190, 1000), "e"), 70), fenced(digest(lock(1, "c", 1150, 1200, 1300, 1000), "d"), 5))), nil},
+		"a smaller token, before its lock is broken":        {many(breaks, calls(fenced(digest(lock(2, "b", 900, 910, 990, 1000), "e"), 70), fenced(digest(lock(1, "a", 1000, 1010, 1090, 1000), "d"), 5))), []string{Token, Token}},
+		"the register refuses one before it is broken":      {many(breaks, calls(fenced(digest(lock(1, "a", 1000, 1010, 1200, 1000), "d"), 5, history.Write{At: at(1050), Valid: true}))), []string{Refused}},
+		"the register refuses one that does not know of it": {many(breaks, calls(fenced(digest(lock(1, "a", 1000, 1010, 1200, 1000), "d"), 5, history.Write{At: at(1150), Valid: true}))), nil},
+		"broken, with its name":                             {many(breaks, calls(limited(digest(lock(1, "a", 1000, 1010, 1200, 1000), "d"), 0, redlock.Options{Name: "n"})), func(h *history.History) { h.Breaks[0].Holder = "n" }), nil},
+		"broken, with another name":                         {many(breaks, calls(limited(digest(lock(1, "a", 1000, 1010, 1200, 1000), "d"), 0, redlock.Options{Name: "n"}))), []string{Misnamed}},
+
+		"a job once in its term":               {calls(job(lock(1, "a", 1000, 1010, 1012, 1000)), job(lock(2, "b", 1690, 1700, 1705, 1000))), nil},
+		"a job twice in its term":              {calls(job(lock(1, "a", 1000, 1010, 1012, 1000)), job(lock(2, "b", 1680, 1699, 1705, 1000))), []string{Overlap}},
+		"a job twice, in no time":              {calls(job(lock(1, "a", 1000, 1010, 1010, 1000)), job(lock(2, "b", 1680, 1699, 1699, 1000))), []string{Overlap}},
+		"a job, and a lock without a term":     {calls(lock(1, "a", 1000, 1010, 1012, 1000), job(lock(2, "b", 1020, 1030, 1035, 1000))), nil},
+		"a key in its term, at the end":        {many(calls(job(lock(1, "a", 14_500, 14_510, 14_520, 100))), atTheEnd), nil},
+		"a key beyond its term, at the end":    {many(calls(job(lock(1, "a", 14_200, 14_210, 14_220, 100))), atTheEnd), []string{KeyKept}},
+		"gave up with its Wait":                {calls(lock(2, "b", 900, 910, 1100, 1000), limited(refused(1, "a", "k", 1000, 1096, gaveUpTaken), 3, redlock.Options{Wait: 100 * forMs})), nil},
+		"gave up long after its Wait":          {calls(lock(2, "b", 900, 910, 1100, 1000), limited(refused(1, "a", "k", 1000, 1201, gaveUpTaken), 3, redlock.Options{Wait: 100 * forMs})), []string{Late}},
+		"gave up before its Wait":              {calls(lock(2, "b", 900, 910, 1100, 1000), limited(refused(1, "a", "k", 1000, 1090, gaveUpTaken), 3, redlock.Options{Wait: 100 * forMs})), []string{Early}},
+		"gave up before its context":           {calls(lock(2, "b", 900, 910, 3100, 3000), limited(refused(1, "a", "k", 1000, 2990, gaveUpTaken), 3, redlock.Options{})), []string{Early}},
+		"gave up with its attempts":            {calls(lock(2, "b", 900, 910, 1100, 1000), limited(refused(1, "a", "k", 1000, 1090, gaveUpTaken), 3, redlock.Options{Attempts: 3})), nil},
+		"gave up with an attempt to come":      {calls(lock(2, "b", 900, 910, 1100, 1000), limited(refused(1, "a", "k", 1000, 1090, gaveUpTaken), 2, redlock.Options{Attempts: 3})), []string{Early}},
+		"gave up after an attempt too many":    {calls(lock(2, "b", 900, 910, 1100, 1000), limited(refused(1, "a", "k", 1000, 1090, gaveUpTaken), 4, redlock.Options{Attempts: 3})), []string{Early}},
+		"few attempts, and the key was wanted": {calls(refused(2, "b", "k", 1000, 3000, history.GaveUp+history.NoQuorum), limited(refused(1, "a", "k", 1000, 1090, gaveUpTaken), 1, redlock.Options{Attempts: 1})), nil},
+
+		"keys of two groups":                                         {grouped(seen("j", 1000, 11), seen("j", 1100, 15), seen("k", 1000, 16), seen("k", 1000, 20)), nil},
+		"gave up: taken, beside another's attempt":                   {calls(refused(2, "b", "k", 1000, 3000, history.GaveUp+history.NoQuorum), refused(1, "a", "k", 1100, 1900, gaveUpTaken)), []string{FalseTaken}},
+		"gave up: taken, beside another's attempt in several groups": {many(grouped(), calls(refused(2, "b", "k", 1000, 3000, history.GaveUp+history.NoQuorum), refused(1, "a", "k", 1100, 1900, gaveUpTaken))), nil},
+		"gave up: taken, beside none in several groups":              {many(grouped(), calls(refused(1, "a", "k", 1100, 1900, gaveUpTaken))), []string{FalseTaken}},
+		"a key in two groups":                                        {grouped(seen("k", 1000, 15), seen("k", 1100, 16)), []string{Strayed}},
+		"the tokens' floor in each group":                            {grouped(seen("redlock:fence", 1000, 15), seen("redlock:fence", 1100, 16)), nil},
+		"granted without a quorum":                                   {many(faults(of(fault("cut", nemesis.Majority, 1000, 4000, 1, 2), first...)), calls(named(lock(1, "a", 1200, 1210, 1300, 1000)))), []string{Unbacked}},
+		"passed on without a quorum":                                 {many(faults(of(fault("cut", nemesis.Majority, 1000, 4000, 1, 2), first...)), calls(named(lock(1, "b", 950, 960, 1100, 1000)), named(lock(1, "a", 1200, 1210, 1300, 1000)))), nil},
+		"granted as a quorum is silenced":                            {many(faults(of(fault("cut", nemesis.Majority, 1000, 4000, 1, 2), first...)), calls(named(lock(1, "a", 1199, 1210, 1300, 1000)))), nil},
+		"granted beside a minority":                                  {many(faults(of(fault("cut", nemesis.Minority, 1000, 4000, 1, 2), first[:2]...)), calls(named(lock(1, "a", 1200, 1210, 1300, 1000)))), nil},
+		"granted without a quorum of its group":                      {many(grouped(seen("k", 900, 20)), faults(of(fault("cut", nemesis.Majority, 1000, 4000, 1, 2), second...)), calls(named(lock(1, "a", 1200, 1210, 1300, 1000)))), []string{Unbacked}},
+		"granted without a quorum of another group":                  {many(grouped(seen("k", 900, 15)), faults(of(fault("cut", nemesis.Majority, 1000, 4000, 1, 2), second...)), calls(named(lock(1, "a", 1200, 1210, 1300, 1000)))), nil},
+		"a kept lock lost without a quorum of its group":             {many(grouped(seen("k", 900, 20)), calls(kept), faults(of(fault("cut", nemesis.Majority, 1200, 4000, 1, 2), second...))), nil},
+		"a kept lock lost without one of another group":              {many(grouped(seen("k", 900, 15)), calls(kept), faults(of(fault("cut", nemesis.Majority, 1200, 4000, 1, 2), second...))), []string{Lost}},
+		"not held after three of another group were killed":          {many(grouped(seen("k", 900, 15)), calls(loses(lock(1, "a", 1000, 1010, 1100, 1000))), faults(of(fault("kill", nemesis.Majority, 1020, 1050, 1, 2), second...))), []string{FalseLoss}},
+
+		"tokens in order": {calls(fenced(lock(1, "a", 1000, 1010, 1100, 1000), 4), fenced(lock(2, "b", 1050, 1110, 1200, 1000), 5)), nil},
+		"a token again":   {calls(fenced(lock(1, "a", 1000, 1010, 1100, 1000), 4), fenced(lock(2, "b", 1050, 1110, 1200, 1000), 4)), []string{Token, Token}},
+		"a smaller token": {calls(fenced(lock(1, "a", 1000, 1010, 1100, 1000), 5), fenced(lock(2, "b", 1200, 1210, 1300, 1000), 4)), []string{Token, Token}},
+		"a token again, of two that asked at once": {calls(fenced(lock(1, "a", 1000, 1010, 1100, 1000), 4), with(fenced(lock(2, "b", 1005, 1110, 1200, 1000), 4), func(c *history.Call) { c.From = 0 })), []string{Token}},
+		"the register refuses a holder":            {calls(fenced(lock(1, "a", 1000, 1010, 1100, 1000), 5, history.Write{At: at(1050), Valid: true})), []string{Refused}},
+		"the register refuses one that is late":    {calls(fenced(lock(1, "a", 1000, 1010, 1100, 1000), 5, history.Write{At: at(1050)})), nil},
 
 		"beyond its context": {calls(refused(1, "a", "k", 1000, 3101, history.Deadline)), []string{Late}},
 		"beyond its context, in a process that stood still": {many(calls(refused(1, "a", "k", 1000, 3301, history.Deadline)), func(h *history.History) {
@@ -177,9 +198,7 @@ func TestRules(t *testing.T) {
 		"a key of a call that is over, long after the heal": {many(calls(with(refused(1, "once", "once-1-1", 9000, 9005, history.Deadline), func(c *history.Call) { c.TTL = 20 * time.Second })), func(h *history.History) {
 			h.Seen = []*history.Seen{{At: at(12_500), Master: 11, Key: "once-1-1", TTL: forMs}}
 		}), []string{KeyKept}},
-		"a key at the end": {func(h *history.History) {
-			h.Seen = []*history.Seen{{At: at(15_100), Master: 11, Key: "k", TTL: forMs, Last: true}}
-		}, []string{KeyKept}},
+		"a key at the end":    {atTheEnd, []string{KeyKept}},
 		"a key without a TTL": {func(h *history.History) { h.Seen = []*history.Seen{{At: at(5000), Master: 11, Key: "k", TTL: -1}} }, []string{NoExpiry}},
 		"a queue at the end": {func(h *history.History) {
 			h.Seen = []*history.Seen{{At: at(15_100), Master: 11, Key: "{k}:redlock:q", TTL: forMs, Last: true}}

@@ -1,8 +1,8 @@
 package checker
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/redlock-go/redlock/bench/network/history"
 )
@@ -12,17 +12,20 @@ func (c *check) exclusion() {
 	for key, list := range c.claims {
 		var held []*history.Call
 		for _, b := range list {
-			held = slices.DeleteFunc(held, func(a *history.Call) bool { return a.Until <= b.From })
+			held = slices.DeleteFunc(held, func(a *history.Call) bool { return until(a) <= b.From })
 			for _, a := range held {
 				if c.excludes(key, a, b) {
 					c.found(Overlap, worse(a, b), b.From, "%s: %s %s [%s, %s] and %s %s [%s, %s], at once for %v", key,
-						a.Worker, a.API, c.at(a.From), c.at(a.Until), b.Worker, b.API, c.at(b.From), c.at(b.Until), min(a.Until, b.Until).Sub(b.From))
+						a.Worker, a.API, c.at(a.From), c.at(until(a)), b.Worker, b.API, c.at(b.From), c.at(until(b)), min(until(a), until(b)).Sub(b.From))
 				}
 			}
 			held = append(held, b)
 		}
 	}
 }
+
+// until is when a claim ends. A lock with Options.AtLeast stays for that long after its grant, which is not before its call.
+func until(x *history.Call) history.Time { return max(x.Until, x.Asked.Add(x.Options.AtLeast)) }
 
 // worse is the library to which an overlap is put down: where they differ, not the one under test.
 func worse(a, b *history.Call) string {
@@ -34,28 +37,31 @@ func worse(a, b *history.Call) string {
 
 // excludes reports whether a, which began before, and b may not hold a key at once.
 func (c *check) excludes(key string, a, b *history.Call) bool {
-	return a.Until > a.From && b.Until > b.From && !(a.Shared && b.Shared) && !c.broken(key, a, b) && !c.broken(key, b, a)
+	return until(a) > a.From && until(b) > b.From && !(a.Shared && b.Shared) && !c.broken(key, a, b) && !c.broken(key, b, a)
 }
 
-// broken reports whether an operator has broken the lock of a, so that b may have it too. The process of a learns of it late: by
-// its next extension or release. Until then it may also pass the lock on, for the deletion of a key is not noticed. But not
-// once the nodes have granted it the key again: it knows then that the older lock is over.
+// broken reports whether an operator has broken the lock of a, so that b, granted since, may have it too. The client of a learns
+// of it late: by its next extension or release. Until then it may also pass the lock on, for the deletion of a key is not noticed.
+// But not once the nodes have granted it the key again: it knows then that the older lock is over.
 func (c *check) broken(key string, a, b *history.Call) bool {
 	if a.Digest == "" || a.Digest == b.Digest {
 		return false
 	}
 	for _, x := range c.breaks[a.Digest] {
-		if x.Key == key && (a.From <= x.Answered || !c.isOutdated(key, a, x.Answered)) {
+		if x.Key == key && c.granted(b) >= x.Called && (a.From <= x.Answered || !c.isOutdated(key, a, x.Answered)) {
 			return true
 		}
 	}
 	return false
 }
 
-// isOutdated reports whether the process of a was granted the key by the nodes after a time, and before it had a.
+// granted is when the nodes had granted the lock of a call, which may have been passed on since.
+func (c *check) granted(x *history.Call) history.Time { return cmp.Or(c.first[x.Digest], x.Answered) }
+
+// isOutdated reports whether the client of a was granted the key by the nodes after a time, and before it had a.
 func (c *check) isOutdated(key string, a *history.Call, since history.Time) bool {
 	return slices.ContainsFunc(c.claims[key], func(b *history.Call) bool {
-		return b.Client == a.Client && b.Digest != "" && b.Digest != a.Digest && b.Answered < a.Answered && c.first[b.Digest] > since
+		return b.Client == a.Client && b.Step == a.Step && b.Digest != "" && b.Digest != a.Digest && b.Answered < a.Answered && c.first[b.Digest] > since
 	})
 }
 
@@ -72,12 +78,10 @@ func (c *check) tokens() {
 		}
 	}
 	for key, calls := range by { // by Asked
-		if c.isBroken(key) {
-			continue // what is passed on, and has gone at the nodes, may have a smaller token: the register refuses it
-		}
 		answered := slices.Clone(calls)
 		slices.SortFunc(answered, func(a, b *history.Call) int { return int(a.Answered - b.Answered) })
 		var most *history.Call
+		with := map[uint64]*history.Call{}
 		for _, call := range calls {
 			for len(answered) > 0 && answered[0].Answered < call.Asked {
 				if most == nil || answered[0].Fence > most.Fence {
@@ -85,9 +89,15 @@ func (c *check) tokens() {
 				}
 				answered = answered[1:]
 			}
-			if most != nil && call.Fence <= most.Fence {
+			switch other := with[call.Fence]; {
+			case c.isBroken(call, call.Answered): // what is passed on, and has gone at the nodes, may have a smaller token: the register refuses it
+				continue
+			case most != nil && call.Fence <= most.Fence:
 				c.found(Token, call.Library, call.Answered, "%s: %s was granted token %d, and %s had %d before it asked", key, call.Worker, call.Fence, most.Worker, most.Fence)
+			case other != nil:
+				c.found(Token, call.Library, call.Answered, "%s: %s was granted token %d, and %s too", key, call.Worker, call.Fence, other.Worker)
 			}
+			with[call.Fence] = call
 		}
 	}
 	for key, list := range c.claims { // by From
@@ -95,7 +105,7 @@ func (c *check) tokens() {
 		for _, call := range list {
 			switch {
 			case call.Fence == 0:
-			case most != nil && call.Fence <= most.Fence && !c.isBroken(key):
+			case most != nil && call.Fence <= most.Fence && !c.isBroken(call, call.From):
 				c.found(Token, call.Library, call.From, "%s: %s holds with token %d, and %s held before with %d", key, call.Worker, call.Fence, most.Worker, most.Fence)
 			case most == nil || call.Fence > most.Fence:
 				most = call
@@ -109,7 +119,7 @@ func (c *check) tokens() {
 func (c *check) writes(key string, call *history.Call) {
 	for _, w := range call.Writes {
 		switch {
-		case w.Valid && !w.Accepted && !c.isBroken(key):
+		case w.Valid && !w.Accepted && !c.isBroken(call, w.At):
 			c.found(Refused, call.Library, w.At, "%s: the register refused token %d of %s, which held the lock", key, call.Fence, call.Worker)
 		case w.Valid:
 			c.Counts["writes of holders"]++
@@ -121,5 +131,7 @@ func (c *check) writes(key string, call *history.Call) {
 	}
 }
 
-// isBroken reports whether operators break locks on a key.
-func (c *check) isBroken(key string) bool { return strings.HasPrefix(key, "broken") }
+// isBroken reports whether an operator has broken the lock of a call before a time.
+func (c *check) isBroken(x *history.Call, before history.Time) bool {
+	return x.Digest != "" && slices.ContainsFunc(c.breaks[x.Digest], func(b *history.Break) bool { return b.Called < before })
+}

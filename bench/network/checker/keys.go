@@ -37,6 +37,7 @@ func (c *check) keys() {
 			if s.Last {
 				c.Counts["queues left at the end"]++
 			}
+		case s.Last && c.inTerm(s.Key, s.At):
 		case s.Last:
 			report(KeyKept, c.Library, s.Key, s.At, "at master %d after all clients have ended, for %v more", s.Master, s.TTL)
 		case x == nil:
@@ -46,6 +47,11 @@ func (c *check) keys() {
 			report(KeyKept, x.Library, s.Key, x.Asked, "at master %d, %v after its call (%s) was over and 2 s after the network was healed", s.Master, s.At.Sub(over(x)).Round(time.Millisecond), x.Result)
 		}
 	}
+}
+
+// inTerm reports whether a key may be kept at a time by Options.AtLeast, also after its client has ended.
+func (c *check) inTerm(key string, at history.Time) bool {
+	return slices.ContainsFunc(c.claims[key], func(x *history.Call) bool { return x.Options.AtLeast > 0 && at < x.Answered.Add(longest(x)) })
 }
 
 // over is when a call, with its lock, was over.

@@ -65,7 +65,7 @@ func isLegal(x *history.Call) bool {
 		return true
 	case strings.Contains(x.Result, history.NoQuorum):
 		return false
-	case strings.HasPrefix(x.Keys[0], "crowd-"): // with little time
+	case strings.HasPrefix(x.Keys[0], "crowd-") || isLimited(x): // with little time
 		return true
 	}
 	return !waits(x) && (x.Result == history.Taken || strings.Contains(x.Result, history.Deadline))
@@ -88,7 +88,8 @@ func (c *check) uses() map[string][]use {
 	for _, x := range c.Calls {
 		k, end := x.Keys[0], x.Answered
 		if x.From > 0 {
-			if end = x.Until; x.Gone < x.Until.Add(time.Second) {
+			end = x.Until
+			if x.Gone < x.Until.Add(time.Second) {
 				end = max(end, x.Gone) // the release takes its time
 			}
 			for _, k := range x.Got {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/redlock-go/redlock"
 )
 
 // The libraries. Those of the hand are a Redlock of a few lines, whole or with one of five mistakes.
@@ -36,7 +38,8 @@ type Setup struct {
 	Scale        float64       // the faults last so many times as long
 	Clients      int
 	Fenced       bool
-	Change       bool // the fifth master is replaced by a sixth meanwhile
+	Groups       bool // a second group of masters shares the keys
+	Change       bool // the fifth master is replaced by a sixth meanwhile; with Groups, the second is added meanwhile
 	Portable     bool
 	Serve        bool // redlock serve is a host, with a client in each process
 	Compared     bool // only what each library can do
@@ -51,6 +54,7 @@ const (
 	Taken    = "taken"
 	NoQuorum = "no quorum"
 	NotHeld  = "not held"
+	NoAnswer = "no answer"
 	Deadline = "deadline"
 	GaveUp   = "gave up: "
 	Nothing  = "no attempt"
@@ -63,8 +67,11 @@ type Call struct {
 	Keys                      []string
 	Shared                    bool // others may have the keys too, if they ask so
 	TTL                       time.Duration
+	Options                   redlock.Options `json:",omitzero"` // of Client.With
 	Asked, Deadline, Answered Time
 	Result, Text              string
+	Attempts                  int  // of a call that gave up
+	Step                      int  // of the process's clients: in a change one follows another
 	Unanswered                bool // a command of a bare client: its key may be locked for it
 
 	// Of a granted call.
@@ -109,6 +116,7 @@ type Extend struct {
 type Break struct {
 	Client           int
 	Key, Digest      string
+	Holder           string // its name, as Inspect shows it
 	Called, Answered Time
 	Result           string
 }

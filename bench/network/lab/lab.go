@@ -28,7 +28,7 @@ import (
 // Numbers of the hosts.
 const (
 	firstMaster = 11
-	masters     = 5
+	masters     = 5 // of a group
 	firstClient = 21
 	serveHost   = 31
 )
@@ -48,6 +48,7 @@ type lab struct {
 	programs map[int]*exec.Cmd // clients, and redlock serve
 	inputs   []io.Writer       // of the clients
 	file     *history.File
+	noted    map[history.Seen]bool // the masters of each key, which tell its group
 }
 
 // Tools are the programs of a run.
@@ -64,7 +65,7 @@ func Missing() (err error) {
 
 // Run runs a setup, and leaves its files in a folder.
 func Run(ctx context.Context, setup history.Setup, dir string, tools Tools) (err error) {
-	l := &lab{Setup: setup, dir: dir, tools: tools, wire: wire.New(setup.Seed), hosts: map[int]*host.Host{}, masters: map[int]*master{}, programs: map[int]*exec.Cmd{}}
+	l := &lab{Setup: setup, dir: dir, tools: tools, wire: wire.New(setup.Seed), hosts: map[int]*host.Host{}, masters: map[int]*master{}, programs: map[int]*exec.Cmd{}, noted: map[history.Seen]bool{}}
 	l.Setup = fill(l.Setup)
 	defer l.close()
 	if l.server, err = realredis.Usual.Command(); err != nil {
@@ -104,13 +105,19 @@ func (l *lab) quarantine() time.Duration {
 func (l *lab) plan() nemesis.Plan {
 	p := nemesis.Plan{
 		Seed: l.Seed, Mix: l.Mix, Length: l.Faults, Scale: l.Scale, AtMost: 3,
-		Masters: numbers(firstMaster, masters), Clients: numbers(firstClient, l.Clients), Gap: time.Second + l.quarantine(),
+		Groups: [][]int{numbers(firstMaster, masters)}, Clients: numbers(firstClient, l.Clients), Gap: time.Second + l.quarantine(),
+	}
+	if l.Groups {
+		p.Groups = append(p.Groups, numbers(firstMaster+masters, masters))
 	}
 	if l.Serve {
 		p.Clients = append(p.Clients, serveHost)
 	}
 	if l.Fenced {
 		p.AtMost = 2 // with three the tokens are lost, and it takes an operator
+		if l.Change {
+			p.AtMost = 1 // the new master does not have them yet
+		}
 	}
 	return p
 }
@@ -127,8 +134,11 @@ func (l *lab) build(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 40*time.Second)
 	defer cancel()
 	all, clients := numbers(firstMaster, masters), numbers(firstClient, l.Clients)
-	if l.Change {
-		all = append(all, firstMaster+masters)
+	switch {
+	case l.Groups:
+		all = numbers(firstMaster, 2*masters)
+	case l.Change:
+		all = numbers(firstMaster, masters+1)
 	}
 	hosts := slices.Concat(all, clients)
 	if l.Serve {
@@ -157,11 +167,20 @@ func (l *lab) build(ctx context.Context) error {
 			return err
 		}
 	}
-	plan := workload.Plan{Setup: l.Setup, Nodes: nodes[:masters], Dir: l.dir, OnceTTL: cmp.Or(l.MaxTTL, 20*time.Second)}
-	if l.Change {
-		plan.Next = append(slices.Clone(nodes[:masters-1]), nodes[masters])
+	plan := workload.Plan{Setup: l.Setup, Nodes: [][]string{nodes[:masters]}, Dir: l.dir, OnceTTL: cmp.Or(l.MaxTTL, 20*time.Second)}
+	switch both := slices.Collect(slices.Chunk(nodes, masters)); {
+	case l.Groups && l.Change:
+		plan.Next = both
+	case l.Groups:
+		plan.Nodes = both
+	case l.Change:
+		plan.Next = [][]string{append(slices.Clone(nodes[:masters-1]), nodes[masters])}
 	}
-	serve := []string{l.tools.Redlock, "serve", "-listen", host.Address(serveHost) + ":6380", "-nodes", strings.Join(plan.Nodes, ","), "-max-ttl", l.MaxTTL.String()}
+	var lists []string
+	for _, group := range plan.Nodes {
+		lists = append(lists, strings.Join(group, ","))
+	}
+	serve := []string{l.tools.Redlock, "serve", "-listen", host.Address(serveHost) + ":6380", "-nodes", strings.Join(lists, ";"), "-max-ttl", l.MaxTTL.String()}
 	if l.Fenced {
 		serve = append(serve, "-fenced")
 	}

@@ -102,14 +102,19 @@ func (l *lab) watchKeys(over <-chan struct{}) {
 	}
 }
 
-// seeKeys notes what the masters have: keys that are used once, those that all want, and those without an expiry; last of all, everything.
+// seeKeys notes what the masters have: keys that are used once, those that all want, and those without an expiry; of several groups
+// each key once; last of all, everything.
 func (l *lab) seeKeys(last bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	for _, m := range l.masters {
 		seen, _ := m.keys(ctx)
 		for _, s := range seen {
-			if s.Last = last; last || s.TTL < 0 || strings.HasPrefix(s.Key, "once-") || strings.HasPrefix(s.Key, "hot") {
+			known := history.Seen{Master: s.Master, Key: s.Key}
+			isNew := l.Groups && !l.noted[known]
+			l.noted[known] = true
+			s.Last = last
+			if last || isNew || s.TTL < 0 || strings.HasPrefix(s.Key, "once-") || strings.HasPrefix(s.Key, "hot") {
 				l.file.Add(history.Record{Seen: &s})
 			}
 		}

@@ -35,13 +35,14 @@ type Site interface {
 
 // Plan is what the faults are drawn from. Hosts are given by their numbers. A server of the front end is a client of the masters.
 type Plan struct {
-	Seed             uint64
-	Mix              string
-	Length           time.Duration
-	Scale            float64
-	Masters, Clients []int
-	Gap              time.Duration // between faults at least
-	AtMost           int           // of the masters are killed at once
+	Seed    uint64
+	Mix     string
+	Length  time.Duration
+	Scale   float64
+	Groups  [][]int // of masters: a fault is of one group
+	Clients []int
+	Gap     time.Duration // between faults at least
+	AtMost  int           // of the masters are killed at once
 }
 
 // effect has an effect in force.

@@ -10,7 +10,7 @@ import (
 
 // TestFaults: a seed repeats its faults; they lie within the run; one of a minority leaves each client a quorum.
 func TestFaults(t *testing.T) {
-	p := Plan{Mix: "every", Length: 50 * time.Second, Scale: 1, Masters: []int{11, 12, 13, 14, 15}, Clients: []int{21, 22, 23, 24}, Gap: time.Second, AtMost: 2}
+	p := Plan{Mix: "every", Length: 50 * time.Second, Scale: 1, Groups: [][]int{{11, 12, 13, 14, 15}}, Clients: []int{21, 22, 23, 24}, Gap: time.Second, AtMost: 2}
 	seen := map[string]bool{}
 	for p.Seed = range 200 {
 		faults, err := Faults(p)

@@ -14,7 +14,8 @@ import (
 // draw is what draws.
 type draw struct {
 	Plan
-	rng *rand.Rand
+	Masters []int // of the group that the next fault hits
+	rng     *rand.Rand
 }
 
 // isFew reports whether a minority of the masters is hit at most.
@@ -22,6 +23,10 @@ func (d *draw) isFew() bool { return d.Mix == "minority" }
 
 // fault draws one of a kind.
 func (d *draw) fault(kind string) *Fault {
+	d.Masters = d.Groups[0]
+	if len(d.Groups) > 1 {
+		d.Masters = d.Groups[d.rng.IntN(len(d.Groups))]
+	}
 	f := &Fault{For: d.between(time.Second, 5*time.Second)}
 	f.Kind, f.Hit = kind, d.Clients
 	kinds[kind](d, f)
@@ -231,7 +236,8 @@ func kindsOf(mix string) (list []string, err error) {
 	text, isMix := mixes[mix]
 	switch {
 	case mix == "all" || mix == "every":
-		if list = slices.DeleteFunc(all, func(k string) bool { return k == "kill" }); mix == "every" {
+		list = slices.DeleteFunc(all, func(k string) bool { return k == "kill" })
+		if mix == "every" {
 			list = append(list, "kill", "kill", "kill")
 		}
 		return list, nil

@@ -86,6 +86,7 @@ var rules = []struct {
 	{"overlaps", []string{checker.Overlap}}, {"tokens out of order", []string{checker.Token}}, {"holders refused", []string{checker.Refused}},
 	{"calls late", []string{checker.Late}}, {"false taken", []string{checker.FalseTaken}}, {"false not held", []string{checker.FalseLoss}},
 	{"keys kept", []string{checker.KeyKept, checker.NoExpiry}}, {"kept locks lost", []string{checker.Lost}}, {"unavailable", []string{checker.Unavailable}},
+	{"early, unbacked, strayed, misnamed", []string{checker.Early, checker.Unbacked, checker.Strayed, checker.Misnamed}},
 	{"noise", []string{checker.Noise}}, {"unclean ends", []string{checker.Unclean}},
 }
 

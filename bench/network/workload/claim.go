@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -27,7 +28,7 @@ func look(c *history.Call, l held) bool {
 func (w *worker) begin(api string, ttl, d time.Duration, keys ...string) (*history.Call, context.Context, context.CancelFunc) {
 	now := history.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
-	c := &history.Call{Client: w.Client, Worker: w.name, API: api, Library: w.library, Keys: keys, TTL: ttl, Asked: now, Deadline: now.Add(d)}
+	c := &history.Call{Client: w.Client, Step: w.step, Worker: w.name, API: api, Library: w.library, Keys: keys, TTL: ttl, Asked: now, Deadline: now.Add(d)}
 	return c, ctx, cancel
 }
 
@@ -35,6 +36,9 @@ func (w *worker) begin(api string, ttl, d time.Duration, keys ...string) (*histo
 func (w *worker) granted(c *history.Call, err error, l held) bool {
 	c.Answered, c.Result, c.Text = history.Now(), result(err), text(err)
 	if err != nil {
+		if gaveUp := (*redlock.AcquireError)(nil); errors.As(err, &gaveUp) {
+			c.Attempts = gaveUp.Attempts
+		}
 		w.complete(c)
 		return false
 	}

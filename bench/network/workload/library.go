@@ -53,7 +53,7 @@ var results = []struct {
 }{
 	{redlock.ErrTaken, history.Taken}, {redlock.ErrNoQuorum, history.NoQuorum}, {redlock.ErrNotHeld, history.NotHeld},
 	{redlock.ErrExpired, "expired"}, {redlock.ErrClosed, "closed"}, {redlock.ErrBusy, "busy"}, {redlock.ErrStopped, "stopped"},
-	{redlock.ErrForgotten, "forgotten"}, {redlock.ErrConfig, "config"}, {redlock.ErrArgument, "argument"}, {redlock.ErrSplit, "split"},
+	{redlock.ErrForgotten, "forgotten"}, {redlock.ErrConfig, "config"}, {redlock.ErrArgument, "argument"}, {redlock.ErrSplit, "split"}, {redlock.ErrNoAnswer, history.NoAnswer},
 	{redsync.ErrLockAlreadyExpired, history.NotHeld}, {redsync.ErrFailed, history.NoQuorum}, {redsync.ErrExtendFailed, history.NoQuorum},
 	{redis.Nil, history.Taken},
 	{context.DeadlineExceeded, history.Deadline}, {context.Canceled, "canceled"},

@@ -100,7 +100,7 @@ func operate(w *worker) time.Duration {
 	if err != nil {
 		return pause
 	}
-	b := history.Break{Client: w.Client, Key: key, Digest: s.Digest, Called: history.Now()}
+	b := history.Break{Client: w.Client, Key: key, Digest: s.Digest, Holder: s.Holder, Called: history.Now()}
 	b.Result = result(l.Release(ctx))
 	b.Answered = history.Now()
 	w.file.Add(history.Record{Break: &b})

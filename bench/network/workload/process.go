@@ -26,10 +26,10 @@ const Verb = "client"
 // Plan is what a client process is to do.
 type Plan struct {
 	history.Setup
-	Client  int // its number, from 1
-	Nodes   []string
-	Next    []string // the nodes after a change
-	Front   string   // the address of redlock serve, if it runs
+	Client  int        // its number, from 1
+	Nodes   [][]string // one group, or several
+	Next    [][]string // those after a change
+	Front   string     // the address of redlock serve, if it runs
 	Dir     string
 	OnceTTL time.Duration
 }
@@ -42,6 +42,7 @@ type user struct {
 	client *redlock.Client // nil of other libraries
 	locks  library
 	turns  *sync.WaitGroup
+	step   int
 }
 
 // process is a client process.
@@ -74,7 +75,7 @@ func (p *process) borrow() (user, func()) {
 func (p *process) use(c *redlock.Client, locks library) (before user) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before, p.now = p.now, user{c, locks, &sync.WaitGroup{}}
+	before, p.now = p.now, user{c, locks, &sync.WaitGroup{}, p.now.step + 1}
 	return before
 }
 
@@ -123,11 +124,11 @@ func Run(argument string) (err error) {
 func (p *process) connect() error {
 	switch p.Library {
 	case history.Redsync:
-		p.use(nil, newRedsync(p.Nodes))
+		p.use(nil, newRedsync(p.Nodes[0]))
 		return nil
 	case history.Ours:
 	default:
-		p.use(nil, newByHand(p.Nodes, p.Library, p.clock))
+		p.use(nil, newByHand(p.Nodes[0], p.Library, p.clock))
 		return nil
 	}
 	clock.Play(p.clock.source)
@@ -147,31 +148,22 @@ func (p *process) connect() error {
 }
 
 // open makes a client of this library.
-func (p *process) open(nodes, next []string) (*redlock.Client, error) {
+func (p *process) open(now, next [][]string) (*redlock.Client, error) {
 	node := func(n redlock.Node) {
 		p.file.Add(history.Record{Node: &history.Node{Client: p.Client, At: history.Now(), Up: n.Up, Addr: n.Addr}})
 	}
-	return redlock.New(redlock.Config{
-		Nodes: nodes, NextNodes: next, Name: fmt.Sprint("client", p.Client), MaxTTL: p.MaxTTL, Fenced: p.Fenced, Portable: p.Portable,
+	cfg := redlock.Config{
+		Groups: now, NextGroups: next, Name: fmt.Sprint("client", p.Client), MaxTTL: p.MaxTTL, Fenced: p.Fenced, Portable: p.Portable,
 		Logger: slog.New(slog.NewTextHandler(p.log, nil)),
 		Hooks:  redlock.Hooks{NodeUp: node, NodeDown: node},
-	})
-}
-
-// change replaces the nodes, in the two steps of Config.NextNodes, one client a second. The second begins when all clients of the
-// first list have ended (a turn takes 8 s at most, a stopped process 5 s more), and the longest TTL has passed.
-func (p *process) change() {
-	for i, step := range [][2][]string{{p.Nodes, p.Next}, {p.Next, nil}} {
-		at := p.Times.Start.Add(time.Duration(p.Client) * time.Second)
-		history.Sleep(at.Add([]time.Duration{4 * time.Second, 26 * time.Second}[i]))
-		c, err := p.open(step[0], step[1])
-		if err != nil {
-			panic(err)
-		}
-		before := p.use(c, ours{c})
-		before.turns.Wait()
-		p.file.Add(history.Record{End: p.shutdown(before.client)})
 	}
+	if !p.Groups {
+		cfg.Groups, cfg.NextGroups, cfg.Nodes = nil, nil, now[0]
+		if next != nil {
+			cfg.NextNodes = next[0]
+		}
+	}
+	return redlock.New(cfg)
 }
 
 // shutdown ends a client, and notes how.
@@ -191,7 +183,8 @@ func (p *process) end(before int) {
 	}
 	e.Before = before
 	for range 40 {
-		if e.After = runtime.NumGoroutine(); e.After <= before {
+		e.After = runtime.NumGoroutine()
+		if e.After <= before {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)

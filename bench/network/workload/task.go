@@ -18,6 +18,7 @@ type task struct {
 	patience func(w *worker) time.Duration                      // how long the call may take; nil: 2 to 6 s
 	section  func(w *worker, ttl time.Duration) time.Duration   // how long it works; nil: mostly shortly, rarely beyond the validity
 	hold     func(w *worker, c *history.Call, l held) (ok bool) // works otherwise, where ok
+	options  func(w *worker, key string) redlock.Options        // of the call, where libraries are not compared; nil: none
 	rest     span
 }
 
@@ -105,10 +106,11 @@ var more = map[string]task{
 			keys = append(keys, fmt.Sprint("set", k))
 		}
 		return keys
-	}, calls: "AcquireAll AcquireAll DoAll TryAcquireAll", rest: ms(0, 40)},
+	}, calls: "AcquireAll AcquireAll DoAll TryAcquireAll", options: some, rest: ms(0, 40)},
 	"permit1": permit, "permit2": permit,
 	"read1": read, "read2": read, "read3": read,
-	"write":    {keys: of("book", 2), calls: "Acquire", rest: ms(50, 250)},
+	"write": {keys: of("book", 2), calls: "Acquire", options: some, rest: ms(50, 250)},
+	"job1":  job, "job2": job,
 	"patient1": patient, "patient2": patient, "patient3": patient,
 	// A set asks the nodes also where the process believes that it holds the key.
 	"aside1": aside, "aside2": aside,
@@ -116,16 +118,18 @@ var more = map[string]task{
 }
 
 var (
-	hot    = task{keys: of("hot", 3), calls: "Acquire Acquire Acquire Do Do", rest: ms(0, 40)}
+	hot    = task{keys: of("hot", 3), calls: "Acquire Acquire Acquire Do Do", options: some, rest: ms(0, 40)}
 	edge   = task{keys: of("edge", 1), calls: "Acquire", section: beyond, rest: ms(0, 40)}
 	keep   = task{keys: of("keep", 2), calls: "Acquire", hold: keptOrExtended, rest: ms(0, 40)}
 	op     = task{keys: of("op", 2), calls: "Submit", patience: always(ms(2000, 0)), rest: ms(10, 50)}
-	permit = task{keys: func(*worker) []string { return redlock.Permits("permits", 3) }, calls: "AcquireAny AcquireAny AcquireAny TryAcquireAny", rest: ms(0, 60)}
-	read   = task{keys: of("book", 2), calls: "AcquireShared AcquireShared AcquireShared DoShared TryAcquireShared", hold: sometimesKept, rest: ms(0, 60)}
+	permit = task{keys: func(*worker) []string { return redlock.Permits("permits", 3) }, calls: "AcquireAny AcquireAny AcquireAny TryAcquireAny", options: some, rest: ms(0, 60)}
+	read   = task{keys: of("book", 2), calls: "AcquireShared AcquireShared AcquireShared DoShared TryAcquireShared", hold: sometimesKept, options: some, rest: ms(0, 60)}
+	// Work that one of all callers does in a while, however short it is.
+	job = task{keys: of("job", 2), calls: "TryDo", patience: always(ms(2000, 0)), options: term, rest: ms(10, 50)}
 	// Several callers of one process with little time, for a key that no other process wants.
 	crowd = task{keys: mine("crowd"), calls: "Acquire", patience: always(ms(30, 770)), section: during(ms(0, 20)), rest: ms(0, 80)}
 	// Of a long TTL enough is left to pass the lock on.
-	patient = task{keys: breakable, calls: "Acquire", section: half, rest: ms(0, 60)}
+	patient = task{keys: breakable, calls: "Acquire", section: half, options: some, rest: ms(0, 60)}
 	aside   = task{keys: func(w *worker) []string { return append(breakable(w), "aside-"+w.name) }, calls: "TryAcquireAll", section: half, rest: ms(0, 60)}
 )
 
@@ -142,6 +146,30 @@ func half(w *worker, ttl time.Duration) time.Duration {
 		return ttl / 10
 	}
 	return w.section(ttl)
+}
+
+// some are options of one call of four: a name, less time, or few attempts.
+func some(w *worker, _ string) (o redlock.Options) {
+	switch w.rng.IntN(12) {
+	case 0:
+		o.Name = w.name
+	case 1:
+		o.Wait = w.within(ms(5, 1000))
+	case 2:
+		o.Attempts = 1 + w.rng.IntN(4)
+	}
+	return o
+}
+
+// term is the same for all callers of a key: short, or beyond the TTL that masters grant. Fenced masters allow for no more than that.
+func term(w *worker, key string) redlock.Options {
+	switch {
+	case key == "job0":
+		return redlock.Options{AtLeast: 700 * time.Millisecond}
+	case w.Fenced:
+		return redlock.Options{AtLeast: 3 * time.Second}
+	}
+	return redlock.Options{AtLeast: 4 * time.Second}
 }
 
 // turn is one turn of a task. It returns how long the worker rests.
@@ -164,6 +192,11 @@ func (w *worker) turn(t task) time.Duration {
 	c, ctx, cancel := w.begin(api, ttl(w), patience(w), t.keys(w)...)
 	defer cancel()
 	c.Shared = strings.HasSuffix(api, "Shared")
+	if t.options != nil && w.client != nil && !w.Compared {
+		c.Options = t.options(w, c.Keys[0])
+		w.client = w.client.With(c.Options)
+		w.locks = ours{w.client}
+	}
 	d := section(w, c.TTL)
 	if do := w.doing(ctx, c); do != nil {
 		w.do(c, d, do)
@@ -203,6 +236,8 @@ func (w *worker) doing(ctx context.Context, c *history.Call) func(func(context.C
 	switch c.API {
 	case "Do":
 		return func(f func(context.Context) error) error { return w.client.Do(ctx, c.Keys[0], c.TTL, f) }
+	case "TryDo":
+		return func(f func(context.Context) error) error { return w.client.TryDo(ctx, c.Keys[0], c.TTL, f) }
 	case "DoShared":
 		return func(f func(context.Context) error) error { return w.client.DoShared(ctx, c.Keys[0], c.TTL, f) }
 	case "DoAll":

@@ -18,6 +18,7 @@ type worker struct {
 	n             int
 	client        *redlock.Client // of this turn; nil of another library
 	locks         library         // likewise
+	step          int             // likewise
 }
 
 // work begins a worker. What it asks for follows from the seed and its name. With locks it is a client of these alone.
@@ -31,7 +32,7 @@ func (p *process) work(name string, turn func(*worker) time.Duration, locks libr
 	p.workers.Go(func() {
 		for !p.isOver() {
 			c, done := p.borrow()
-			w.client, w.locks = c.client, c.locks
+			w.client, w.locks, w.step = c.client, c.locks, c.step
 			if locks != nil {
 				w.client, w.locks = nil, locks
 			}
