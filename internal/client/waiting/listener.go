@@ -223,16 +223,22 @@ func (d *desk) listened(q *inquiry) {
 }
 
 // listenedElsewhere takes the answer of another node: processes that could not use the first wait there. One that is there
-// in two rounds waits.
+// in two rounds waits. The second follows soon.
 func (d *desk) listenedElsewhere(q *inquiry) {
-	x := d.listening
+	x, node := d.listening, q.step.Node
 	here, _, err := d.lines.tracking.queue(q, false)
-	if err == nil && waits(here, x.seen.Has(q.step.Node)) {
+	switch sure := x.seen.Has(node); {
+	case err != nil || here.Others == 0:
+		x.seen.Remove(node)
+	case waits(here, sure):
 		d.wantedBy(false)
+	default:
+		x.seen.Add(node)
+		x.round = d.lines.cfg.Clock.Now().Add(max(ringLasts, 4*q.Took))
+		x.due = min(x.due, x.round)
 	}
-	x.seen.Remove(q.step.Node)
-	if here.Others > 0 {
-		x.seen.Add(q.step.Node)
+	if d.first == nil && d.isIdle() {
+		d.advance()
 	}
 }
 
