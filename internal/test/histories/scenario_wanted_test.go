@@ -44,7 +44,7 @@ var wanteds = []scenario{
 						s.unwanted(heard, 3500*time.Millisecond) // no process is in the queue any more
 						w := s.call(s.ctx, func(ctx context.Context) (redlock.Lock, error) { return want(ctx, c) })
 						within := 3*trip + trip/4 + 12*time.Millisecond // it is refused, enters, and may meet a question
-						if had == "AcquireShared" {                  // who has come is asked
+						if had == "AcquireShared" {                     // who has come is asked
 							within += trip
 						}
 						s.hears(heard, within, by+" wants what is had by "+had)
