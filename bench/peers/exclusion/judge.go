@@ -57,6 +57,13 @@ func (j *judge) hear(library, line string) {
 	j.kinds[library+" "+mode]++
 }
 
+// hasBegun reports whether a reader and a writer of this library have held a lock.
+func (j *judge) hasBegun() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.kinds[byOurs+" reader"] > 0 && j.kinds[byOurs+" writer"] > 0
+}
+
 func (j *judge) holds() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()

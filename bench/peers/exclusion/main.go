@@ -83,6 +83,10 @@ func (t *trial) run(d time.Duration, ours int, broken string, withFaults bool) (
 			return err
 		}
 	}
+	// Faults of a majority at the very start may outlast a short trial.
+	for begun := time.Now(); !t.judge.hasBegun() && time.Since(begun) < 10*time.Second; {
+		time.Sleep(5 * time.Millisecond)
+	}
 	end, said := time.Now().Add(d), time.Now()
 	for err == nil && time.Now().Before(end) {
 		if withFaults {

@@ -114,8 +114,7 @@ func EtcdJobs(ctx context.Context, client *clientv3.Client, jobs []string, run f
 	for i, job := range jobs {
 		all.Go(func() {
 			mutex := concurrency.NewMutex(session, job)
-			errs[i] = mutex.Lock(ctx)
-			if errs[i] == nil {
+			if errs[i] = mutex.Lock(ctx); errs[i] == nil {
 				errs[i] = errors.Join(run(ctx, job, mutex.Header().Revision), mutex.Unlock(ctx))
 			}
 		})
