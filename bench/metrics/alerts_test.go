@@ -27,11 +27,14 @@ func TestAlerts(t *testing.T) {
 	}
 	page, err := os.ReadFile("../../conn/OPERATORS.md")
 	require.NoError(t, err)
+	_, task, _ := strings.Cut(string(page), "\n### An alert fires\n")
+	task, _, _ = strings.Cut(task, "\n### ")
 	for rule := range strings.SplitSeq(string(rules), "- alert: ") {
 		name, rest, _ := strings.Cut(rule, "\n")
 		if strings.HasPrefix(name, "Redlock") { // each has its task
 			m := regexp.MustCompile(`runbook_url: https://\S+/conn/OPERATORS\.md#(\S+)\n`).FindStringSubmatch(rest)
 			require.NotNil(t, m, name)
+			require.Contains(t, task, "`"+name+"`")
 			require.Contains(t, strings.ReplaceAll(strings.ToLower(string(page)), " ", "-"), "\n###-"+m[1]+"\n")
 		}
 	}

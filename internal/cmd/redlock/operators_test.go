@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -84,7 +85,7 @@ func (p *procedure) works(want, word string, least int) {
 // run types a command, with a short MaxTTL.
 func (p *procedure) run(typed string) (int, string) {
 	p.Helper()
-	words := strings.Fields(strings.ReplaceAll(typed, "'", ""))
+	words := p.shell(typed)
 	if words[0] == "export" {
 		name, list, _ := strings.Cut(words[1], "=")
 		p.vars[name] = p.addrs(list)
@@ -119,6 +120,20 @@ func (p *procedure) run(typed string) (int, string) {
 	var status int
 	testkit.Within(p.T, 2*testkit.Patience, typed, func() { status = c.run(p.Context(), words[1:]...) })
 	return status, c.out.String() + c.err.String()
+}
+
+// shell is the words of a command, as a shell has them. One that a shell reads otherwise, as a redirection or a pipe, leaves
+// a file or has other words.
+func (p *procedure) shell(typed string) []string {
+	p.Helper()
+	c := exec.Command("sh", "-c", "set -- "+typed+`; printf '%s\n' "$@"`)
+	c.Dir = p.TempDir()
+	out, err := c.Output()
+	require.NoError(p, err, typed)
+	left, err := os.ReadDir(c.Dir)
+	require.NoError(p, err)
+	require.Empty(p, left, "a file is written by %s", typed)
+	return strings.Fields(string(out))
 }
 
 // addrs replaces the names of servers by their addresses.
