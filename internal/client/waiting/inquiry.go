@@ -24,14 +24,30 @@ var ways = [...]command.Way{contention.InPlace: command.Enter, contention.AtEnd:
 
 var errRefused = errors.New("the node refuses what waiting needs")
 
+// inquire begins a question to a node. If the node is to track a key, tracking is switched on where it is not yet.
+func (d *desk) inquire(step contention.Step, tracks bool) *inquiry {
+	p, cfg := &d.lines.tracking, &d.lines.cfg
+	x := &inquiry{Query: cfg.Engine.Query(step.Node, cfg.QueryTimeout), step: step, heard: p.heard[step.Node].Load()}
+	if tracks && !p.tracks.Has(step.Node) {
+		x.Buf, x.begins = command.AppendTracking(x.Buf, d.key, p.id)
+	}
+	return x
+}
+
+// send queues a question, for unlock to send it. It is false, and the question freed, where the process has left its queues.
+func (d *desk) send(x *inquiry) bool {
+	if d.lines.left.Load() || !d.lines.cfg.Engine.AskSoon(x.Query) {
+		x.Free()
+		return false
+	}
+	d.shard.asks = true
+	return true
+}
+
 // ask asks a node what a step needs. answered goes on.
 func (d *desk) ask(step contention.Step) {
 	p, cfg := &d.lines.tracking, &d.lines.cfg
-	x := &inquiry{Query: cfg.Engine.Query(step.Node, cfg.QueryTimeout), step: step, heard: p.heard[step.Node].Load()}
-	if !p.tracks.Has(step.Node) {
-		x.Buf, x.begins = command.AppendTracking(x.Buf, d.key, p.id)
-	}
-	replies := 0
+	x, replies := d.inquire(step, true), 0
 	switch step.Action {
 	case contention.Enter:
 		x.Buf, replies = command.AppendQueue(x.Buf, d.key, p.id, step.Shared, ways[step.Way], step.Rarely)
@@ -45,13 +61,10 @@ func (d *desk) ask(step contention.Step) {
 		x.Buf, replies = command.AppendWatch(x.Buf, d.key, x.shared, step.Gaps)
 	}
 	x.Replies, x.Ring, d.asked = x.begins+replies, d.answered, x
-	if d.lines.left.Load() || !cfg.Engine.AskSoon(x.Query) { // the process has left its queues
+	if !d.send(x) {
 		d.asked = nil
-		x.Free()
 		d.Failed(&contention.Surroundings{Now: cfg.Clock.Now()}, step.Node)
-		return
 	}
-	d.shard.asks = true
 }
 
 // answered takes the answer to the present question. The driver lock is held.
@@ -93,10 +106,7 @@ func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
 		}
 		return err
 	}
-	switch err := said[0].Err; {
-	case said[0].Lacks:
-		return p.refuseQueue(node, err)
-	case err != nil:
+	if err := p.queueError(node, &said[0]); err != nil {
 		return err
 	}
 	ttl, err := p.isTracked(node, &said[1], &said[2])

@@ -43,7 +43,7 @@ func (d *desk) parted(q *engine.Query) {
 	case q.Err == nil && q.Said[0].Err == nil && q.Said[0].Ints[0] >= 0:
 		d.Parted(q.Node)
 	case q.Err == nil && q.Said[0].Lacks:
-		_ = d.lines.tracking.refuseQueue(q.Node, q.Said[0].Err)
+		_ = d.lines.tracking.queueError(q.Node, &q.Said[0])
 		d.parting = parting{}
 	case d.parting.query == q:
 		d.parting = parting{}

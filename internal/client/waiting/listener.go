@@ -167,13 +167,9 @@ func (d *desk) listen(now clock.Instant) (until clock.Instant) {
 // askQueue asks a node who is in its queue, and to track that. The answer is freed once it was taken. It is nil where the
 // node is not asked.
 func (d *desk) askQueue(node int, tracks bool, take func(q *inquiry)) *inquiry {
-	p, cfg := &d.lines.tracking, &d.lines.cfg
-	q := &inquiry{Query: cfg.Engine.Query(node, cfg.QueryTimeout), step: contention.Step{Node: node}, heard: p.heard[node].Load()}
-	if tracks && !p.tracks.Has(node) {
-		q.Buf, q.begins = command.AppendTracking(q.Buf, d.key, p.id)
-	}
+	q := d.inquire(contention.Step{Node: node}, tracks)
 	shared := !slices.ContainsFunc(d.listening.listeners, func(l *Listener) bool { return !l.shared })
-	buf, replies := command.AppendListen(q.Buf, d.key, p.id, shared, tracks)
+	buf, replies := command.AppendListen(q.Buf, d.key, d.lines.tracking.id, shared, tracks)
 	q.Buf, q.Replies = buf, q.begins+replies
 	q.Ring = func() {
 		d.shard.mu.Lock()
@@ -183,11 +179,9 @@ func (d *desk) askQueue(node int, tracks bool, take func(q *inquiry)) *inquiry {
 			take(q)
 		}
 	}
-	if d.lines.left.Load() || !cfg.Engine.AskSoon(q.Query) {
-		q.Free()
+	if !d.send(q) {
 		return nil
 	}
-	d.shard.asks = true
 	return q
 }
 
@@ -199,7 +193,7 @@ func (d *desk) listened(q *inquiry) {
 	}
 	was, sure := x.state, x.sure
 	x.query, x.state, x.sure = nil, idle, false
-	here, exists, err := l.tracking.queue(q, true)
+	here, exists, err := l.tracking.queue(q)
 	around := l.around(d, l.cfg.Clock.Now())
 	switch {
 	case err != nil:
@@ -226,7 +220,7 @@ func (d *desk) listened(q *inquiry) {
 // in two rounds waits. The second follows soon.
 func (d *desk) listenedElsewhere(q *inquiry) {
 	x, node := d.listening, q.step.Node
-	here, _, err := d.lines.tracking.queue(q, false)
+	here, _, err := d.lines.tracking.queue(q)
 	switch sure := x.seen.Has(node); {
 	case err != nil || here.Others == 0:
 		x.seen.Remove(node)
@@ -247,23 +241,20 @@ func waits(here contention.Entry, sure bool) bool {
 	return here.Others > 1 || here.Others == 1 && (sure || here.Left < contention.FirstTicket)
 }
 
-// queue reads who is in a queue, and whether any was there right after that.
-func (p *tracking) queue(q *inquiry, tracks bool) (here contention.Entry, exists bool, err error) {
+// queue reads who is in a queue; and, of one that is tracked, whether any was there right after that.
+func (p *tracking) queue(q *inquiry) (here contention.Entry, exists bool, err error) {
 	if err := p.begun(q); err != nil {
 		return here, false, err
 	}
-	said := q.Said[q.begins:]
-	switch {
-	case said[0].Lacks:
-		return here, false, p.refuseQueue(q.step.Node, said[0].Err)
-	case said[0].Err != nil:
-		return here, false, said[0].Err
+	node, said := q.step.Node, q.Said[q.begins:]
+	if err := p.queueError(node, &said[0]); err != nil {
+		return here, false, err
 	}
 	here = contention.EntryOfQueue(said[0].Ints, 0)
-	if !tracks {
-		return here, here.Others > 0, nil
+	if len(said) == 1 {
+		return here, false, nil
 	}
-	ttl, err := p.isTracked(q.step.Node, &said[1], &said[2])
+	ttl, err := p.isTracked(node, &said[1], &said[2])
 	return here, ttl != 0, err
 }
 

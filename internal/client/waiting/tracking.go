@@ -53,9 +53,12 @@ func (p *tracking) refuse(node int, what string, err error) error {
 	return errRefused
 }
 
-// refuseQueue is refuse for a node that refuses the script of the queue.
-func (p *tracking) refuseQueue(node int, err error) error {
-	return p.refuse(node, "node refuses the script by which processes queue up", err)
+// queueError is the error of the queue's script at a node. One that refuses the script is not used.
+func (p *tracking) queueError(node int, said *command.Said) error {
+	if said.Lacks {
+		return p.refuse(node, "node refuses the script by which processes queue up", said.Err)
+	}
+	return said.Err
 }
 
 // isTracked reads the replies of CLIENT CACHING and of PTTL: how long the key lives, 0 without a key.

@@ -31,7 +31,9 @@ var forms = map[string]func(ctx context.Context, c *redlock.Client) (redlock.Loc
 var wanteds = []scenario{
 	{"a holder hears of those who wait, in its process and in others", 3, func(s *stage) {
 		for _, trip := range []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond} {
-			own, other := s.away(trip), s.away(trip)
+			own, other := away(s.World, trip), away(s.World, trip)
+			require.NoError(s.T, own.ReadyAll(s.ctx))
+			require.NoError(s.T, other.ReadyAll(s.ctx))
 			for had, have := range forms {
 				for by, want := range forms {
 					if had == "AcquireShared" && by == had { // neither wants what the other has
@@ -145,17 +147,6 @@ var wanteds = []scenario{
 		time.Sleep(5 * time.Second)
 		require.Equal(s.T, before, s.commands(), "nodes are asked for a holder that is none")
 	}},
-}
-
-// away is a client whose nodes are so far away, there and back.
-func (s *stage) away(trip time.Duration) *redlock.Client {
-	m := s.Machine()
-	for _, node := range s.Nodes {
-		m.Link(node).Delay(trip/2, trip-trip/2, trip/20)
-	}
-	c, _ := s.ClientOn(m)
-	require.NoError(s.T, c.ReadyAll(s.ctx))
-	return c
 }
 
 // unwanted requires that a channel stays open for d.

@@ -75,11 +75,7 @@ func atWork(w *virtual.World, n int, trip, hold, d time.Duration, f use) *worker
 	defer cancel()
 	var done sync.WaitGroup
 	for i := range n {
-		m := w.Machine()
-		for _, node := range w.Nodes {
-			m.Link(node).Delay(trip/2, trip-trip/2, trip/20)
-		}
-		c, _ := w.ClientOn(m)
+		c := away(w, trip)
 		done.Go(func() {
 			for ctx.Err() == nil {
 				began := time.Now()
@@ -93,6 +89,16 @@ func atWork(w *virtual.World, n int, trip, hold, d time.Duration, f use) *worker
 	}
 	done.Wait()
 	return all
+}
+
+// away is a client whose nodes are so far away, there and back.
+func away(w *virtual.World, trip time.Duration) *redlock.Client {
+	m := w.Machine()
+	for _, node := range w.Nodes {
+		m.Link(node).Delay(trip/2, trip-trip/2, trip/20)
+	}
+	c, _ := w.ClientOn(m)
+	return c
 }
 
 func (w *workers) granted(i int, waited time.Duration) {
