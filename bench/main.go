@@ -19,7 +19,7 @@ import (
 func main() {
 	program := harness.Program{
 		Drivers: []harness.Driver{
-			ours.Driver{}, ours.Driver{Portable: true}, ours.Driver{Scripted: true}, ours.Driver{Async: true}, ours.Driver{NoHandOver: true}, ours.Driver{Fenced: true}, ours.Driver{Joint: true}, ours.Driver{Groups: true}, ours.Submitter{}, ours.Doer{}, floor.Driver{}, floor.Driver{Goroutines: true}, floor.Driver{Obliged: true},
+			ours.Driver{}, ours.Driver{Portable: true}, ours.Driver{Scripted: true}, ours.Driver{Async: true}, ours.Driver{NoHandOver: true}, ours.Driver{Fenced: true}, ours.Driver{Joint: true}, ours.Driver{Groups: true}, ours.Driver{Semaphore: 8}, ours.Submitter{}, ours.Doer{}, floor.Driver{}, floor.Driver{Goroutines: true}, floor.Driver{Obliged: true},
 		},
 		Chosen: []string{"redlock", "floor", "floor-goroutines"},
 		Growth: growth.Run,

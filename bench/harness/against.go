@@ -301,6 +301,7 @@ func flagsOf(c result.Cell) []string {
 	add("-rate", c.Rate, c.Rate == 0)
 	add("-procs", c.Processes, c.Processes == 0)
 	add("-keys", c.Keys, c.Keys == 0)
+	add("-crowd", c.Crowd, c.Crowd == "")
 	if c.Once {
 		args = append(args, "-once")
 	}

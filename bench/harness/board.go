@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -15,6 +16,7 @@ type board struct {
 	crews   []crew   // one a process
 	records []record // one a goroutine
 	memory  []byte
+	mu      sync.Mutex // for the histograms of the own process
 }
 
 // window is when the cell is counted; all times are stamps of [now].
@@ -33,17 +35,16 @@ type slot struct {
 // crew is one process.
 type crew struct {
 	cpuFrom, cpuTo atomic.Int64
-	_              [6]int64
+
+	wait   Histogram // of grants; a wait that the window has cut counts for the longest only
+	same   Histogram // release to grant, within a process
+	cross  Histogram // release to grant, from another process
+	orphan Histogram // end of the TTL to grant, of a holder that has not released
 }
 
 // record is one goroutine. It alone writes there, and the parent reads once it
 // has ended.
 type record struct {
-	wait   Histogram // of grants; a wait that the window has cut counts for the longest only
-	same   Histogram // release to grant, within a process
-	cross  Histogram // release to grant, from another process
-	orphan Histogram // end of the TTL to grant, of a holder that has not released
-
 	grants, overlaps, errors uint64
 	last                     atomic.Int64 // its last grant
 	end                      int64        // its last release
@@ -77,31 +78,36 @@ func (b *board) counts(at int64) bool { return at >= b.from.Load() && at < b.to.
 func drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecond }
 
 // grant notes that the goroutine at index me of crews of so many has the key, for
-// which it has waited since.
+// which it has waited since. Without a slot it shares the key.
 func (b *board) grant(s *slot, me, workers int, since, granted, until int64, ttl time.Duration) {
-	r := &b.records[me]
+	r, crew := &b.records[me], &b.crews[me/workers]
 	counted := b.counts(granted)
+	r.last.Store(granted)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if counted {
+		r.grants++
+		crew.wait.Record(time.Duration(granted-since), 1)
+	}
+	if s == nil {
+		return
+	}
 	switch holder := s.holder.Swap(int64(me) + 1); {
 	case holder != 0 && s.meets(granted, until):
 		r.overlaps++
 	case !counted:
 	case holder != 0 && granted < s.until.Load(): // it was stopped on its way here
 	case holder != 0:
-		r.orphan.Record(time.Duration(granted-s.until.Load())-drift(ttl), 1)
+		crew.orphan.Record(time.Duration(granted-s.until.Load())-drift(ttl), 1)
 	case s.by.Load() != 0 && s.released.Load() > since: // else the key was not waited for
-		h := &r.cross
+		h := &crew.cross
 		if int(s.by.Load()-1)/workers == me/workers {
-			h = &r.same
+			h = &crew.same
 		}
 		h.Record(time.Duration(granted-s.released.Load()), 1)
 	}
 	s.granted.Store(granted)
 	s.until.Store(until)
-	r.last.Store(granted)
-	if counted {
-		r.grants++
-		r.wait.Record(time.Duration(granted-since), 1)
-	}
 }
 
 // meets reports whether the slot's last holder had the key at an instant from one stamp to another. A goroutine that
@@ -112,13 +118,23 @@ func (s *slot) meets(from, to int64) bool { return from < s.until.Load() && s.gr
 // release notes that the goroutine is about to release the key.
 func (b *board) release(s *slot, me int, until int64) {
 	at := now()
+	r := &b.records[me]
+	r.end = at
+	if s == nil {
+		return
+	}
 	s.released.Store(at)
 	s.by.Store(int64(me) + 1)
-	r := &b.records[me]
 	if !s.holder.CompareAndSwap(int64(me)+1, 0) && at < until && s.meets(r.last.Load(), at) {
 		r.overlaps++
 	}
-	r.end = at
+}
+
+// cut notes a wait of a process that the end of the window has cut.
+func (b *board) cut(process int, wait time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.crews[process].wait.Record(wait, 0)
 }
 
 // failed notes an error.

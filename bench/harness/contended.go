@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,6 +31,7 @@ type contest struct {
 	spec   spec
 	timing Timing
 	board  *board
+	crowds []crowd
 
 	mu       sync.Mutex
 	crew     []*child.Process // the present one in each place; nil while there is none
@@ -38,31 +40,48 @@ type contest struct {
 	answered []error          // of each place
 }
 
-// contend measures a contended cell.
-func (s *site) contend(ctx context.Context, d Driver, cfg Config, cell result.Cell, timing Timing) (r result.Result, err error) {
+// contend measures a contended cell. There is a result for each of its crowds.
+func (s *site) contend(ctx context.Context, d Driver, cfg Config, cell result.Cell, timing Timing) (all []result.Result, err error) {
+	c := &contest{site: s, cell: cell, timing: timing, crew: make([]*child.Process, cell.Processes), answered: make([]error, cell.Processes)}
+	c.crowds = []crowd{{Processes: cell.Processes, Workers: cell.Concurrency, Hold: cell.Hold}}
+	if cell.Crowd != "" {
+		if c.crowds, err = crowdsOf(cell.Crowd); err != nil {
+			return nil, err
+		}
+	}
+	if _, is := d.(Sharer); !is && slices.ContainsFunc(c.crowds, func(c crowd) bool { return c.Share }) {
+		return nil, Unsupported("has no shared locks")
+	}
 	cfg.Keys = make([][]string, 1)
 	for _, own := range keys(cell.Keys, cell.KeyLen) {
 		cfg.Keys[0] = append(cfg.Keys[0], own[0])
 	}
-	c := &contest{site: s, cell: cell, timing: timing, crew: make([]*child.Process, cell.Processes), answered: make([]error, cell.Processes)}
-	c.spec = spec{Driver: d.Name(), Config: cfg, Processes: cell.Processes, Hold: cell.Hold, Once: cell.Once, Procs: cell.Procs}
-	c.board, c.spec.Board, err = newBoard(cell.Keys, cell.Processes, cell.Concurrency)
+	c.spec = spec{Driver: d.Name(), Config: cfg, Slots: cell.Keys, Processes: cell.Processes, Stride: cell.Concurrency, Once: cell.Once, Procs: cell.Procs}
+	if !cell.Once {
+		c.spec.Lead = timing.Warmup
+		if timing.Disturbance != nil {
+			c.spec.Lead *= 2
+		}
+	}
+	if d, is := d.(Divided); is {
+		c.spec.Slots *= d.Permits()
+	}
+	c.board, c.spec.Board, err = newBoard(c.spec.Slots, cell.Processes, cell.Concurrency)
 	if c.spec.Board != "" {
 		defer func() { err = errors.Join(err, os.Remove(c.spec.Board)) }()
 	}
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.board.Close()) }()
 	defer c.end()
 	if err := c.gather(); err != nil {
-		return r, fmt.Errorf("%s: %w", d.Name(), err)
+		return nil, fmt.Errorf("%s: %w", d.Name(), err)
 	}
-	if r, err = c.run(ctx); err != nil {
-		return result.Result{}, fmt.Errorf("%s: %w", d.Name(), err)
+	if all, err = c.run(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.Name(), err)
 	}
-	r.Driver, r.Weaker = d.Name(), weakness(d)
-	return r, nil
+	return all, nil
 }
 
 // gather starts the processes.
@@ -93,7 +112,12 @@ func first(errs []error) error {
 // start starts the process of one place.
 func (c *contest) start(place int) error {
 	s := c.spec
-	s.Process = place
+	s.Process, s.Crowd = place, c.crowdOf(place)
+	s.Config.Concurrency, s.Config.TTL = s.Crowd.Workers, s.Crowd.ttlOf(s.Config.TTL)
+	s.Config.Crowd, s.Config.Share = c.cell.Crowd != "", s.Crowd.Share
+	if s.Crowd.Poll {
+		s.Config.Scenario = Uncontended // it does not wait
+	}
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -106,6 +130,17 @@ func (c *contest) start(place int) error {
 	defer c.mu.Unlock()
 	c.crew[place] = p
 	return errorOf(answers[0])
+}
+
+// crowdOf is the crowd of the process of one place.
+func (c *contest) crowdOf(place int) crowd {
+	for _, crowd := range c.crowds {
+		if place < crowd.Processes {
+			return crowd
+		}
+		place -= crowd.Processes
+	}
+	panic("no such place")
 }
 
 // errorOf is the answer of a process as an error.
@@ -149,12 +184,9 @@ func (c *contest) end() {
 }
 
 // run measures the cell.
-func (c *contest) run(ctx context.Context) (r result.Result, err error) {
-	from := now() + int64(gathering)
-	if !c.cell.Once {
-		from += int64(c.timing.Warmup)
-	}
-	if c.timing.Disturbance != nil {
+func (c *contest) run(ctx context.Context) (_ []result.Result, err error) {
+	from := now() + int64(gathering+c.spec.Lead)
+	if c.cell.Once && c.timing.Disturbance != nil {
 		from += int64(c.timing.Warmup)
 	}
 	c.board.from.Store(from)
@@ -185,15 +217,15 @@ func (c *contest) run(ctx context.Context) (r result.Result, err error) {
 	after := c.site.commands(ctx)
 	err = cmp.Or(ctx.Err(), errors.Join(err, heal()))
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	if err := bounded(func() error { c.running.Wait(); return nil }); err != nil {
-		return r, errors.New("a process hangs")
+		return nil, errors.New("a process hangs")
 	}
 	if err := first(c.answered); err != nil {
-		return r, err
+		return nil, err
 	}
-	return c.figures(between(before, after))
+	return c.results(between(before, after))
 }
 
 // sleep sleeps unless the context ends.
@@ -275,21 +307,44 @@ func (c *contest) headWaiter(time.Time) (int, error) {
 	return head, nil
 }
 
-// figures computes the figures of the board.
-func (c *contest) figures(commands float64) (r result.Result, err error) {
-	var wait, same, cross, orphan Histogram
+// results reads the figures of each crowd off the board.
+func (c *contest) results(commands float64) (all []result.Result, err error) {
+	all = make([]result.Result, len(c.crowds))
+	var pairs float64
 	var overlaps uint64
+	var place int
+	for i, crowd := range c.crowds {
+		overlaps += c.figures(&all[i], crowd, place)
+		place += crowd.Processes
+		pairs += all[i].Pairs
+	}
+	if overlaps > 0 {
+		return nil, fmt.Errorf("%w: %d times", errOverlap, overlaps)
+	}
+	if pairs == 0 && c.cell.Crowd == "" {
+		return nil, fmt.Errorf("not one grant; the first error: %s", cmp.Or(all[0].FirstError, "none"))
+	}
+	for i := range all {
+		all[i].CommandsPerPair = round(commands / max(pairs, 1))
+	}
+	return all, nil
+}
+
+// figures computes the figures of a crowd from its first place on.
+func (c *contest) figures(r *result.Result, crowd crowd, from int) (overlaps uint64) {
+	var wait, same, cross, orphan Histogram
 	var end, cpu int64
 	f := &r.Figures
 	f.WorkerLeast, f.ProcessLeast = math.Inf(1), math.Inf(1)
-	for place := range c.crew {
+	for place := from; place < from+crowd.Processes; place++ {
+		crew := &c.board.crews[place]
+		wait.Merge(&crew.wait)
+		same.Merge(&crew.same)
+		cross.Merge(&crew.cross)
+		orphan.Merge(&crew.orphan)
 		before := f.Pairs
-		for i := range c.cell.Concurrency {
+		for i := range crowd.Workers {
 			one := &c.board.records[place*c.cell.Concurrency+i]
-			wait.Merge(&one.wait)
-			same.Merge(&one.same)
-			cross.Merge(&one.cross)
-			orphan.Merge(&one.orphan)
 			overlaps += one.overlaps
 			f.Errors += float64(one.errors)
 			r.FirstError = cmp.Or(r.FirstError, string(bytes.TrimRight(one.first[:], "\x00")))
@@ -300,39 +355,32 @@ func (c *contest) figures(commands float64) (r result.Result, err error) {
 		}
 		own := f.Pairs - before
 		f.ProcessLeast, f.ProcessMost = min(f.ProcessLeast, own), max(f.ProcessMost, own)
-		cpu += c.board.crews[place].cpuTo.Load() - c.board.crews[place].cpuFrom.Load()
+		cpu += crew.cpuTo.Load() - crew.cpuFrom.Load()
 	}
-	if overlaps > 0 {
-		return r, fmt.Errorf("%w: %d times", errOverlap, overlaps)
-	}
-	if f.Pairs == 0 {
-		return r, fmt.Errorf("not one grant; the first error: %s", cmp.Or(r.FirstError, "none"))
-	}
-	workers := float64(len(c.crew) * c.cell.Concurrency)
+	workers, processes := float64(crowd.Processes*crowd.Workers), float64(crowd.Processes)
 	elapsed := c.timing.Window
 	if c.cell.Once && f.Pairs == workers {
 		elapsed = time.Duration(end - c.board.from.Load())
 	}
+	pairs := max(f.Pairs, 1) // a crowd that never got the lock has its longest wait
 	f.Seconds = round(elapsed.Seconds())
 	f.PairsPerSec = round(f.Pairs / elapsed.Seconds())
 	f.IdealShare = round(f.Pairs * float64(c.cell.Hold) / float64(elapsed))
 	f.P50, f.P99, f.P999 = micros(wait.Quantile(0.50)), micros(wait.Quantile(0.99)), micros(wait.Quantile(0.999))
 	f.Max = micros(wait.Max())
-	f.MaxOfFair = round(f.Max / (workers * micros(elapsed) / f.Pairs))
+	f.MaxOfFair = round(f.Max / (workers * micros(elapsed) / pairs))
 	f.WorkerMean = round(f.Pairs / workers)
-	f.WorkerLeast, f.WorkerMost = round(f.WorkerLeast*workers/f.Pairs), round(f.WorkerMost*workers/f.Pairs)
-	processes := float64(len(c.crew))
-	f.ProcessLeast, f.ProcessMost = round(f.ProcessLeast*processes/f.Pairs), round(f.ProcessMost*processes/f.Pairs)
+	f.WorkerLeast, f.WorkerMost = round(f.WorkerLeast*workers/pairs), round(f.WorkerMost*workers/pairs)
+	f.ProcessLeast, f.ProcessMost = round(f.ProcessLeast*processes/pairs), round(f.ProcessMost*processes/pairs)
 	f.CrossP50, f.CrossP99 = micros(cross.Quantile(0.50)), micros(cross.Quantile(0.99))
 	others := float64(cross.Count())
 	same.Merge(&cross)
 	f.HandoffP50, f.HandoffP99, f.HandoffMax = micros(same.Quantile(0.50)), micros(same.Quantile(0.99)), micros(same.Max())
 	f.CrossShare = round(others / max(float64(same.Count()), 1))
-	f.CommandsPerPair = round(commands / f.Pairs)
 	f.Kills = float64(len(c.gone))
 	f.OrphanP50, f.OrphanMax = micros(orphan.Quantile(0.50)), micros(orphan.Max())
-	if f.Kills == 0 { // else what the dead have used is not known
-		f.CPUPerPair = round(micros(time.Duration(cpu)) / f.Pairs)
+	if f.Kills == 0 && f.Pairs > 0 { // else what the dead have used is not known
+		f.CPUPerPair = round(micros(time.Duration(cpu)) / pairs)
 	}
-	return r, nil
+	return overlaps
 }

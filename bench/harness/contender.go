@@ -32,9 +32,12 @@ type spec struct {
 	Driver    string
 	Config    Config // its keys are those of all
 	Board     string
+	Slots     int // of the board
 	Processes int
+	Stride    int // the most workers of a process
 	Process   int // its number
-	Hold      time.Duration
+	Crowd     crowd
+	Lead      time.Duration // from the begin of the work to the window
 	Once      bool
 	Procs     int // GOMAXPROCS, or 0
 }
@@ -61,7 +64,7 @@ func (p Program) ServeIfContender() {
 // contend opens the driver, reports that it is ready, waits for the order to begin, and answers
 // with its errors at the end.
 func (p Program) contend(s spec) (err error) {
-	b, err := openBoard(s.Board, len(s.Config.Keys[0]), s.Processes, s.Config.Concurrency)
+	b, err := openBoard(s.Board, s.Slots, s.Processes, s.Stride)
 	if err != nil {
 		return err
 	}
@@ -80,10 +83,10 @@ func (p Program) contend(s spec) (err error) {
 	}
 	all := make([]*contender, s.Config.Concurrency)
 	for i := range all {
-		c := &contender{spec: s, board: b, me: s.Process*s.Config.Concurrency + i}
+		c := &contender{spec: s, board: b, me: s.Process*s.Stride + i, own: i}
 		c.zipf = rand.NewZipf(rand.New(rand.NewPCG(uint64(c.me), 1)), zipf, 1, uint64(len(s.Config.Keys[0])-1))
 		c.worker, err = pool.Worker()
-		if err == nil && s.Hold > 0 {
+		if err == nil && s.Crowd.Hold > 0 && !s.Crowd.Vary {
 			c.timer, err = pause.New()
 		}
 		if err != nil {
@@ -132,31 +135,36 @@ type contender struct {
 	spec
 	board  *board
 	me     int
+	own    int // its number in the process
 	worker Worker
-	timer  *pause.Timer // with Hold only
+	timer  *pause.Timer // with a hold that does not vary
 	zipf   *rand.Zipf
 }
 
 // work takes turns until the window ends, or one.
 func (c *contender) work(ctx context.Context) {
-	if c.Once {
-		time.Sleep(time.Duration(c.board.from.Load() - now()))
-	}
+	time.Sleep(time.Duration(c.board.from.Load()-now()) - c.Lead)
 	r := &c.board.records[c.me]
 	keys := c.Config.Keys[0]
 	for since := now(); since < c.board.to.Load(); since = now() {
 		key := 0
-		if len(keys) > 1 {
+		switch {
+		case c.Crowd.Keys > 0:
+			key = c.own % c.Crowd.Keys
+		case len(keys) > 1:
 			key = int(c.zipf.Uint64())
 		}
 		ok, err := c.worker.Acquire(ctx, keys[key])
 		for ; !ok && err == nil && ctx.Err() == nil; ok, err = c.worker.Acquire(ctx, keys[key]) {
+			if c.Crowd.Poll {
+				_ = sleep(ctx, pollLeast+rand.N(pollMore))
+			}
 		}
 		switch {
 		case err == nil && ok:
-			err = c.turn(&c.board.slots[key], since)
+			err = c.turn(ctx, c.slot(key), since)
 		case ctx.Err() != nil:
-			r.wait.Record(time.Duration(now()-since), 0)
+			c.board.cut(c.Process, time.Duration(now()-since))
 			return
 		}
 		if err != nil && c.board.counts(now()) {
@@ -168,17 +176,34 @@ func (c *contender) work(ctx context.Context) {
 	}
 }
 
+// slot is where the holder of a key is on the board, or of one of its permits; one who shares it is nowhere.
+func (c *contender) slot(key int) *slot {
+	if c.Crowd.Share {
+		return nil
+	}
+	if w, is := c.worker.(Numbered); is {
+		key = key*(c.Slots/len(c.Config.Keys[0])) + w.Permit()
+	}
+	return &c.board.slots[key]
+}
+
 // turn is the time from a grant to the end of the release.
-func (c *contender) turn(s *slot, since int64) (err error) {
+func (c *contender) turn(ctx context.Context, s *slot, since int64) (err error) {
 	granted := now()
 	valid := c.Config.TTL - drift(c.Config.TTL)
 	if l, ok := c.worker.(Lasting); ok {
 		valid = l.Remaining()
 	}
 	until := granted + int64(valid)
-	c.board.grant(s, c.me, c.Config.Concurrency, since, granted, until, c.Config.TTL)
-	if c.timer != nil {
-		err = c.timer.Sleep(c.Hold)
+	c.board.grant(s, c.me, c.Stride, since, granted, until, c.Config.TTL)
+	switch {
+	case c.Crowd.Crash:
+		<-ctx.Done()
+		return nil
+	case c.timer != nil:
+		err = c.timer.Sleep(c.Crowd.Hold)
+	case c.Crowd.Hold > 0:
+		_ = sleep(ctx, c.Crowd.Hold/2+rand.N(c.Crowd.Hold/2+1))
 	}
 	c.board.release(s, c.me, until)
 	return cmp.Or(err, c.worker.Release(context.Background()))

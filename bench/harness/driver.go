@@ -57,6 +57,9 @@ type Config struct {
 	// see [Config.Paced].
 	Hold time.Duration
 	Rate int
+	// Crowd is set in cells of crowds, which may be more than this machine serves in time: nodes are waited for then.
+	// Share asks a [Sharer] for shared locks.
+	Crowd, Share bool
 }
 
 // Paced reports whether the workers of an uncontended cell pause. A driver without workers, or one

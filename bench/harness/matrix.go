@@ -53,7 +53,10 @@ func (o Options) ofScenario(cells []result.Cell) []result.Cell {
 	var all []result.Cell
 	for _, c := range cells {
 		these := []result.Cell{c}
-		if c.Scenario == Contended {
+		if c.Scenario == Contended && len(o.Crowds) > 0 {
+			these[0].Once, these[0].TTL = o.Once, o.TTL
+			these = vary(these, o.Crowds, withCrowds)
+		} else if c.Scenario == Contended {
 			these[0].Once, these[0].TTL = o.Once, o.TTL
 			these = vary(these, o.Processes, func(c *result.Cell, v int) { c.Processes = v })
 			these = vary(these, o.Keys, func(c *result.Cell, v int) { c.Keys = v })

@@ -56,6 +56,7 @@ type Options struct {
 	Processes   []int // of contended cells, as what follows
 	Keys        []int
 	Once        bool
+	Crowds      []string // in place of Concurrency, Hold, Processes, Keys
 	Suite       []string // sections
 	Against     string   // a commit
 	Notice      float64  // a loss against it of so many per cent
@@ -106,6 +107,8 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	listVar(fs, &o.Rate, "rate", "0", "uncontended: pairs that are begun in a second, by chance, a `list`; 0 is each worker's next at once", number(0, maxRate))
 	listVar(fs, &o.Keys, "keys", "1", "contended: keys that all choose from by zipf(1.1), a `list`", number(1, maxShared))
 	fs.BoolVar(&o.Once, "once", false, "contended: one turn for each goroutine; -d bounds it")
+	listVar(fs, &o.Crowds, "crowd", "", "contended: a `list` of crowds that are at work together, in place of -procs, -c, -hold and -keys: 2x64:read:20ms+1x1:write:1ms. "+
+		"Each is processes x goroutines, what they want (read, write, poll or crash), for how long they have it (from half of that on), and with :64 keys that they have in turns", crowdText)
 	if len(p.Suite.Sections) > 0 {
 		sections := append([]string{all}, p.Suite.names()...)
 		listVar(fs, &o.Suite, "suite", "", "go through sections, a `list` of "+join(sections)+"; -rounds 3 -d 1s -warmup 300ms unless given", oneOf(sections))
@@ -145,6 +148,9 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 		return Options{}, errors.New("-redis and -server embedded: give one of them")
 	case redis && !given["server"]:
 		server = servers[realredis.Usual]
+	}
+	if len(o.Crowds) > 0 {
+		o.Scenarios, o.Concurrency, o.Hold = []Scenario{Contended}, []int{0}, []time.Duration{0}
 	}
 	o.Redis = server != embedded && len(o.Nodes) == 0
 	if o.Redis {

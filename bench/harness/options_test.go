@@ -59,6 +59,10 @@ func TestBadOptions(t *testing.T) {
 		{"-n and -nodes", ``, []string{"-n", "3", "-nodes=a:1"}},
 		{"-nodes and -redis", ``, []string{"-nodes", "a:1", "-redis"}},
 		{"-redis", `-server embedded`, []string{"-server", "embedded", "-redis"}},
+		{"-crowd", `"1x1:read"`, []string{"-crowd", "1x1:read"}},
+		{"-crowd", `"1x1:wrote:1ms"`, []string{"-crowd", "1x1:read:1ms+1x1:wrote:1ms"}},
+		{"-crowd", `"0x1:read:1ms"`, []string{"-crowd", "0x1:read:1ms"}},
+		{"-crowd", `missing unit`, []string{"-crowd", "1x1:read:1"}},
 		{"-frobnicate", ``, []string{"-frobnicate"}},
 		{`"more"`, ``, []string{"more"}},
 	} {
@@ -86,4 +90,12 @@ func TestCells(t *testing.T) {
 		"contended, concurrency 8, 3 nodes, jitter 100µs, node 1 slow (+20ms), keys of 64 bytes, GOMAXPROCS 2, 4 processes, 100 keys, hold 1ms",
 		"contended, concurrency 8, 3 nodes, round trip +1ms, jitter 100µs, keys of 64 bytes, GOMAXPROCS 2, 4 processes, 100 keys, hold 1ms",
 	}, titles[:3])
+
+	o, err = parse("-c", "8", "-hold", "1ms", "-crowd", "2x64:read:20ms+1x1:write:1ms,1x64:read:0s:64")
+	require.NoError(t, err)
+	cells := o.cells()
+	require.Len(t, cells, 2)
+	require.Equal(t, []int{3, 64, 1}, []int{cells[0].Processes, cells[0].Concurrency, cells[0].Keys})
+	require.Equal(t, []int{1, 64, 64}, []int{cells[1].Processes, cells[1].Concurrency, cells[1].Keys})
+	require.Equal(t, "contended, 1x1:write:1ms beside 2x64:read:20ms, 5 nodes", render.Title(ofCrowd(cells[0], 1)))
 }

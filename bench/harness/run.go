@@ -45,12 +45,11 @@ var defaultProcs = runtime.GOMAXPROCS(0)
 // measure measures all drivers under one load. They take turns, and each round begins with
 // another one, so that changes of the machine over time affect all of them. A driver that has
 // failed once is not measured again.
-func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell result.Cell, out *output) ([]*result.Result, error) {
+func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell result.Cell, out *output) (results []*result.Result, err error) {
 	runtime.GOMAXPROCS(cmp.Or(cell.Procs, defaultProcs))
 	if err := s.prepare(cell); err != nil {
 		return nil, err
 	}
-	var all []*result.Result
 	failed := map[string]bool{}
 	for round := range opts.Rounds {
 		trips := s.roundTrips(ctx, cell)
@@ -76,41 +75,45 @@ func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell
 				Hold:        cell.Hold,
 				Rate:        cell.Rate,
 			}
-			var r result.Result
-			var err error
+			all := make([]result.Result, 1) // of each crowd
+			r := &all[0]
 			if cell.Scenario == Contended {
-				r, err = s.contend(ctx, d, cfg, cell, timing)
+				all, err = s.contend(ctx, d, cfg, cell, timing)
 			} else if opts.own != nil && cell.Fault == result.NoFault {
 				var own *result.Result
 				near := cell
 				near.RTT, near.Jitter = 0, 0 // its nodes are the proxy
 				if own, _, err = s.turn(ctx, opts, *opts.own, d.Name(), cfg.Nodes, near); err == nil {
-					r = *own
+					*r = *own
 					failed[d.Name()] = r.Error != ""
 				}
 			} else {
 				cfg.Keys = keys(cell.Concurrency, cell.KeyLen)
-				r, err = Measure(ctx, d, cfg, timing)
+				*r, err = Measure(ctx, d, cfg, timing)
 			}
 			if ctx.Err() != nil {
 				return nil, errInterrupted
 			}
 			if err != nil {
 				failed[d.Name()] = true
-				r = result.Result{Driver: d.Name(), Weaker: weakness(d), Error: err.Error(), Unsafe: errors.Is(err, errOverlap)}
+				all = []result.Result{{Error: err.Error(), Unsafe: errors.Is(err, errOverlap)}}
 				if lacks := Unsupported(""); errors.As(err, &lacks) {
-					r.Error, r.Lacks = lacks.Error(), true
+					all[0].Error, all[0].Lacks = lacks.Error(), true
 				}
 			}
-			if cell.RTT > 0 {
-				r.Others = 0 // the proxy would be one of them
+			for i := range all {
+				r := &all[i]
+				if cell.RTT > 0 {
+					r.Others = 0 // the proxy would be one of them
+				}
+				r.Driver, r.Weaker = d.Name(), weakness(d)
+				r.Cell, r.Round = ofCrowd(cell, i), round+1
+				r.PingP50, r.PingP99 = micros(trips.Quantile(0.50)), micros(trips.Quantile(0.99))
+				r.Added = r.Above()
+				results = append(results, r)
+				out.add(result.Line{Result: r})
 			}
-			r.Cell, r.Round = cell, round+1
-			r.PingP50, r.PingP99 = micros(trips.Quantile(0.50)), micros(trips.Quantile(0.99))
-			r.Added = r.Above()
-			all = append(all, &r)
-			out.add(result.Line{Result: &r})
 		}
 	}
-	return all, nil
+	return results, nil
 }

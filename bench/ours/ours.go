@@ -31,6 +31,8 @@ type Driver struct {
 	Groups bool
 	// Patient gives a node as long to answer as peers do, 500 ms.
 	Patient bool
+	// Semaphore has each key be as many permits; 0 means a lock.
+	Semaphore int
 	// Clients share the workers among them; 0 means one.
 	Clients int
 }
@@ -61,8 +63,17 @@ func (d Driver) Name() string {
 	if d.Patient {
 		name += "-patient"
 	}
+	if d.Semaphore > 0 {
+		name += "-permits"
+	}
 	return name
 }
+
+// Shares is for [harness.Sharer].
+func (d Driver) Shares() {}
+
+// Permits is for [harness.Divided].
+func (d Driver) Permits() int { return max(d.Semaphore, 1) }
 
 func (d Driver) Weaker() string {
 	if d.Async {
@@ -72,7 +83,7 @@ func (d Driver) Weaker() string {
 }
 
 func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
-	p := &pool{ttl: cfg.TTL, wait: cfg.Scenario == harness.Contended, async: d.Async}
+	p := &pool{ttl: cfg.TTL, wait: cfg.Scenario == harness.Contended, async: d.Async, share: cfg.Share, permits: d.Semaphore}
 	for range max(d.Clients, 1) {
 		in := redlock.Config{Nodes: cfg.Nodes, Portable: d.Portable, NoHandOver: d.NoHandOver}
 		if d.Groups {
@@ -80,6 +91,9 @@ func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, 
 		}
 		if d.Patient {
 			in.NodeTimeout = 500 * time.Millisecond
+		}
+		if cfg.Crowd {
+			in.NodeTimeout, in.StallTimeout = 10*time.Second, 10*time.Second
 		}
 		knobs.Of(&in).Scripted = d.Scripted
 		if d.Joint {
@@ -110,6 +124,8 @@ type pool struct {
 	ttl     time.Duration
 	wait    bool // for a lock that is taken
 	async   bool // releases are not waited for
+	share   bool
+	permits int
 }
 
 func (p *pool) Close() error {
@@ -124,8 +140,22 @@ func (p *pool) Worker() (harness.Worker, error) {
 	client := p.clients[p.next%len(p.clients)]
 	p.next++
 	w := &worker{acquire: client.TryAcquire, ttl: p.ttl, async: p.async}
-	if p.wait {
-		w.acquire = client.Acquire
+	several := client.TryAcquireAny
+	switch {
+	case p.wait && p.share:
+		w.acquire = client.AcquireShared
+	case p.share:
+		w.acquire = client.TryAcquireShared
+	case p.wait:
+		w.acquire, several = client.Acquire, client.AcquireAny
+	}
+	if p.permits > 0 {
+		w.acquire = func(ctx context.Context, key string, ttl time.Duration) (redlock.Lock, error) {
+			if w.of != key {
+				w.of, w.keys = key, redlock.Permits(key, p.permits)
+			}
+			return several(ctx, ttl, w.keys...)
+		}
 	}
 	return w, nil
 }
@@ -136,7 +166,12 @@ type worker struct {
 	ttl     time.Duration
 	async   bool
 	lock    redlock.Lock
+	of      string   // the semaphore of these keys
+	keys    []string // of its permits
 }
+
+// Permit is for [harness.Numbered].
+func (w *worker) Permit() int { return max(slices.Index(w.keys, w.lock.Key()), 0) }
 
 func (w *worker) Acquire(ctx context.Context, key string) (bool, error) {
 	lock, err := w.acquire(ctx, key, w.ttl)

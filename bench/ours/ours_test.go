@@ -16,7 +16,7 @@ import (
 )
 
 // contenders are the drivers of the processes that tests start.
-var contenders = harness.Program{Drivers: []harness.Driver{Driver{}}, Chosen: []string{"redlock"}}
+var contenders = harness.Program{Drivers: []harness.Driver{Driver{}, Driver{Semaphore: 8}}, Chosen: []string{"redlock"}}
 
 func TestMain(m *testing.M) {
 	testkit.ChildrenEndAtOnce()
@@ -25,24 +25,53 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestProcessesThatAreKilled: the key goes on from hand to hand, and a holder's in
-// the end. A busy machine needs a longer window.
-func TestProcessesThatAreKilled(t *testing.T) {
+// contend runs cells.
+func contend(t *testing.T, args ...string) (all []*result.Result) {
 	if runtime.GOOS != "linux" {
 		t.Skip("processes that share a clock need Linux")
 	}
+	var out, printed bytes.Buffer
+	require.Zero(t, contenders.Main(append([]string{"-json"}, args...), &out, &printed), printed.String()+out.String())
+	lines, err := result.Read(&out, "")
+	require.NoError(t, err)
+	for _, l := range lines {
+		if l.Result != nil {
+			all = append(all, l.Result)
+		}
+	}
+	return all
+}
+
+// TestCrowds: those who share a lock, and those who want it for themselves, are at work together; one that crashes keeps a
+// writer out.
+func TestCrowds(t *testing.T) {
+	all := contend(t, "-n", "3", "-d", "1s", "-warmup", "0s", "-crowd", "2x2:read:1ms+1x1:write:1ms+1x1:poll:1ms,1x2:crash:1h+1x1:write:1ms")
+	require.Len(t, all, 5)
+	for _, r := range all[:2] {
+		require.Positive(t, r.Pairs, r.Crowd)
+	}
+	crash, writer := all[3], all[4]
+	require.InDelta(t, 2, crash.Pairs, 0)
+	require.Zero(t, writer.Pairs)
+	require.GreaterOrEqual(t, writer.Max, 1e6)
+}
+
+// TestPermits: several hold a key at once, each a permit of its own, or the cell would fail.
+func TestPermits(t *testing.T) {
+	all := contend(t, "-n", "3", "-d", "1s", "-scenario", "contended", "-driver", "redlock-permits", "-procs", "2", "-c", "8", "-hold", "10ms")
+	require.Len(t, all, 1)
+	require.Greater(t, all[0].IdealShare, 1.5)
+}
+
+// TestProcessesThatAreKilled: the key goes on from hand to hand, and a holder's in
+// the end. A busy machine needs a longer window.
+func TestProcessesThatAreKilled(t *testing.T) {
 	for window := 500 * time.Millisecond; ; window *= 2 {
 		require.Less(t, window, 10*time.Second)
-		var out, printed bytes.Buffer
-		args := []string{"-json", "-scenario", "contended", "-c", "2", "-procs", "3", "-hold", "2ms", "-ttl", "100ms", "-warmup", "50ms",
-			"-fault", "kill-waiter,kill-holder", "-d", window.String()}
-		require.Zero(t, contenders.Main(args, &out, &printed), printed.String()+out.String())
-		lines, err := result.Read(&out, "")
-		require.NoError(t, err)
 		var idle, orphans int
-		for _, l := range lines {
-			switch r := l.Result; {
-			case r == nil:
+		for _, r := range contend(t, "-scenario", "contended", "-c", "2", "-procs", "3", "-hold", "2ms", "-ttl", "100ms", "-warmup", "50ms",
+			"-fault", "kill-waiter,kill-holder", "-d", window.String()) {
+			switch {
 			case r.Kills == 0 || r.Pairs == 0:
 				idle++
 			case r.Fault == result.KillHolder && r.OrphanMax > 0:

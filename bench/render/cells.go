@@ -22,8 +22,9 @@ type dimension struct {
 
 var dimensions = []dimension{
 	{"scenario", func(c result.Cell) string { return string(c.Scenario) }, func(c result.Cell) string { return string(c.Scenario) }},
+	{"crowd", func(c result.Cell) string { return crowd(c) }, crowd},
 	{"goroutines", func(c result.Cell) string { return strconv.Itoa(c.Concurrency) },
-		func(c result.Cell) string { return fmt.Sprintf("concurrency %d", c.Concurrency) }},
+		func(c result.Cell) string { return unless(c.Crowd != "", "concurrency %d", c.Concurrency) }},
 	{"nodes", func(c result.Cell) string { return strconv.Itoa(c.Nodes) },
 		func(c result.Cell) string { return count(c.Nodes, "node", "nodes") }},
 	{"round trip added", func(c result.Cell) string { return c.RTT.String() },
@@ -40,10 +41,10 @@ var dimensions = []dimension{
 		func(c result.Cell) string { return unless(c.Procs == 0, "GOMAXPROCS %d", c.Procs) }},
 	{"processes", func(c result.Cell) string { return strconv.Itoa(c.Processes) },
 		func(c result.Cell) string {
-			return unless(c.Processes == 0, "%s", count(c.Processes, "process", "processes"))
+			return unless(c.Processes == 0 || c.Crowd != "", "%s", count(c.Processes, "process", "processes"))
 		}},
 	{"keys", func(c result.Cell) string { return strconv.Itoa(c.Keys) },
-		func(c result.Cell) string { return unless(c.Keys <= 1, "%d keys", c.Keys) }},
+		func(c result.Cell) string { return unless(c.Keys <= 1 || c.Crowd != "", "%d keys", c.Keys) }},
 	{"hold", func(c result.Cell) string { return c.Hold.String() },
 		func(c result.Cell) string { return unless(c.Hold == 0, "hold %v", c.Hold) }},
 	{"pairs asked for in a second", func(c result.Cell) string { return strconv.Itoa(c.Rate) },
@@ -52,6 +53,11 @@ var dimensions = []dimension{
 		func(c result.Cell) string { return unless(!c.Once, "one turn each") }},
 	{"TTL", func(c result.Cell) string { return c.TTL.String() },
 		func(c result.Cell) string { return unless(!c.Fault.OfClients(), "TTL %v", c.TTL) }},
+}
+
+// crowd names a crowd and those beside it.
+func crowd(c result.Cell) string {
+	return c.Crowd + unless(c.Beside == "", " beside %s", c.Beside)
 }
 
 func unless(usual bool, format string, args ...any) string {

@@ -32,6 +32,8 @@ type measure struct {
 
 func alone(c result.Cell) bool     { return c.Processes == 0 }
 func contended(c result.Cell) bool { return c.Processes > 0 }
+func handed(c result.Cell) bool    { return c.Processes > 0 && c.Crowd == "" } // else readers may have been between
+func crossed(c result.Cell) bool   { return c.Processes > 1 && c.Crowd == "" }
 func nodeFault(c result.Cell) bool {
 	return alone(c) && c.Fault != result.NoFault && !c.Fault.OfClients()
 }
@@ -85,17 +87,17 @@ var measures = []measure{
 		text: func(_ *result.Group, r *result.Row) string {
 			return fmt.Sprintf("%.2f–%.2f", r.ProcessLeast, r.ProcessMost)
 		}, when: func(c result.Cell) bool { return c.Processes > 1 }},
-	{name: "handoff", short: "hand-off p50, p99, max", heading: "Release to next grant, p50, p99 and longest, µs", when: contended,
+	{name: "handoff", short: "hand-off p50, p99, max", heading: "Release to next grant, p50, p99 and longest, µs", when: handed,
 		text: func(_ *result.Group, r *result.Row) string {
 			return two(r.HandoffP50, r.HandoffP99) + ", " + digits(r.HandoffMax)
 		}},
 	{name: "cross", short: "between processes", heading: "Release to a grant in another process, p50 and p99, µs, and their share",
 		text: func(_ *result.Group, r *result.Row) string {
 			return fmt.Sprintf("%s (%.0f %%)", two(r.CrossP50, r.CrossP99), 100*r.CrossShare)
-		}, when: func(c result.Cell) bool { return c.Processes > 1 }},
+		}, when: crossed},
 	{name: "trips", short: "round trips", heading: "Release to a grant in another process, p50 as a multiple of a PING's",
 		text: func(_ *result.Group, r *result.Row) string { return ratio(r.CrossP50, r.PingP50) },
-		when: func(c result.Cell) bool { return c.Processes > 1 }},
+		when: crossed},
 	{name: "commands", short: "commands", heading: "Commands that all nodes together execute for a grant, those in scripts included", of: func(f *result.Figures) float64 { return f.CommandsPerPair }, ranged: true, when: contended},
 	{name: "orphan", short: "TTL to grant p50, max", heading: "End of a dead holder's TTL to the next grant, µs",
 		text: func(_ *result.Group, r *result.Row) string {

@@ -94,6 +94,9 @@ type Cell struct {
 	Keys      int           `json:"keys,omitempty"`
 	Once      bool          `json:"once,omitempty"` // one turn for each goroutine
 	TTL       time.Duration `json:"ttl_ns,omitempty"`
+	// Crowd is what the processes of the row want, and Beside what others want at the same time: 2x64:read:20ms.
+	Crowd  string `json:"crowd,omitempty"`
+	Beside string `json:"beside,omitempty"`
 }
 
 // Result is one driver in one cell in one round.

@@ -2,6 +2,7 @@ package drivers
 
 import (
 	"context"
+	"errors"
 	"math"
 	"strconv"
 	"time"
@@ -9,17 +10,25 @@ import (
 	"github.com/go-redsync/redsync/v4"
 	"github.com/redis/rueidis"
 
-	"github.com/redlock-go/redlock/bench/crowd"
+	"github.com/redlock-go/redlock/bench/harness"
 )
 
 // Counter is a read/write lock on the first of the nodes as users make it of redsync: a mutex, and a counter of readers. A
 // reader takes the mutex for as long as it needs to count itself; a writer takes it and waits until the counter is zero.
-func Counter(ctx context.Context, nodes []string) (crowd.Library, error) {
-	client, err := rueidis.NewClient(rueidisOptions(nodes[0]))
+type Counter struct{}
+
+func (Counter) Name() string { return "counter" }
+
+func (Counter) Weaker() string { return "one server" }
+
+func (Counter) Shares() {}
+
+func (Counter) Open(_ context.Context, cfg harness.Config) (harness.Session, error) {
+	client, err := rueidis.NewClient(rueidisOptions(cfg.Nodes[0]))
 	if err != nil {
 		return nil, err
 	}
-	return counter{client, redsync.New(rueidisPool{client})}, nil
+	return &counter{client, redsync.New(rueidisPool{client}), cfg}, nil
 }
 
 const counterPause = 10 * time.Millisecond // of a writer that waits for readers
@@ -27,64 +36,72 @@ const counterPause = 10 * time.Millisecond // of a writer that waits for readers
 // uncount takes one from the counter, unless it has ended meanwhile.
 var uncount = rueidis.NewLuaScript(`if redis.call("EXISTS", KEYS[1]) == 1 then return redis.call("DECR", KEYS[1]) end return 0`)
 
+// counter is a [harness.Pool].
 type counter struct {
 	client  rueidis.Client
 	redsync *redsync.Redsync
+	cfg     harness.Config
 }
 
-func (c counter) Close() error { c.client.Close(); return nil }
+func (c *counter) Close() error { c.client.Close(); return nil }
 
-func (c counter) Caller() crowd.Caller { return &counterCaller{counter: c} }
+func (c *counter) Worker() (harness.Worker, error) { return &counterWorker{counter: c}, nil }
 
-// counterCaller is a [crowd.Caller].
-type counterCaller struct {
-	counter
+type counterWorker struct {
+	*counter
 	mutex   *redsync.Mutex // a writer's
 	readers string         // the counter's key
 }
 
-func (c *counterCaller) Acquire(ctx context.Context, key string, ttl time.Duration, want crowd.Want) error {
-	mutex := c.redsync.NewMutex(key+":mutex", redsync.WithExpiry(ttl), redsync.WithTries(math.MaxInt32))
+func (c *counterWorker) Acquire(ctx context.Context, key string) (bool, error) {
+	mutex := c.redsync.NewMutex(key+":mutex", redsync.WithExpiry(c.cfg.TTL), redsync.WithTries(math.MaxInt32))
 	c.mutex, c.readers = nil, key+":readers"
-	if err := mutex.LockContext(ctx); err != nil {
-		return err
+	lock, waits := mutex.TryLockContext, c.cfg.Scenario == harness.Contended
+	if waits {
+		lock = mutex.LockContext
 	}
-	if want == crowd.Read {
-		err := c.count(ctx, ttl)
+	if err := lock(ctx); err != nil {
+		if taken := (*redsync.ErrTaken)(nil); errors.As(err, &taken) {
+			return false, nil
+		}
+		return false, err
+	}
+	if c.cfg.Share {
+		err := c.count(ctx)
 		_, _ = mutex.UnlockContext(context.WithoutCancel(ctx))
-		return err
+		return err == nil, err
 	}
 	c.mutex = mutex
 	for {
 		text, err := c.client.Do(ctx, c.client.B().Get().Key(c.readers).Build()).ToString()
 		n, _ := strconv.Atoi(text)
 		if rueidis.IsRedisNil(err) || err == nil && n <= 0 {
-			return nil
+			return true, nil
 		}
-		if err == nil && time.Until(mutex.Until()) < ttl/2 {
+		if err == nil && time.Until(mutex.Until()) < c.cfg.TTL/2 {
 			_, err = mutex.ExtendContext(ctx)
 		}
-		if err == nil {
+		if err == nil && waits {
 			time.Sleep(counterPause)
 			err = ctx.Err()
 		}
-		if err != nil {
+		if err != nil || !waits {
 			_, _ = mutex.UnlockContext(context.WithoutCancel(ctx))
-			return err
+			return false, err
 		}
 	}
 }
 
 // count adds a reader. The counter ends a TTL after the last one.
-func (c *counterCaller) count(ctx context.Context, ttl time.Duration) error {
+func (c *counterWorker) count(ctx context.Context) error {
 	err := c.client.Do(ctx, c.client.B().Incr().Key(c.readers).Build()).Error()
 	if err != nil {
 		return err
 	}
-	return c.client.Do(ctx, c.client.B().Pexpire().Key(c.readers).Milliseconds(ttl.Milliseconds()).Build()).Error()
+	return c.client.Do(ctx, c.client.B().Pexpire().Key(c.readers).Milliseconds(c.cfg.TTL.Milliseconds()).Build()).Error()
 }
 
-func (c *counterCaller) Release(ctx context.Context) error {
+func (c *counterWorker) Release(ctx context.Context) error {
 	if c.mutex != nil {
 		_, err := c.mutex.UnlockContext(ctx)
 		return err

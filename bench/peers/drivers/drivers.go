@@ -46,12 +46,14 @@ func All() []harness.Driver {
 		ours.Driver{Scripted: true},
 		ours.Driver{NoHandOver: true},
 		ours.Submitter{},
+		Hash{},
+		Counter{},
 	}
 }
 
 // Usual names the drivers that run unless others are chosen.
 func Usual() []string {
-	const others = 3 // at the end of All
+	const others = 5 // at the end of All
 	names := Names(All())
 	return names[:len(names)-others]
 }

@@ -10,19 +10,27 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/redlock-go/redlock/bench/crowd"
+	"github.com/redlock-go/redlock/bench/harness"
 )
 
 // Hash is a read/write lock on the first of the nodes by the design of Redisson's: a hash at the key has the mode and
 // a counter for each holder, and beside it there is a key for each reader, with its end. A release sets the end of the
 // hash to the last of these, and is published when it is the last. Those who are refused subscribe, and ask again then, or
 // when the hash ends. It has no renewals and is written here, on rueidis: Redisson is for Java.
-func Hash(_ context.Context, nodes []string) (crowd.Library, error) {
-	client, err := rueidis.NewClient(rueidisOptions(nodes[0]))
+type Hash struct{}
+
+func (Hash) Name() string { return "hash" }
+
+func (Hash) Weaker() string { return "one server" }
+
+func (Hash) Shares() {}
+
+func (Hash) Open(_ context.Context, cfg harness.Config) (harness.Session, error) {
+	client, err := rueidis.NewClient(rueidisOptions(cfg.Nodes[0]))
 	if err != nil {
 		return nil, err
 	}
-	return &hashes{client: client, id: rand.Text(), channels: map[string]*hashChannel{}}, nil
+	return &hashes{client: client, cfg: cfg, id: rand.Text(), channels: map[string]*hashChannel{}}, nil
 }
 
 // The scripts. KEYS: the hash, the prefix of readers' ends. ARGV: the holder, the TTL or the channel.
@@ -71,6 +79,7 @@ return 1`)
 // hashes is a client, and the channels that its callers wait at.
 type hashes struct {
 	client   rueidis.Client
+	cfg      harness.Config
 	id       string
 	callers  atomic.Int64
 	mu       sync.Mutex
@@ -88,8 +97,12 @@ type hashChannel struct {
 
 func (h *hashes) Close() error { h.client.Close(); return nil }
 
-func (h *hashes) Caller() crowd.Caller {
-	return &hashCaller{hashes: h, holder: h.id + ":" + strconv.FormatInt(h.callers.Add(1), 10)}
+func (h *hashes) Worker() (harness.Worker, error) {
+	w := &hashWorker{hashes: h, holder: h.id + ":" + strconv.FormatInt(h.callers.Add(1), 10), take: hashWrite, give: hashWriteEnd}
+	if h.cfg.Share {
+		w.take, w.give = hashRead, hashReadEnd
+	}
+	return w, nil
 }
 
 // join has the caller wait at the channel of a key, which exists while one does.
@@ -141,45 +154,41 @@ func (h *hashes) leave(key string, c *hashChannel) {
 
 func channelOf(key string) string { return "rwlock:{" + key + "}" }
 
-// hashCaller is a [crowd.Caller].
-type hashCaller struct {
+// hashWorker is a [harness.Worker].
+type hashWorker struct {
 	*hashes
 	holder, key string
-	want        crowd.Want
+	take, give  *rueidis.Lua
 }
 
-func (c *hashCaller) keys(key string) []string { return []string{key, "{" + key + "}:end:"} }
+func (c *hashWorker) keys(key string) []string { return []string{key, "{" + key + "}:end:"} }
 
 // try returns nothing left if the lock is there.
-func (c *hashCaller) try(ctx context.Context, key string, ttl time.Duration, script *rueidis.Lua) (left time.Duration, held bool, err error) {
-	ms, err := script.Exec(ctx, c.client, c.keys(key), []string{c.holder, strconv.FormatInt(ttl.Milliseconds(), 10)}).AsInt64()
+func (c *hashWorker) try(ctx context.Context) (left time.Duration, held bool, err error) {
+	ms, err := c.take.Exec(ctx, c.client, c.keys(c.key), []string{c.holder, strconv.FormatInt(c.cfg.TTL.Milliseconds(), 10)}).AsInt64()
 	if rueidis.IsRedisNil(err) {
 		return 0, true, nil
 	}
 	return time.Duration(ms) * time.Millisecond, false, err
 }
 
-func (c *hashCaller) Acquire(ctx context.Context, key string, ttl time.Duration, want crowd.Want) error {
-	c.key, c.want = key, want
-	script := hashWrite
-	if want == crowd.Read {
-		script = hashRead
-	}
-	_, held, err := c.try(ctx, key, ttl, script)
-	if held || err != nil {
-		return err
+func (c *hashWorker) Acquire(ctx context.Context, key string) (bool, error) {
+	c.key = key
+	_, held, err := c.try(ctx)
+	if held || err != nil || c.cfg.Scenario != harness.Contended {
+		return held, err
 	}
 	channel := c.join(key)
 	defer c.leave(key, channel)
 	select {
 	case <-channel.subscribed:
 	case <-ctx.Done():
-		return ctx.Err()
+		return false, ctx.Err()
 	}
 	for {
-		left, held, err := c.try(ctx, key, ttl, script)
+		left, held, err := c.try(ctx)
 		if held || err != nil {
-			return err
+			return held, err
 		}
 		late := time.NewTimer(max(left, time.Millisecond))
 		select {
@@ -189,17 +198,13 @@ func (c *hashCaller) Acquire(ctx context.Context, key string, ttl time.Duration,
 		}
 		late.Stop()
 		if err := ctx.Err(); err != nil {
-			return err
+			return false, err
 		}
 	}
 }
 
-func (c *hashCaller) Release(ctx context.Context) error {
-	script := hashWriteEnd
-	if c.want == crowd.Read {
-		script = hashReadEnd
-	}
-	n, err := script.Exec(ctx, c.client, c.keys(c.key), []string{c.holder, channelOf(c.key)}).AsInt64()
+func (c *hashWorker) Release(ctx context.Context) error {
+	n, err := c.give.Exec(ctx, c.client, c.keys(c.key), []string{c.holder, channelOf(c.key)}).AsInt64()
 	if err == nil && n == 0 {
 		err = errNotHeld
 	}

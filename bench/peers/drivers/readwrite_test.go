@@ -1,13 +1,13 @@
 package drivers
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/bench/crowd"
+	"github.com/redlock-go/redlock/bench/harness"
+	"github.com/redlock-go/redlock/bench/ours"
 	"github.com/redlock-go/redlock/internal/test/realredis"
 )
 
@@ -15,44 +15,40 @@ import (
 // a TTL.
 func TestReadWrite(t *testing.T) {
 	nodes := []string{realredis.StartN(t, 1)[0].Addr()}
-	for name, open := range map[string]crowd.Open{"redlock": crowd.Ours, "hash": Hash, "counter": Counter} {
-		t.Run(name, func(t *testing.T) {
-			library, err := open(t.Context(), nodes)
-			require.NoError(t, err)
-			defer library.Close()
-			callers := make([]crowd.Caller, 4)
-			for i := range callers {
-				callers[i] = library.Caller()
-			}
-			one, two, writer, other := callers[0], callers[1], callers[2], callers[3]
-			acquire := func(c crowd.Caller, want crowd.Want, ttl time.Duration) error {
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
-				defer cancel()
-				return c.Acquire(ctx, name, ttl, want)
-			}
-			// waits has a caller wait until then is done.
-			waits := func(c crowd.Caller, want crowd.Want, then func() error) {
+	for _, d := range []harness.Sharer{ours.Driver{}, Hash{}, Counter{}} {
+		t.Run(d.Name(), func(t *testing.T) {
+			cfg := harness.Config{Nodes: nodes, TTL: patience, Scenario: harness.Contended, Concurrency: 2, Crowd: true}
+			writer, other := workers(t, d, cfg)
+			cfg.Share = true
+			one, two := workers(t, d, cfg)
+			cfg.TTL = time.Second
+			dead, _ := workers(t, d, cfg)
+			// waits has a worker wait until then is done.
+			waits := func(w harness.Worker, then func()) {
 				got := make(chan error, 1)
-				go func() { got <- acquire(c, want, patience) }()
+				go func() {
+					_, err := w.Acquire(t.Context(), d.Name())
+					got <- err
+				}()
 				select {
 				case err := <-got:
 					require.Fail(t, "did not wait", "%v", err)
 				case <-time.After(50 * time.Millisecond):
 				}
-				require.NoError(t, then())
+				then()
 				require.NoError(t, <-got)
 			}
-			require.NoError(t, acquire(one, crowd.Read, patience))
-			require.NoError(t, acquire(two, crowd.Read, patience))
-			require.NoError(t, one.Release(t.Context()))
-			waits(writer, crowd.Write, func() error { return two.Release(t.Context()) })
-			waits(one, crowd.Read, func() error { return writer.Release(t.Context()) })
-			waits(writer, crowd.Write, func() error { return one.Release(t.Context()) })
-			waits(other, crowd.Write, func() error { return writer.Release(t.Context()) })
-			require.NoError(t, other.Release(t.Context()))
-			require.NoError(t, acquire(one, crowd.Read, time.Second)) // it is not released
-			waits(writer, crowd.Write, func() error { return nil })
-			require.NoError(t, writer.Release(t.Context()))
+			acquire(t, one, d.Name())
+			acquire(t, two, d.Name())
+			release(t, d, one)
+			waits(writer, func() { release(t, d, two) })
+			waits(one, func() { release(t, d, writer) })
+			waits(writer, func() { release(t, d, one) })
+			waits(other, func() { release(t, d, writer) })
+			release(t, d, other)
+			acquire(t, dead, d.Name()) // it is not released
+			waits(writer, func() {})
+			release(t, d, writer)
 		})
 	}
 }

@@ -1,6 +1,6 @@
 // The rate of redis-semaphore on one server: 64 callers, 8 permits.
 //
-//	NODE_PATH=bench/clients/node/node_modules node bench/permits/semaphore.mjs PORT SECONDS HOLD_MS [RETRY_MS]
+//	NODE_PATH=bench/clients/node/node_modules node bench/clients/node/semaphore.mjs PORT SECONDS HOLD_MS [RETRY_MS]
 import { createRequire } from 'node:module'
 const require = createRequire(process.env.NODE_PATH + '/')
 const Redis = require('ioredis')
