@@ -11,9 +11,9 @@ package main
 
 import (
 	"github.com/redlock-go/redlock/bench/floor"
-	"github.com/redlock-go/redlock/bench/growth"
 	"github.com/redlock-go/redlock/bench/harness"
 	"github.com/redlock-go/redlock/bench/ours"
+	"github.com/redlock-go/redlock/bench/underlock"
 )
 
 func main() {
@@ -22,7 +22,7 @@ func main() {
 			ours.Driver{}, ours.Driver{Portable: true}, ours.Driver{Scripted: true}, ours.Driver{Async: true}, ours.Driver{NoHandOver: true}, ours.Driver{Fenced: true}, ours.Driver{Joint: true}, ours.Driver{Groups: true}, ours.Driver{Semaphore: 8}, ours.Submitter{}, ours.Doer{}, floor.Driver{}, floor.Driver{Goroutines: true}, floor.Driver{Obliged: true},
 		},
 		Chosen: []string{"redlock", "floor", "floor-goroutines"},
-		Growth: growth.Run,
+		Lock:   underlock.Run,
 		Source: "./bench",
 		Notes: []string{
 			"pair: one acquire and one release of one lock; a pair counts when its last reply has arrived inside the window",

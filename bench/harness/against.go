@@ -299,6 +299,7 @@ func flagsOf(c result.Cell) []string {
 	add("-gomaxprocs", c.Procs, c.Procs == 0)
 	add("-hold", c.Hold, c.Hold == 0)
 	add("-rate", c.Rate, c.Rate == 0)
+	add("-clients", c.Clients, c.Clients == 0)
 	add("-procs", c.Processes, c.Processes == 0)
 	add("-keys", c.Keys, c.Keys == 0)
 	add("-crowd", c.Crowd, c.Crowd == "")

@@ -114,7 +114,7 @@ func (c *contest) start(place int) error {
 	s := c.spec
 	s.Process, s.Crowd = place, c.crowdOf(place)
 	s.Config.Concurrency, s.Config.TTL = s.Crowd.Workers, s.Crowd.ttlOf(s.Config.TTL)
-	s.Config.Crowd, s.Config.Share = c.cell.Crowd != "", s.Crowd.Share
+	s.Config.Patient, s.Config.Share = c.cell.Crowd != "", s.Crowd.Share
 	if s.Crowd.Poll {
 		s.Config.Scenario = Uncontended // it does not wait
 	}

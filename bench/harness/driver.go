@@ -57,9 +57,11 @@ type Config struct {
 	// see [Config.Paced].
 	Hold time.Duration
 	Rate int
-	// Crowd is set in cells of crowds, which may be more than this machine serves in time: nodes are waited for then.
+	// Clients is how many of them the workers share, in drivers of this library.
+	Clients int
+	// Patient is set where there may be more to do than this machine does in time: nodes are waited for then.
 	// Share asks a [Sharer] for shared locks.
-	Crowd, Share bool
+	Patient, Share bool
 }
 
 // Paced reports whether the workers of an uncontended cell pause. A driver without workers, or one

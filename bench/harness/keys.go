@@ -22,6 +22,8 @@ const (
 	MaxKeyLen = 4 << 10
 	// MaxConcurrency follows from the 16 bits that a key has for a worker.
 	MaxConcurrency = 0xffff
+	// maxMany is the most of what there is much of.
+	maxMany = MaxConcurrency * keysPerWorker
 	// maxShared is the most keys of a contended cell, maxProcesses the most processes.
 	maxShared, maxProcesses = 1000, 256
 	// MaxMasters is the most that a client of this module takes.

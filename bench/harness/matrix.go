@@ -9,7 +9,8 @@ import (
 
 // The scenarios and the faults, in the order in which they run.
 var (
-	Scenarios = []Scenario{Uncontended, Contended}
+	Scenarios = []Scenario{Uncontended, Contended} // unless others are chosen
+	every     = append(slices.Clone(Scenarios), Held, Kept, Idle)
 	faults    = []result.Fault{result.NoFault, result.Slow, result.Hung, result.Refusing, result.BlackHole, result.Restarting, result.KillWaiter, result.KillHolder}
 )
 
@@ -22,7 +23,7 @@ func (o Options) unwell() bool {
 // cells lists every cell that the options ask for, in the order in which they
 // run: concurrency changes first, as the tables of a scenario are read.
 func (o Options) cells() []result.Cell {
-	if o.client {
+	if o.lock {
 		return nil
 	}
 	nodes := o.Masters
@@ -60,7 +61,8 @@ func (o Options) ofScenario(cells []result.Cell) []result.Cell {
 			these[0].Once, these[0].TTL = o.Once, o.TTL
 			these = vary(these, o.Processes, func(c *result.Cell, v int) { c.Processes = v })
 			these = vary(these, o.Keys, func(c *result.Cell, v int) { c.Keys = v })
-		} else {
+		} else if c.Scenario == Uncontended {
+			these = vary(these, o.Clients, func(c *result.Cell, v int) { c.Clients = v })
 			these = vary(these, o.Rate, func(c *result.Cell, v int) { c.Rate = v })
 		}
 		all = append(all, these...)
@@ -85,16 +87,20 @@ func vary[T any](cells []result.Cell, values []T, set func(*result.Cell, T)) []r
 const (
 	overhead  = 150 * time.Millisecond
 	perWorker = 100 * time.Microsecond
-	clients   = 75 * time.Second // of the section about single clients
+	profiled  = 20 * time.Second // of the section about the driver lock
 )
 
 // estimate is the approximate time that the options take.
 func (o Options) estimate() time.Duration {
-	if o.client {
-		return clients
+	if o.lock {
+		return profiled
 	}
 	var all time.Duration
 	for _, c := range o.cells() {
+		if c.Scenario.OfMany() {
+			all += (2*rest + o.TTL/10 + 40*time.Microsecond*time.Duration(c.Concurrency)) * time.Duration(len(o.Drivers)*o.Rounds)
+			continue
+		}
 		each := o.Timing.Warmup + o.Timing.Window + overhead + perWorker*time.Duration(c.Concurrency*c.Nodes*max(c.Processes, 1)) + gathering*time.Duration(c.Processes)
 		if c.Fault != result.NoFault {
 			each += o.Timing.Warmup

@@ -53,6 +53,7 @@ type Options struct {
 	TTL         time.Duration
 	Hold        []time.Duration
 	Rate        []int // of uncontended cells
+	Clients     []int // likewise
 	Processes   []int // of contended cells, as what follows
 	Keys        []int
 	Once        bool
@@ -67,8 +68,8 @@ type Options struct {
 	CPUProfile  string   // file
 	JSON        bool
 
-	own    *side // this program, which measures each turn in a process of its own; nil: in this process
-	client bool  // measure what makes sense for one client at a time, and no cell
+	own  *side // this program, which measures each turn in a process of its own; nil: in this process
+	lock bool  // measure what the driver lock takes, and no cell
 }
 
 // ParseOptions reads the command line of a program, less its name. Help goes to
@@ -90,11 +91,11 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 		realredis.EnvValkey9+" and "+realredis.EnvRedis8+" (default "+server+")", single(&server, oneOf(kinds)))
 	fs.BoolVar(&redis, "redis", false, "the same as -server redis; redis-server or valkey-server must be on PATH")
 	listVar(fs, &o.Masters, "n", "5", "number of masters, a `list`", number(1, MaxMasters))
-	listVar(fs, &o.Concurrency, "c", "1,8,64,512", "concurrency, a `list`", number(1, MaxConcurrency))
+	listVar(fs, &o.Concurrency, "c", "1,8,64,512", "concurrency, a `list`", number(1, maxMany))
 	fs.Func("d", "`duration` for which each cell is counted (default 3s)", single(&o.Timing.Window, duration(time.Nanosecond)))
 	fs.Func("warmup", "`duration` for which each cell runs before it is counted (default 500ms)", single(&o.Timing.Warmup, duration(0)))
 	fs.Func("rounds", "`number` of rounds, the drivers taking turns; figures are medians (default 1)", single(&o.Rounds, number(1, 1000)))
-	listVar(fs, &o.Scenarios, "scenario", join(Scenarios), "a `list` of "+join(Scenarios), oneOf(Scenarios))
+	listVar(fs, &o.Scenarios, "scenario", join(Scenarios), "a `list` of "+join(every)+"; of the last three -c is the number of locks, or of clients", oneOf(every))
 	listVar(fs, &o.Drivers, "driver", join(p.Chosen), "a `list` of "+join(names), oneOf(names))
 	listVar(fs, &o.KeyLen, "keylen", strconv.Itoa(DefaultKeyLen), "length of a key in bytes, a `list`", number(MinKeyLen, MaxKeyLen))
 	listVar(fs, &o.RTT, "rtt", "0s", "round trip added to that of the network, a `list` of durations", duration(0))
@@ -105,6 +106,7 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	listVar(fs, &o.Processes, "procs", "1", "contended: processes, each with -c goroutines, a `list`", number(1, maxProcesses))
 	listVar(fs, &o.Hold, "hold", "0s", "work under the lock, a `list` of durations", duration(0))
 	listVar(fs, &o.Rate, "rate", "0", "uncontended: pairs that are begun in a second, by chance, a `list`; 0 is each worker's next at once", number(0, maxRate))
+	listVar(fs, &o.Clients, "clients", "0", "uncontended: clients of this library that share the goroutines, a `list`; 0 is one", number(0, 1000))
 	listVar(fs, &o.Keys, "keys", "1", "contended: keys that all choose from by zipf(1.1), a `list`", number(1, maxShared))
 	fs.BoolVar(&o.Once, "once", false, "contended: one turn for each goroutine; -d bounds it")
 	listVar(fs, &o.Crowds, "crowd", "", "contended: a `list` of crowds that are at work together, in place of -procs, -c, -hold and -keys: 2x64:read:20ms+1x1:write:1ms. "+
@@ -148,6 +150,9 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 		return Options{}, errors.New("-redis and -server embedded: give one of them")
 	case redis && !given["server"]:
 		server = servers[realredis.Usual]
+	}
+	if slices.Max(o.Concurrency) > MaxConcurrency && slices.ContainsFunc(o.Scenarios, func(s Scenario) bool { return !s.OfMany() }) {
+		return Options{}, fmt.Errorf("-c: more than %d are for %s alone", MaxConcurrency, join(every[len(Scenarios):]))
 	}
 	if len(o.Crowds) > 0 {
 		o.Scenarios, o.Concurrency, o.Hold = []Scenario{Contended}, []int{0}, []time.Duration{0}

@@ -28,9 +28,8 @@ type Program struct {
 	Real bool
 	// Notes are what a reader has to know in order to compare.
 	Notes []string
-	// Growth measures what only makes sense for one client at a time, for the
-	// section "client" of a suite.
-	Growth func(ctx context.Context, nodes []string, note func(result.Note)) error
+	// Lock measures what is no cell, for the section "lock" of a suite.
+	Lock func(ctx context.Context, nodes []string, note func(result.Note)) error
 	// Source is the program's own package in its repository, "./bench", for -against; without it there is no such
 	// flag.
 	Source string
@@ -183,9 +182,9 @@ func (p Program) bench(ctx context.Context, opts Options, section Section, out *
 	if len(cells) > 0 {
 		out.notes()
 	}
-	if opts.client {
+	if opts.lock {
 		runtime.GOMAXPROCS(defaultProcs)
-		return p.Growth(ctx, s.addrs[:min(5, len(s.addrs))], out.note)
+		return p.Lock(ctx, s.addrs[:min(5, len(s.addrs))], out.note)
 	}
 	// A driver that fails while a node is down or faulty is a finding, not a failure of the run.
 	if bad > 0 || good == 0 {

@@ -127,11 +127,11 @@ func TestWhatFails(t *testing.T) {
 // everySection is a program that has all there are.
 func everySection() Program {
 	var drivers []Driver
-	for _, name := range []string{"redlock", "redlock-portable", "redlock-scripted", "redlock-async", "redlock-submit", "redlock-nohandover", "redlock-groups", "floor", "floor-goroutines"} {
+	for _, name := range []string{"redlock", "redlock-portable", "redlock-scripted", "redlock-async", "redlock-submit", "redlock-nohandover", "redlock-groups", "redlock-permits", "floor", "floor-goroutines"} {
 		drivers = append(drivers, &still{name: name})
 	}
 	p := program(drivers...)
-	p.Growth = func(context.Context, []string, func(result.Note)) error { return nil }
+	p.Lock = func(context.Context, []string, func(result.Note)) error { return nil }
 	p.Suite = Suite{Drivers: []string{"redlock", "redlock-portable", "floor"}, Sections: append(Sections("1,64,512", "1,64"), OwnSections()...)}
 	return p
 }
@@ -141,11 +141,11 @@ func TestSectionsAreWhatTheProgramUnderstands(t *testing.T) {
 	var took time.Duration
 	for _, part := range p.parts(nil, []string{all}) {
 		require.NoError(t, part.err, part.Name)
-		require.True(t, part.opts.client || len(part.opts.cells()) > 0 && len(part.Shows) > 0, part.Name)
+		require.True(t, part.opts.lock || len(part.opts.cells()) > 0 && len(part.Shows) > 0, part.Name)
 		// The summary knows all measures that the section shows.
 		groups := []*result.Group{{Rows: []*result.Row{{Driver: "redlock", Error: "none"}}}}
 		require.NoError(t, render.Write(t.TempDir(), []*result.Run{{Head: result.Head{Shows: part.Shows}, Groups: groups}}))
-		require.Equal(t, 3, part.opts.Rounds)
+		require.Equal(t, map[bool]int{true: 1, false: 3}[strings.Contains(part.Args, "-rounds")], part.opts.Rounds)
 		took += part.opts.estimate()
 	}
 	require.Less(t, took, 20*time.Minute, "a person waits for it")
@@ -165,7 +165,7 @@ func TestSuite(t *testing.T) {
 	t.Setenv(realredis.EnvValkey9, "")
 	dir := t.TempDir()
 	p := program(&still{name: "redlock"}, &still{name: "floor"}, &still{name: "sad", openErr: errors.New("no luck")})
-	p.Growth = func(_ context.Context, nodes []string, note func(result.Note)) error {
+	p.Lock = func(_ context.Context, nodes []string, note func(result.Note)) error {
 		require.NotEmpty(t, nodes)
 		note(result.Note{Part: "clients", What: "1", Figures: []result.Figure{{Value: 12345, Unit: "pairs/s"}}})
 		return nil
@@ -174,7 +174,7 @@ func TestSuite(t *testing.T) {
 		{"away", "One dies", "-scenario uncontended -c 2 -n 3 -fault hung,refusing", []string{"pairs", "heap"}},
 		{"newer", "Newer servers", "-server valkey9", []string{"pairs"}},
 		{"bad", "Bad", "-n 3 -nodes a:1", nil},
-		{"client", "Clients", "", nil},
+		{"lock", "Clients", "", nil},
 	}
 	var stdout, stderr bytes.Buffer
 	args := []string{"-suite", "all", "-o", dir, "-rounds", "2", "-d", "20ms", "-warmup", "1ms"}

@@ -74,6 +74,7 @@ func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell
 				Concurrency: cell.Concurrency,
 				Hold:        cell.Hold,
 				Rate:        cell.Rate,
+				Clients:     cell.Clients,
 			}
 			all := make([]result.Result, 1) // of each crowd
 			r := &all[0]
@@ -87,6 +88,9 @@ func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell
 					*r = *own
 					failed[d.Name()] = r.Error != ""
 				}
+			} else if cell.Scenario.OfMany() {
+				cfg.Keys = keys(cell.Concurrency/keysPerWorker+1, cell.KeyLen)
+				*r, err = many(ctx, d, cfg)
 			} else {
 				cfg.Keys = keys(cell.Concurrency, cell.KeyLen)
 				*r, err = Measure(ctx, d, cfg, timing)

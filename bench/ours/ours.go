@@ -33,8 +33,6 @@ type Driver struct {
 	Patient bool
 	// Semaphore has each key be as many permits; 0 means a lock.
 	Semaphore int
-	// Clients share the workers among them; 0 means one.
-	Clients int
 }
 
 func (d Driver) Name() string {
@@ -84,7 +82,7 @@ func (d Driver) Weaker() string {
 
 func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
 	p := &pool{ttl: cfg.TTL, wait: cfg.Scenario == harness.Contended, async: d.Async, share: cfg.Share, permits: d.Semaphore}
-	for range max(d.Clients, 1) {
+	for range max(cfg.Clients, 1) {
 		in := redlock.Config{Nodes: cfg.Nodes, Portable: d.Portable, NoHandOver: d.NoHandOver}
 		if d.Groups {
 			in.Groups, in.Nodes = slices.Collect(slices.Chunk(cfg.Nodes, 3)), nil
@@ -92,7 +90,7 @@ func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, 
 		if d.Patient {
 			in.NodeTimeout = 500 * time.Millisecond
 		}
-		if cfg.Crowd {
+		if cfg.Patient {
 			in.NodeTimeout, in.StallTimeout = 10*time.Second, 10*time.Second
 		}
 		knobs.Of(&in).Scripted = d.Scripted
@@ -134,6 +132,14 @@ func (p *pool) Close() error {
 		errs = append(errs, c.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// Extensions is for [harness.Counter].
+func (p *pool) Extensions() (n uint64) {
+	for _, c := range p.clients {
+		n += c.Stats().Extend.Won
+	}
+	return n
 }
 
 func (p *pool) Worker() (harness.Worker, error) {
@@ -181,6 +187,9 @@ func (w *worker) Acquire(ctx context.Context, key string) (bool, error) {
 	w.lock = lock
 	return err == nil, err
 }
+
+// Keep is for [harness.Keeper].
+func (w *worker) Keep(ctx context.Context) { w.lock.KeepAlive(ctx) }
 
 func (w *worker) Remaining() time.Duration { return w.lock.Remaining() }
 

@@ -24,7 +24,9 @@ var dimensions = []dimension{
 	{"scenario", func(c result.Cell) string { return string(c.Scenario) }, func(c result.Cell) string { return string(c.Scenario) }},
 	{"crowd", func(c result.Cell) string { return crowd(c) }, crowd},
 	{"goroutines", func(c result.Cell) string { return strconv.Itoa(c.Concurrency) },
-		func(c result.Cell) string { return unless(c.Crowd != "", "concurrency %d", c.Concurrency) }},
+		func(c result.Cell) string { return unless(c.Crowd != "", "%s %d", many(c.Scenario), c.Concurrency) }},
+	{"clients", func(c result.Cell) string { return strconv.Itoa(c.Clients) },
+		func(c result.Cell) string { return unless(c.Clients == 0, "%s", count(c.Clients, "client", "clients")) }},
 	{"nodes", func(c result.Cell) string { return strconv.Itoa(c.Nodes) },
 		func(c result.Cell) string { return count(c.Nodes, "node", "nodes") }},
 	{"round trip added", func(c result.Cell) string { return c.RTT.String() },
@@ -53,6 +55,14 @@ var dimensions = []dimension{
 		func(c result.Cell) string { return unless(!c.Once, "one turn each") }},
 	{"TTL", func(c result.Cell) string { return c.TTL.String() },
 		func(c result.Cell) string { return unless(!c.Fault.OfClients(), "TTL %v", c.TTL) }},
+}
+
+// many names what there are so many of.
+func many(s result.Scenario) string {
+	if s.OfMany() {
+		return "number"
+	}
+	return "concurrency"
 }
 
 // crowd names a crowd and those beside it.

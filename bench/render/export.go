@@ -35,7 +35,7 @@ func parts(r *result.Result) (all [][2]string) {
 		usual bool
 	}{
 		{"scenario", c.Scenario, false}, {"driver", r.Driver, false}, {"n", c.Nodes, false}, {"c", c.Concurrency, false},
-		{"procs", c.Processes, c.Processes == 0}, {"keys", c.Keys, c.Keys == 0}, {"hold", c.Hold, c.Hold == 0}, {"rate", c.Rate, c.Rate == 0},
+		{"procs", c.Processes, c.Processes == 0}, {"keys", c.Keys, c.Keys == 0}, {"hold", c.Hold, c.Hold == 0}, {"rate", c.Rate, c.Rate == 0}, {"clients", c.Clients, c.Clients == 0},
 		{"rtt", c.RTT, c.RTT == 0}, {"jitter", c.Jitter, c.Jitter == 0}, {"fault", c.Fault, c.Fault == result.NoFault || c.Fault == ""},
 		{"keylen", c.KeyLen, c.KeyLen == 0}, {"gomaxprocs", c.Procs, c.Procs == 0}, {"ttl", c.TTL, c.TTL == 0},
 		{"crowd", c.Crowd, c.Crowd == ""}, {"beside", c.Beside, c.Beside == ""},
@@ -73,7 +73,7 @@ func Benchstat(w io.Writer, lines []result.Line) error {
 // CSV writes results as a table: a line for each driver, cell and round, and the reason where there are no figures.
 func CSV(w io.Writer, lines []result.Line) error {
 	out := csv.NewWriter(w)
-	keys := []string{"scenario", "driver", "n", "c", "procs", "keys", "hold", "rate", "rtt", "jitter", "fault", "keylen", "gomaxprocs", "ttl", "crowd", "beside"}
+	keys := []string{"scenario", "driver", "n", "c", "procs", "keys", "hold", "rate", "clients", "rtt", "jitter", "fault", "keylen", "gomaxprocs", "ttl", "crowd", "beside"}
 	head := append([]string{"commit", "section", "round"}, keys...)
 	for _, e := range exported {
 		head = append(head, e.unit)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -21,56 +20,13 @@ func growth(w io.Writer, runs []*result.Run) {
 			}
 		}
 	}
-	series := noteSlopes(runs)
-	if len(lines)+len(series) == 0 {
+	if len(lines) == 0 {
 		return
 	}
 	fmt.Fprint(w, "## How it grows\n\n"+
 		"The slope is the exponent of the line through the measured points, on logarithmic axes: 1 is in proportion, 0 does\n"+
 		"not grow, and 0.3 is twice as much for ten times. Where the points do not lie on a line, the tables above count.\n\n")
-	if len(lines) > 0 {
-		fmt.Fprintf(w, "| what grows | driver | from | to | slope of pairs/s | of CPU per pair | of p50 |\n|---|---|---|---|---|---|---|\n%s\n\n", strings.Join(lines, "\n"))
-	}
-	if len(series) > 0 {
-		fmt.Fprintf(w, "| what grows, from the notes above | from | to | figure | slope |\n|---|---|---|---|---|\n%s\n\n", strings.Join(series, "\n"))
-	}
-}
-
-// noteSlopes are lines of figures whose notes differ in one number, at the beginning of the part or of what was measured.
-func noteSlopes(runs []*result.Run) (lines []string) {
-	type points struct {
-		what, unit string
-		x, y       []float64
-	}
-	var all []*points
-	for _, run := range runs {
-		for _, n := range run.Found {
-			x, rest := counted(n.Part)
-			what := rest + ", " + n.What
-			if x == 0 {
-				x, rest = counted(n.What)
-				what = n.Part + ", " + rest
-			}
-			if x == 0 || n.Part == lockPart { // that part has a table
-				continue
-			}
-			for _, f := range n.Figures {
-				i := slices.IndexFunc(all, func(p *points) bool { return p.what == what && p.unit == f.Unit })
-				if i < 0 {
-					i, all = len(all), append(all, &points{what: what, unit: f.Unit})
-				}
-				if f.Value > 0 {
-					all[i].x, all[i].y = append(all[i].x, x), append(all[i].y, f.Value)
-				}
-			}
-		}
-	}
-	for _, p := range all {
-		if len(p.x) > 1 {
-			lines = append(lines, fmt.Sprintf("| %s | %s | %s | %s | %s |", p.what, whole(p.x[0]), whole(p.x[len(p.x)-1]), p.unit, slope(p.x, p.y)))
-		}
-	}
-	return lines
+	fmt.Fprintf(w, "| what grows | driver | from | to | slope of pairs/s | of CPU per pair | of p50 | of bytes each |\n|---|---|---|---|---|---|---|---|\n%s\n\n", strings.Join(lines, "\n"))
 }
 
 // counted is the number that a text begins with, or 0, and the rest.
@@ -98,10 +54,10 @@ func slopes(run *result.Run, groups []*result.Group, axis dimension) (lines []st
 			continue
 		}
 		line := fmt.Sprintf("| %s%s | %s | %s | %s |", axis.label, unless(run.Section == "", " (%s)", run.Section), row.Driver, axis.value(groups[0].Cell), axis.value(groups[len(groups)-1].Cell))
-		for _, name := range []string{"pairs", "cpu", "p50"} {
+		for _, of := range []func(*result.Figures) float64{named("pairs").of, named("cpu").of, named("p50").of, func(f *result.Figures) float64 { return f.BytesEach }} {
 			var x, y []float64
 			for i, g := range groups {
-				if v := named(name).of(&g.Row(row.Driver).Figures); v > 0 {
+				if v := of(&g.Row(row.Driver).Figures); v > 0 {
 					x, y = append(x, at[i]), append(y, v)
 				}
 			}
@@ -176,7 +132,7 @@ It assumes:
 `, digits(group), 100*busyShare, scaleCallers, maxGroups)
 }
 
-// lockPart begins the notes about the part of the client's CPU under the driver lock; package growth makes them.
+// lockPart begins the notes about the part of the client's CPU under the driver lock; package underlock makes them.
 const lockPart = "client CPU under the driver lock"
 
 // moreCores computes what more client cores would bring, by Amdahl's law.

@@ -30,24 +30,26 @@ type measure struct {
 	when    func(result.Cell) bool                      // cells that have it; nil: all
 }
 
-func alone(c result.Cell) bool     { return c.Processes == 0 }
+func paired(c result.Cell) bool    { return !c.Scenario.OfMany() }
+func alone(c result.Cell) bool     { return c.Processes == 0 && paired(c) }
 func contended(c result.Cell) bool { return c.Processes > 0 }
 func handed(c result.Cell) bool    { return c.Processes > 0 && c.Crowd == "" } // else readers may have been between
 func crossed(c result.Cell) bool   { return c.Processes > 1 && c.Crowd == "" }
 func nodeFault(c result.Cell) bool {
 	return alone(c) && c.Fault != result.NoFault && !c.Fault.OfClients()
 }
+func ofMany(c result.Cell) bool { return c.Scenario.OfMany() }
 
 // measures are all measures, in the order of the columns.
 var measures = []measure{
 	{name: "pairs", short: "pairs/s", heading: "Pairs per second", of: func(f *result.Figures) float64 { return f.PairsPerSec }, ranged: true},
 	{name: "first", short: "of the first's", heading: "Pairs per second, of the first driver's, with the interval of its rounds", text: ofFirst},
 	{name: "floor", short: "×floor", heading: "Throughput as a part of the floor's", text: ofFloor, when: alone},
-	{name: "p50", short: "p50 µs", heading: "p50 of a pair, µs", of: func(f *result.Figures) float64 { return f.P50 }, ranged: true},
-	{name: "p99", short: "p99", heading: "p99 of a pair, µs", of: func(f *result.Figures) float64 { return f.P99 }, ranged: true},
-	{name: "pair", heading: "p50 and p99 of a pair, µs", text: func(_ *result.Group, r *result.Row) string { return two(r.P50, r.P99) }},
-	{name: "p999", short: "p99.9", heading: "p99.9 of a pair, µs", of: func(f *result.Figures) float64 { return f.P999 }},
-	{name: "max", short: "max", heading: "Longest pair, µs", of: func(f *result.Figures) float64 { return f.Max }},
+	{name: "p50", short: "p50 µs", heading: "p50 of a pair, µs", of: func(f *result.Figures) float64 { return f.P50 }, ranged: true, when: paired},
+	{name: "p99", short: "p99", heading: "p99 of a pair, µs", of: func(f *result.Figures) float64 { return f.P99 }, ranged: true, when: paired},
+	{name: "pair", heading: "p50 and p99 of a pair, µs", text: func(_ *result.Group, r *result.Row) string { return two(r.P50, r.P99) }, when: paired},
+	{name: "p999", short: "p99.9", heading: "p99.9 of a pair, µs", of: func(f *result.Figures) float64 { return f.P999 }, when: paired},
+	{name: "max", short: "max", heading: "Longest pair, µs", of: func(f *result.Figures) float64 { return f.Max }, when: paired},
 	{name: "acquire", short: "acquire p50, p99", heading: "p50 and p99 of an acquire, µs", when: alone,
 		text: func(_ *result.Group, r *result.Row) string { return two(r.AcquireP50, r.AcquireP99) }},
 	{name: "release", short: "release p50, p99", heading: "p50 and p99 of a release, µs", when: alone,
@@ -103,6 +105,12 @@ var measures = []measure{
 		text: func(_ *result.Group, r *result.Row) string {
 			return fmt.Sprintf("%s (%.0f kills)", two(r.OrphanP50, r.OrphanMax), r.Kills)
 		}, when: func(c result.Cell) bool { return c.Fault.OfClients() }},
+	{name: "each", short: "each holds", heading: "What each holds",
+		text: func(_ *result.Group, r *result.Row) string {
+			return fmt.Sprintf("%s bytes, %s goroutines, %s descriptors", digits(r.BytesEach), digits(r.GoroutinesEach), digits(r.DescriptorsEach))
+		}, when: ofMany},
+	{name: "idle", short: "CPU µs/s", heading: "CPU of each, the runtime's included, µs a second", of: func(f *result.Figures) float64 { return f.IdleCPU }, ranged: true,
+		when: func(c result.Cell) bool { return c.Scenario == result.Idle }},
 	{name: "errors", short: "errors", heading: "Errors", text: func(_ *result.Group, r *result.Row) string { return fmt.Sprintf("%.0f", r.Errors) }},
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -131,17 +130,16 @@ func TestScale(t *testing.T) {
 			Figures: result.Figures{Pairs: 1, PairsPerSec: float64(c), CPUPerPair: 7, ServerCPU: 35, P50: 100}}})
 	}
 	for _, n := range []int{1_000, 100_000} {
-		lines = append(lines, result.Line{Note: &result.Note{Part: fmt.Sprint(n, " locks kept alive"), What: "each lock",
-			Figures: []result.Figure{{Value: float64(n), Unit: "bytes"}, {Value: 0, Unit: "lost"}}}})
+		cell := result.Cell{Scenario: result.Held, Concurrency: n, Nodes: 5, Fault: result.NoFault, KeyLen: usualKeyLen}
+		lines = append(lines, result.Line{Result: &result.Result{Driver: "redlock", Cell: cell, Figures: result.Figures{PairsPerSec: 7, BytesEach: float64(n)}}})
 	}
 	lines = append(lines, result.Line{Note: &result.Note{Part: lockPart, What: "512 callers", Figures: []result.Figure{{Value: 40, Unit: "%"}, {Value: 2, Unit: "µs"}}}})
 	var out bytes.Buffer
 	summarize(&out, result.Collect(lines))
 	for _, want := range []string{
 		"| 512 callers | 2.00 µs | 40 % | 1.8 × = 909,000 | 2.1 × = 1,050,000 | 2.3 × = 1,140,000 | 7 |\n",
-		"| goroutines | redlock | 64 | 4096 | 1.00 | 0.00 | 0.00 |\n",
-		"\n100,000 locks kept alive:\n",
-		"| locks kept alive, each lock | 1,000 | 100,000 | bytes | 1.00 |\n",
+		"| goroutines | redlock | 64 | 4096 | 1.00 | 0.00 | 0.00 | – |\n",
+		"| goroutines | redlock | 1000 | 100000 | 0.00 | – | – | 1.00 |\n",
 		"each of 5 servers 7.00 µs",
 		"| 1,000,000 | 10 | 50 | 10 | – |\n| 10,000,000 | 100 | 500 | 100 | – |\n",
 		"a group serves 100,000 locks a second with its servers at 70 % of a core",

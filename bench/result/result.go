@@ -42,8 +42,18 @@ type Server struct {
 	Down string `json:"down,omitempty"` // why nothing is known of it
 }
 
-// Scenario is the way in which the workers of a cell share keys.
+// Scenario is the way in which the workers of a cell share keys, or what there is much of.
 type Scenario string
+
+// The scenarios of much.
+const (
+	Held Scenario = "held"
+	Kept Scenario = "kept"
+	Idle Scenario = "idle"
+)
+
+// OfMany reports whether it is one of these.
+func (s Scenario) OfMany() bool { return s == Held || s == Kept || s == Idle }
 
 // Fault is the fault of the first node while a cell is counted. It is the
 // first because a client that asks its nodes in order then meets it first.
@@ -84,6 +94,8 @@ type Cell struct {
 	KeyLen      int           `json:"key_bytes"`
 	Procs       int           `json:"gomaxprocs,omitempty"` // 0 is as it was found
 	Hold        time.Duration `json:"hold_ns,omitempty"`    // work under the lock
+
+	Clients int `json:"clients,omitempty"` // of this library, which share the workers
 
 	// Of uncontended cells only: how many pairs are begun in a second, by chance; 0: each worker
 	// begins the next at once.
@@ -180,6 +192,12 @@ type Figures struct {
 	Kills     float64 `json:"kills,omitempty"`
 	OrphanP50 float64 `json:"orphan_p50_us,omitempty"`
 	OrphanMax float64 `json:"orphan_max_us,omitempty"`
+
+	// Of scenarios of much: what one lock holds, or an idle client, and its CPU in a second.
+	BytesEach       float64 `json:"bytes_each,omitempty"`
+	GoroutinesEach  float64 `json:"goroutines_each,omitempty"`
+	DescriptorsEach float64 `json:"descriptors_each,omitempty"`
+	IdleCPU         float64 `json:"idle_cpu_us_per_sec,omitempty"`
 }
 
 // Above is what a client has added to the round trip of the network: AcquireP50 less PingP50, where there are both.

@@ -17,7 +17,7 @@ func TestReadWrite(t *testing.T) {
 	nodes := []string{realredis.StartN(t, 1)[0].Addr()}
 	for _, d := range []harness.Sharer{ours.Driver{}, Hash{}, Counter{}} {
 		t.Run(d.Name(), func(t *testing.T) {
-			cfg := harness.Config{Nodes: nodes, TTL: patience, Scenario: harness.Contended, Concurrency: 2, Crowd: true}
+			cfg := harness.Config{Nodes: nodes, TTL: patience, Scenario: harness.Contended, Concurrency: 2, Patient: true}
 			writer, other := workers(t, d, cfg)
 			cfg.Share = true
 			one, two := workers(t, d, cfg)

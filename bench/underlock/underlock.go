@@ -1,4 +1,5 @@
-package growth
+// Package underlock measures the part of the client's CPU that one goroutine at a time can use: it runs under the driver lock.
+package underlock
 
 import (
 	"context"
@@ -20,19 +21,19 @@ import (
 // reader gives the lock up while callers run, but then they have stacks of their own.
 const locked = `engine\.\(\*driver\)\.(receive|turnOf|tick)$`
 
-// lockPart names the notes about the part of the client's CPU that only one goroutine at a time can use.
+// lockPart names the notes.
 const lockPart = "client CPU under the driver lock"
 
-// underLock measures that part by a CPU profile. The profile is read by go tool pprof; without it there is no note.
-func underLock(ctx context.Context, nodes []string, note func(result.Note)) error {
+// Run measures that part by a CPU profile. The profile is read by go tool pprof; without it there is no note.
+func Run(ctx context.Context, nodes []string, note func(result.Note)) error {
 	for _, callers := range []int{64, 512, 2048} {
 		r, share, err := profiled(ctx, nodes, callers)
 		if err != nil {
 			return err
 		}
 		if share > 0 {
-			note(figures(lockPart, fmt.Sprint(callers, " callers"),
-				result.Figure{Value: share, Unit: "%"}, result.Figure{Value: r.CPUPerPair, Unit: "µs of CPU a pair"}))
+			note(result.Note{Part: lockPart, What: fmt.Sprint(callers, " callers"), Figures: []result.Figure{
+				{Value: share, Unit: "%"}, {Value: r.CPUPerPair, Unit: "µs of CPU a pair"}}})
 		}
 	}
 	return nil
@@ -54,8 +55,8 @@ func profiled(ctx context.Context, nodes []string, callers int) (r result.Result
 	if err := pprof.StartCPUProfile(f); err != nil {
 		return r, 0, nil // another profile is being made
 	}
-	cfg := harness.Config{Nodes: nodes, TTL: heldTTL, Scenario: harness.Uncontended, Concurrency: callers, Keys: harness.Keys(callers)}
-	r, err = harness.Measure(ctx, ours.Driver{}, cfg, harness.Timing{Warmup: timing.Warmup, Window: lockWindow})
+	cfg := harness.Config{Nodes: nodes, TTL: time.Minute, Scenario: harness.Uncontended, Concurrency: callers, Keys: harness.Keys(callers)}
+	r, err = harness.Measure(ctx, ours.Driver{}, cfg, harness.Timing{Warmup: 300 * time.Millisecond, Window: window})
 	pprof.StopCPUProfile()
 	if err != nil {
 		return r, 0, err
@@ -67,8 +68,8 @@ func profiled(ctx context.Context, nodes []string, callers int) (r result.Result
 	return r, focused(top), nil
 }
 
-// lockWindow has some hundred samples of a profile.
-const lockWindow = 5 * time.Second
+// window has some hundred samples of a profile.
+const window = 5 * time.Second
 
 // showing is the line about all stacks that a table of go tool pprof shows.
 var showing = regexp.MustCompile(`Showing nodes accounting for \S+ ([0-9.]+)% of `)
