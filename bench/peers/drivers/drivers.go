@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/floor"
@@ -27,7 +28,7 @@ var errNotHeld = errors.New("the lock was not held any more")
 
 // All lists every driver: ours first, the yardstick last. Those after it are not in Usual.
 func All() []harness.Driver {
-	return []harness.Driver{
+	all := []harness.Driver{
 		ours.Driver{},
 		ours.Driver{Patient: true},
 		ours.Driver{Portable: true},
@@ -49,13 +50,16 @@ func All() []harness.Driver {
 		Hash{},
 		Counter{},
 	}
+	for _, d := range Exchanges {
+		all = append(all, d)
+	}
+	return all
 }
 
 // Usual names the drivers that run unless others are chosen.
 func Usual() []string {
-	const others = 5 // at the end of All
 	names := Names(All())
-	return names[:len(names)-others]
+	return names[:slices.Index(names, ours.Driver{Scripted: true}.Name())]
 }
 
 // Names lists the names of drivers.

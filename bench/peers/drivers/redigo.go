@@ -16,6 +16,15 @@ import (
 // pool that is closed meanwhile, as it is while calls of WithFailFast are still
 // under way, panics in the waiting goroutine and takes the process along.
 var Redigo = Pool{name: "redigo", dial: func(ctx context.Context, addr string, conns int) (redsync.Pool, func() error, error) {
+	pool, err := dialRedigo(ctx, addr, conns)
+	if err != nil {
+		return nil, nil, err
+	}
+	return redsyncredigo.NewPool(pool), pool.Close, nil
+}}
+
+// dialRedigo makes a pool with a number of connections, all of them open.
+func dialRedigo(ctx context.Context, addr string, conns int) (*redis.Pool, error) {
 	pool := &redis.Pool{
 		DialContext: func(ctx context.Context) (redis.Conn, error) {
 			return redis.DialContext(ctx, "tcp", addr,
@@ -33,7 +42,7 @@ var Redigo = Pool{name: "redigo", dial: func(ctx context.Context, addr string, c
 		return c, err
 	})
 	if err != nil {
-		return nil, nil, errors.Join(err, pool.Close())
+		return nil, errors.Join(err, pool.Close())
 	}
-	return redsyncredigo.NewPool(pool), pool.Close, nil
-}}
+	return pool, nil
+}

@@ -34,6 +34,10 @@ const (
 	failFastSpare    = 3 // a worker, between the two
 )
 
+func withSpare(conns int) int {
+	return conns + min(max(failFastSpare*conns, failFastSpareMin), failFastSpareMax)
+}
+
 func (d Redsync) Name() string {
 	if d.FailFast {
 		return "redsync-" + d.Pool.name + "-ff"
@@ -44,7 +48,7 @@ func (d Redsync) Name() string {
 func (d Redsync) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
 	conns := cfg.Concurrency
 	if d.FailFast {
-		conns += min(max(failFastSpare*conns, failFastSpareMin), failFastSpareMax)
+		conns = withSpare(conns)
 	}
 	s := &redsyncSession{wait: cfg.Scenario == harness.Contended}
 	pools := make([]redis.Pool, len(cfg.Nodes))
