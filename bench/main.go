@@ -17,9 +17,10 @@ import (
 )
 
 func main() {
+	ours.ServeIfFront()
 	program := harness.Program{
 		Drivers: []harness.Driver{
-			ours.Driver{}, ours.Driver{Portable: true}, ours.Driver{Scripted: true}, ours.Driver{Async: true}, ours.Driver{NoHandOver: true}, ours.Driver{Fenced: true}, ours.Driver{Joint: true}, ours.Driver{Groups: true}, ours.Driver{Semaphore: 8}, ours.Submitter{}, ours.Doer{}, floor.Driver{}, floor.Driver{Goroutines: true}, floor.Driver{Obliged: true},
+			ours.Driver{}, ours.Driver{Portable: true}, ours.Driver{Scripted: true}, ours.Driver{Async: true}, ours.Driver{NoHandOver: true}, ours.Driver{Fenced: true}, ours.Driver{Joint: true}, ours.Driver{Groups: true}, ours.Driver{Semaphore: 8}, ours.Submitter{}, ours.Doer{}, ours.Served{}, floor.Driver{}, floor.Driver{Goroutines: true}, floor.Driver{Obliged: true},
 		},
 		Chosen: []string{"redlock", "floor", "floor-goroutines"},
 		Lock:   underlock.Run,

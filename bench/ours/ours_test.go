@@ -13,14 +13,16 @@ import (
 	"github.com/redlock-go/redlock/bench/harness"
 	"github.com/redlock-go/redlock/bench/result"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
+	"github.com/redlock-go/redlock/internal/test/realredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
 // contenders are the drivers of the processes that tests start.
-var contenders = harness.Program{Drivers: []harness.Driver{Driver{}, Driver{Semaphore: 8}}, Chosen: []string{"redlock"}}
+var contenders = harness.Program{Drivers: []harness.Driver{Driver{}, Driver{Semaphore: 8}, Served{}}, Chosen: []string{"redlock"}}
 
 func TestMain(m *testing.M) {
 	testkit.ChildrenEndAtOnce()
+	ServeIfFront()
 	contenders.ServeIfContender()
 	harness.ServeIfMasters()
 	os.Exit(m.Run())
@@ -55,6 +57,26 @@ func TestCrowds(t *testing.T) {
 	require.InDelta(t, 2, crash.Pairs, 0)
 	require.Zero(t, writer.Pairs)
 	require.Greater(t, writer.Max, 9e5)
+}
+
+// TestServed: clients of a front end never hold a lock beside each other, or the cell would fail, and each release in time has
+// released it.
+func TestServed(t *testing.T) {
+	window := "1s"
+	if testkit.Long() {
+		window = "20s"
+	}
+	for _, masters := range []string{"embedded", "redis"} {
+		t.Run(masters, func(t *testing.T) {
+			if _, err := realredis.Usual.Command(); masters == "redis" && err != nil {
+				realredis.Start(t) // skips, or fails
+			}
+			for _, r := range contend(t, "-server", masters, "-driver", "redlock-serve", "-scenario", "contended", "-c", "4,8,16", "-hold", "2ms", "-d", window) {
+				require.Positive(t, r.Pairs)
+				require.Zero(t, r.Errors, r.FirstError)
+			}
+		})
+	}
 }
 
 // TestMuch: what is held is measured and given back, what is kept alive is extended, and several clients share the load.

@@ -1,3 +1,5 @@
+// Package served proves that the front end is one Redis for its clients: however many use it, some order of their commands on
+// one Redis explains every answer.
 package served
 
 import (

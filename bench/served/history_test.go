@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -78,6 +79,22 @@ var sizes = []int{2, 3, 4, 8, 16, 32, 64}
 func planOf(seed uint64) *served.Plan {
 	clients := sizes[seed%uint64(len(sizes))]
 	return &served.Plan{Seed: seed, Clients: clients, Steps: max(2, 120/clients), Slack: served.Slack{Early: 2 * time.Millisecond, Late: 2 * time.Millisecond}}
+}
+
+// serve starts a front end of masters, and returns its address.
+func serve(t *testing.T, nodes []string) string {
+	client, err := redlock.New(redlock.Config{Nodes: nodes, NodeTimeout: 500 * time.Millisecond})
+	require.NoError(t, err)
+	front := frontend.New(frontend.Config{Client: client, MaxTTL: redlock.MaxTTL})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ended := testkit.Start(func() error { return front.Serve(l) })
+	t.Cleanup(func() {
+		front.Stop(t.Context())
+		<-ended
+		_ = client.Close()
+	})
+	return l.Addr().String()
 }
 
 // TestBesideRedis: the same clients at a front end and at one Redis: some order on one Redis explains the answers of each.
