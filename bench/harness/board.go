@@ -16,6 +16,7 @@ type board struct {
 	crews   []crew   // one a process
 	records []record // one a goroutine
 	memory  []byte
+	shares  bool       // some share a key: each holder looks for them
 	mu      sync.Mutex // for the histograms of the own process
 }
 
@@ -48,7 +49,24 @@ type record struct {
 	grants, overlaps, errors uint64
 	last                     atomic.Int64 // its last grant
 	end                      int64        // its last release
+	shared                   share        // its last shared lock
 	first                    [160]byte    // the first error
+}
+
+// share is a shared lock that a goroutine has, or had. Its end is written last, and read first and last.
+type share struct{ key, from, until atomic.Int64 }
+
+func (s *share) store(key int, from, until int64) {
+	s.until.Store(0)
+	s.key.Store(int64(key))
+	s.from.Store(from)
+	s.until.Store(until)
+}
+
+// meets reports whether it was there for a key between two stamps.
+func (s *share) meets(key int, from, to int64) bool {
+	until := s.until.Load()
+	return from < until && s.key.Load() == int64(key) && s.from.Load() < to && s.until.Load() == until
 }
 
 // boardSize is the size of a board in bytes.
@@ -77,21 +95,28 @@ func (b *board) counts(at int64) bool { return at >= b.from.Load() && at < b.to.
 // drift is the part of a TTL that Redlock takes off its validity.
 func drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecond }
 
-// grant notes that the goroutine at index me of crews of so many has the key, for
-// which it has waited since. Without a slot it shares the key.
-func (b *board) grant(s *slot, me, workers int, since, granted, until int64, ttl time.Duration) {
-	r, crew := &b.records[me], &b.crews[me/workers]
-	counted := b.counts(granted)
+// count notes a grant, if it is in the window.
+func (b *board) count(me, workers int, since, granted int64) bool {
+	r := &b.records[me]
 	r.last.Store(granted)
+	if !b.counts(granted) {
+		return false
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if counted {
-		r.grants++
-		crew.wait.Record(time.Duration(granted-since), 1)
-	}
-	if s == nil {
-		return
-	}
+	r.grants++
+	b.crews[me/workers].wait.Record(time.Duration(granted-since), 1)
+	return true
+}
+
+// grant notes that the goroutine at index me of crews of so many has the key, for
+// which it has waited since.
+func (b *board) grant(key int, me, workers int, since, granted, until int64, ttl time.Duration) {
+	s := &b.slots[key]
+	r, crew := &b.records[me], &b.crews[me/workers]
+	counted := b.count(me, workers, since, granted)
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	switch holder := s.holder.Swap(int64(me) + 1); {
 	case holder != 0 && s.meets(granted, until):
 		r.overlaps++
@@ -108,6 +133,21 @@ func (b *board) grant(s *slot, me, workers int, since, granted, until int64, ttl
 	}
 	s.granted.Store(granted)
 	s.until.Store(until)
+	for i := range b.records {
+		if b.shares && b.records[i].shared.meets(key, granted, until) {
+			r.overlaps++
+		}
+	}
+}
+
+// share notes that the goroutine shares the key.
+func (b *board) share(key int, me, workers int, since, granted, until int64) {
+	r := &b.records[me]
+	r.shared.store(key, granted, until)
+	if s := &b.slots[key]; s.holder.Load() != 0 && s.meets(granted, until) {
+		r.overlaps++
+	}
+	b.count(me, workers, since, granted)
 }
 
 // meets reports whether the slot's last holder had the key at an instant from one stamp to another. A goroutine that
@@ -115,14 +155,18 @@ func (b *board) grant(s *slot, me, workers int, since, granted, until int64, ttl
 // not that of the grants. The end is read first, since it is written last.
 func (s *slot) meets(from, to int64) bool { return from < s.until.Load() && s.granted.Load() < to }
 
-// release notes that the goroutine is about to release the key.
-func (b *board) release(s *slot, me int, until int64) {
-	at := now()
+// part notes that the goroutine is about to release a shared key.
+func (b *board) part(me int) {
 	r := &b.records[me]
+	r.end = now()
+	r.shared.until.Store(min(r.end, r.shared.until.Load()))
+}
+
+// release notes that the goroutine is about to release the key.
+func (b *board) release(key, me int, until int64) {
+	at := now()
+	s, r := &b.slots[key], &b.records[me]
 	r.end = at
-	if s == nil {
-		return
-	}
 	s.released.Store(at)
 	s.by.Store(int64(me) + 1)
 	if !s.holder.CompareAndSwap(int64(me)+1, 0) && at < until && s.meets(r.last.Load(), at) {

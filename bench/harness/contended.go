@@ -36,8 +36,9 @@ type contest struct {
 	mu       sync.Mutex
 	crew     []*child.Process // the present one in each place; nil while there is none
 	gone     []*child.Process // killed
-	running  sync.WaitGroup   // processes that have not answered
-	answered []error          // of each place
+	faults   int
+	running  sync.WaitGroup // processes that have not answered
+	answered []error        // of each place
 }
 
 // contend measures a contended cell. There is a result for each of its crowds.
@@ -49,14 +50,12 @@ func (s *site) contend(ctx context.Context, d Driver, cfg Config, cell result.Ce
 			return nil, err
 		}
 	}
-	if _, is := d.(Sharer); !is && slices.ContainsFunc(c.crowds, func(c crowd) bool { return c.Share }) {
-		return nil, Unsupported("has no shared locks")
-	}
 	cfg.Keys = make([][]string, 1)
 	for _, own := range keys(cell.Keys, cell.KeyLen) {
 		cfg.Keys[0] = append(cfg.Keys[0], own[0])
 	}
 	c.spec = spec{Driver: d.Name(), Config: cfg, Slots: cell.Keys, Processes: cell.Processes, Stride: cell.Concurrency, Once: cell.Once, Procs: cell.Procs}
+	c.spec.Shares = slices.ContainsFunc(c.crowds, func(c crowd) bool { return c.Share })
 	if !cell.Once {
 		c.spec.Lead = timing.Warmup
 		if timing.Disturbance != nil {
@@ -78,7 +77,12 @@ func (s *site) contend(ctx context.Context, d Driver, cfg Config, cell result.Ce
 	if err := c.gather(); err != nil {
 		return nil, fmt.Errorf("%s: %w", d.Name(), err)
 	}
-	if all, err = c.run(ctx); err != nil {
+	all, err = c.run(ctx)
+	if err == nil && cell.Fault == result.Any {
+		c.end()
+		err = c.awaitEmpty(ctx)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.Name(), err)
 	}
 	return all, nil
@@ -113,6 +117,7 @@ func first(errs []error) error {
 func (c *contest) start(place int) error {
 	s := c.spec
 	s.Process, s.Crowd = place, c.crowdOf(place)
+	s.Driver = cmp.Or(s.Crowd.Driver, s.Driver)
 	s.Config.Concurrency, s.Config.TTL = s.Crowd.Workers, s.Crowd.ttlOf(s.Config.TTL)
 	s.Config.Patient, s.Config.Share = c.cell.Crowd != "", s.Crowd.Share
 	if s.Crowd.Poll {
@@ -208,6 +213,8 @@ func (c *contest) run(ctx context.Context) (_ []result.Result, err error) {
 	case err != nil:
 	case c.cell.Once:
 		c.running.Wait()
+	case c.cell.Fault == result.Any:
+		err = c.havoc(ctx)
 	case c.cell.Fault.OfClients():
 		err = c.strike(ctx)
 	}
@@ -253,16 +260,24 @@ func (c *contest) strike(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.mu.Lock()
-		p := c.crew[place]
-		c.crew[place] = nil
-		c.gone = append(c.gone, p)
-		c.mu.Unlock()
-		if err := cmp.Or(p.Signal(os.Kill), c.start(place)); err != nil {
+		if err := c.replace(place); err != nil {
 			return err
 		}
-		c.order(place)
 	}
+	return nil
+}
+
+// replace kills a process, and starts another in its place.
+func (c *contest) replace(place int) error {
+	c.mu.Lock()
+	p := c.crew[place]
+	c.crew[place] = nil
+	c.gone = append(c.gone, p)
+	c.mu.Unlock()
+	if err := cmp.Or(p.Signal(os.Kill), c.start(place)); err != nil {
+		return err
+	}
+	c.order(place)
 	return nil
 }
 
@@ -377,7 +392,7 @@ func (c *contest) figures(r *result.Result, crowd crowd, from int) (overlaps uin
 	same.Merge(&cross)
 	f.HandoffP50, f.HandoffP99, f.HandoffMax = micros(same.Quantile(0.50)), micros(same.Quantile(0.99)), micros(same.Max())
 	f.CrossShare = round(others / max(float64(same.Count()), 1))
-	f.Kills = float64(len(c.gone))
+	f.Kills, f.Faults = float64(len(c.gone)), float64(c.faults)
 	f.OrphanP50, f.OrphanMax = micros(orphan.Quantile(0.50)), micros(orphan.Max())
 	if f.Kills == 0 && f.Pairs > 0 { // else what the dead have used is not known
 		f.CPUPerPair = round(micros(time.Duration(cpu)) / pairs)

@@ -37,6 +37,7 @@ type spec struct {
 	Stride    int // the most workers of a process
 	Process   int // its number
 	Crowd     crowd
+	Shares    bool          // a crowd does
 	Lead      time.Duration // from the begin of the work to the window
 	Once      bool
 	Procs     int // GOMAXPROCS, or 0
@@ -71,6 +72,10 @@ func (p Program) contend(s spec) (err error) {
 	picked := p.pick([]string{s.Driver})
 	if len(picked) == 0 {
 		return Unsupported("the processes of a contended cell do not have this driver")
+	}
+	b.shares = s.Shares
+	if _, is := picked[0].(Sharer); s.Crowd.Share && !is {
+		return Unsupported("has no shared locks")
 	}
 	session, err := picked[0].Open(context.Background(), s.Config)
 	if err != nil {
@@ -176,26 +181,27 @@ func (c *contender) work(ctx context.Context) {
 	}
 }
 
-// slot is where the holder of a key is on the board, or of one of its permits; one who shares it is nowhere.
-func (c *contender) slot(key int) *slot {
-	if c.Crowd.Share {
-		return nil
-	}
+// slot is where the holder of a key is on the board, or of one of its permits.
+func (c *contender) slot(key int) int {
 	if w, is := c.worker.(Numbered); is {
 		key = key*(c.Slots/len(c.Config.Keys[0])) + w.Permit()
 	}
-	return &c.board.slots[key]
+	return key
 }
 
 // turn is the time from a grant to the end of the release.
-func (c *contender) turn(ctx context.Context, s *slot, since int64) (err error) {
+func (c *contender) turn(ctx context.Context, key int, since int64) (err error) {
 	granted := now()
 	valid := c.Config.TTL - drift(c.Config.TTL)
 	if l, ok := c.worker.(Lasting); ok {
 		valid = l.Remaining()
 	}
 	until := granted + int64(valid)
-	c.board.grant(s, c.me, c.Stride, since, granted, until, c.Config.TTL)
+	if c.Crowd.Share {
+		c.board.share(key, c.me, c.Stride, since, granted, until)
+	} else {
+		c.board.grant(key, c.me, c.Stride, since, granted, until, c.Config.TTL)
+	}
 	switch {
 	case c.Crowd.Crash:
 		<-ctx.Done()
@@ -205,6 +211,10 @@ func (c *contender) turn(ctx context.Context, s *slot, since int64) (err error) 
 	case c.Crowd.Hold > 0:
 		_ = sleep(ctx, c.Crowd.Hold/2+rand.N(c.Crowd.Hold/2+1))
 	}
-	c.board.release(s, c.me, until)
+	if c.Crowd.Share {
+		c.board.part(c.me)
+	} else {
+		c.board.release(key, c.me, until)
+	}
 	return cmp.Or(err, c.worker.Release(context.Background()))
 }

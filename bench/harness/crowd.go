@@ -17,6 +17,7 @@ type crowd struct {
 	Vary               bool          // work takes from half of Hold to all of it
 	Hold               time.Duration // with Crash the TTL
 	Keys               int           // workers have these in turns; 0: all choose
+	Driver             string        // "" is that of the row
 }
 
 // Sharer is a driver that looks at [Config.Share]. It alone is measured with readers.
@@ -48,7 +49,8 @@ func crowdsOf(text string) (all []crowd, err error) {
 		if len(words) < 4 {
 			return nil, fmt.Errorf("%q: want processes x workers : what : work", one)
 		}
-		switch words[1] {
+		var want string
+		switch want, c.Driver, _ = strings.Cut(words[1], "@"); want {
 		case "read":
 			c.Share = true
 		case "crash":

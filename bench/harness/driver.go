@@ -62,6 +62,8 @@ type Config struct {
 	// Patient is set where there may be more to do than this machine does in time: nodes are waited for then.
 	// Share asks a [Sharer] for shared locks.
 	Patient, Share bool
+	// Killed is set where nodes are; Persistent ones come back with all they had.
+	Killed, Persistent bool
 }
 
 // Paced reports whether the workers of an uncontended cell pause. A driver without workers, or one

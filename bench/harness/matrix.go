@@ -11,7 +11,7 @@ import (
 var (
 	Scenarios = []Scenario{Uncontended, Contended} // unless others are chosen
 	every     = append(slices.Clone(Scenarios), Held, Kept, Idle)
-	faults    = []result.Fault{result.NoFault, result.Slow, result.Hung, result.Refusing, result.BlackHole, result.Restarting, result.KillWaiter, result.KillHolder}
+	faults    = []result.Fault{result.NoFault, result.Slow, result.Hung, result.Refusing, result.BlackHole, result.Restarting, result.KillWaiter, result.KillHolder, result.Any}
 )
 
 // unwell reports whether a run has faults of nodes: then the first node is reached through the
@@ -98,7 +98,11 @@ func (o Options) estimate() time.Duration {
 	var all time.Duration
 	for _, c := range o.cells() {
 		if c.Scenario.OfMany() {
-			all += (2*rest + o.TTL/10 + 40*time.Microsecond*time.Duration(c.Concurrency)) * time.Duration(len(o.Drivers)*o.Rounds)
+			each := 2*rest + 40*time.Microsecond*time.Duration(c.Concurrency)
+			if c.Scenario == Kept {
+				each += o.TTL / 3
+			}
+			all += each * time.Duration(len(o.Drivers)*o.Rounds)
 			continue
 		}
 		each := o.Timing.Warmup + o.Timing.Window + overhead + perWorker*time.Duration(c.Concurrency*c.Nodes*max(c.Processes, 1)) + gathering*time.Duration(c.Processes)

@@ -57,6 +57,7 @@ type Options struct {
 	Processes   []int // of contended cells, as what follows
 	Keys        []int
 	Once        bool
+	Persistent  bool     // masters that forget nothing
 	Crowds      []string // in place of Concurrency, Hold, Processes, Keys
 	Suite       []string // sections
 	Against     string   // a commit
@@ -109,8 +110,9 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	listVar(fs, &o.Clients, "clients", "0", "uncontended: clients of this library that share the goroutines, a `list`; 0 is one", number(0, 1000))
 	listVar(fs, &o.Keys, "keys", "1", "contended: keys that all choose from by zipf(1.1), a `list`", number(1, maxShared))
 	fs.BoolVar(&o.Once, "once", false, "contended: one turn for each goroutine; -d bounds it")
+	fs.BoolVar(&o.Persistent, "persistent", false, "-fault any: masters forget nothing, and clients know; else they lose all with each death, and get no vote for a TTL")
 	listVar(fs, &o.Crowds, "crowd", "", "contended: a `list` of crowds that are at work together, in place of -procs, -c, -hold and -keys: 2x64:read:20ms+1x1:write:1ms. "+
-		"Each is processes x goroutines, what they want (read, write, poll or crash), for how long they have it (from half of that on), and with :64 keys that they have in turns", crowdText)
+		"Each is processes x goroutines, what they want (read, write, poll or crash; write@DRIVER is of another), for how long they have it (from half of that on), and with :64 keys that they have in turns", crowdText)
 	if len(p.Suite.Sections) > 0 {
 		sections := append([]string{all}, p.Suite.names()...)
 		listVar(fs, &o.Suite, "suite", "", "go through sections, a `list` of "+join(sections)+"; -rounds 3 -d 1s -warmup 300ms unless given", oneOf(sections))

@@ -75,6 +75,8 @@ func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell
 				Hold:        cell.Hold,
 				Rate:        cell.Rate,
 				Clients:     cell.Clients,
+				Killed:      cell.Fault == result.Any,
+				Persistent:  opts.Persistent,
 			}
 			all := make([]result.Result, 1) // of each crowd
 			r := &all[0]

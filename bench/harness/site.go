@@ -40,7 +40,7 @@ func open(opts Options) (*site, error) {
 	switch {
 	case len(opts.Nodes) > 0:
 	case opts.Redis:
-		if s.fleet, err = realredis.Launch(n, realredis.Options{Kind: opts.Server, Start: place.Serve}); err == nil {
+		if s.fleet, err = realredis.Launch(n, realredis.Options{Kind: opts.Server, Start: place.Serve, Persistent: opts.Persistent}); err == nil {
 			s.addrs = s.fleet.Addrs()
 		}
 	default:

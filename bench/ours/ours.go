@@ -4,6 +4,7 @@ package ours
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -94,6 +95,18 @@ func (d Driver) Open(ctx context.Context, cfg harness.Config) (harness.Session, 
 			in.NodeTimeout, in.StallTimeout = 10*time.Second, 10*time.Second
 		}
 		knobs.Of(&in).Scripted = d.Scripted
+		switch {
+		case cfg.Persistent:
+			in.Nodes = nil
+			for _, addr := range cfg.Nodes {
+				in.Nodes = append(in.Nodes, "redis://"+addr+"?persistent=yes")
+			}
+		case cfg.Killed:
+			in.MaxTTL = cfg.TTL
+		}
+		if cfg.Killed {
+			in.Logger = slog.New(slog.DiscardHandler)
+		}
 		if d.Joint {
 			in.Nodes, in.NextNodes = cfg.Nodes[:len(cfg.Nodes)/2], cfg.Nodes[1:]
 		}

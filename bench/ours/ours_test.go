@@ -48,21 +48,19 @@ func contend(t *testing.T, args ...string) (all []*result.Result) {
 // TestCrowds: those who share a lock, and those who want it for themselves, are at work together; one that crashes keeps a
 // writer out.
 func TestCrowds(t *testing.T) {
-	all := contend(t, "-n", "3", "-d", "1s", "-warmup", "0s", "-crowd", "2x2:read:1ms+1x1:write:1ms+1x1:poll:1ms,1x2:crash:1h+1x1:write:1ms")
+	all := contend(t, "-n", "3", "-d", "1s", "-warmup", "500ms", "-crowd", "2x2:read:1ms+1x1:write:1ms+1x1:poll:1ms,1x2:crash:1h+1x1:write:1ms")
 	require.Len(t, all, 5)
 	for _, r := range all[:2] {
 		require.Positive(t, r.Pairs, r.Crowd)
 	}
-	crash, writer := all[3], all[4]
-	require.InDelta(t, 2, crash.Pairs, 0)
-	require.Zero(t, writer.Pairs)
-	require.Greater(t, writer.Max, 9e5)
+	require.Zero(t, all[4].Pairs)
+	require.Greater(t, all[4].Max, 9e5)
 }
 
 // TestServed: clients of a front end never hold a lock beside each other, or the cell would fail, and each release in time has
 // released it.
 func TestServed(t *testing.T) {
-	window := "1s"
+	window := "500ms"
 	if testkit.Long() {
 		window = "20s"
 	}
@@ -71,7 +69,7 @@ func TestServed(t *testing.T) {
 			if _, err := realredis.Usual.Command(); masters == "redis" && err != nil {
 				realredis.Start(t) // skips, or fails
 			}
-			for _, r := range contend(t, "-server", masters, "-driver", "redlock-serve", "-scenario", "contended", "-c", "4,8,16", "-hold", "2ms", "-d", window) {
+			for _, r := range contend(t, "-server", masters, "-driver", "redlock-serve", "-scenario", "contended", "-c", "4,16", "-hold", "2ms", "-warmup", "50ms", "-d", window) {
 				require.Positive(t, r.Pairs)
 				require.Zero(t, r.Errors, r.FirstError)
 			}

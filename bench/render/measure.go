@@ -105,6 +105,8 @@ var measures = []measure{
 		text: func(_ *result.Group, r *result.Row) string {
 			return fmt.Sprintf("%s (%.0f kills)", two(r.OrphanP50, r.OrphanMax), r.Kills)
 		}, when: func(c result.Cell) bool { return c.Fault.OfClients() }},
+	{name: "havoc", short: "faults", heading: "Faults", of: func(f *result.Figures) float64 { return f.Faults },
+		when: func(c result.Cell) bool { return c.Fault == result.Any }},
 	{name: "each", short: "each holds", heading: "What each holds",
 		text: func(_ *result.Group, r *result.Row) string {
 			return fmt.Sprintf("%s bytes, %s goroutines, %s descriptors", digits(r.BytesEach), digits(r.GoroutinesEach), digits(r.DescriptorsEach))

@@ -78,10 +78,13 @@ const (
 	// and replaced by another.
 	KillWaiter Fault = "kill-waiter"
 	KillHolder Fault = "kill-holder"
+	// Any is all kinds by chance, one after another: up to three nodes are killed, stopped or cut off, or a client is
+	// stopped or killed.
+	Any Fault = "any"
 )
 
-// OfClients reports whether it is a fault of clients.
-func (f Fault) OfClients() bool { return f == KillWaiter || f == KillHolder }
+// OfClients reports whether it is a fault of clients, also.
+func (f Fault) OfClients() bool { return f == KillWaiter || f == KillHolder || f == Any }
 
 // Cell is one load on one kind of network.
 type Cell struct {
@@ -190,6 +193,7 @@ type Figures struct {
 	// Processes that were killed, and the time from the end of a killed holder's TTL to the
 	// next grant.
 	Kills     float64 `json:"kills,omitempty"`
+	Faults    float64 `json:"faults,omitempty"` // of [Any]
 	OrphanP50 float64 `json:"orphan_p50_us,omitempty"`
 	OrphanMax float64 `json:"orphan_max_us,omitempty"`
 
