@@ -48,6 +48,14 @@ func Instrument(cfg *redlock.Config, meter metric.Meter) error {
 	return nil
 }
 
+// one is 1 for true.
+func one(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
 // resultOf is the label of an error.
 func resultOf(err error) string {
 	for _, known := range []struct {
@@ -97,8 +105,8 @@ func Observe(client *redlock.Client, meter metric.Meter) (metric.Registration, e
 		o.ObserveInt64(lost, int64(s.Lost))
 		for _, n := range s.Nodes {
 			node := []attribute.KeyValue{attribute.String("node", n.Addr), attribute.Int("redlock_group", n.Group)}
-			o.ObserveInt64(up, int64(one(n.Up)), metric.WithAttributes(node...))
-			o.ObserveInt64(mayVote, int64(one(n.NoVote == nil)), metric.WithAttributes(node...))
+			o.ObserveInt64(up, one(n.Up), metric.WithAttributes(node...))
+			o.ObserveInt64(mayVote, one(n.NoVote == nil), metric.WithAttributes(node...))
 			for vote, count := range map[string]uint64{"granted": n.Granted, "denied": n.Denied, "failed": n.Failed} {
 				o.ObserveInt64(votes, int64(count), metric.WithAttributes(append(node[:2:2], attribute.String("vote", vote))...))
 			}
