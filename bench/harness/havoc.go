@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -70,7 +69,7 @@ func (c *contest) disturb(ctx context.Context) error {
 		return each((*realredis.Server).Cont)
 	case 4, 5:
 		return each(func(s *realredis.Server) error {
-			_, err := order(ctx, s.Addr(), "CLIENT KILL TYPE normal SKIPME yes")
+			_, err := order(ctx, s.Addr(), "CLIENT KILL TYPE normal SKIPME yes", 10*time.Second)
 			return err
 		})
 	case 6:
@@ -82,27 +81,13 @@ func (c *contest) disturb(ctx context.Context) error {
 	return c.replace(process)
 }
 
-// order gives a master an order, and returns the lines of the reply.
-func order(ctx context.Context, addr, text string) ([]string, error) {
-	conn, err := connect(ctx, addr, 10*time.Second)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	if _, err := fmt.Fprint(conn, text, "\r\nQUIT\r\n"); err != nil {
-		return nil, err
-	}
-	reply, err := io.ReadAll(conn)
-	return strings.Split(string(reply), "\r\n"), err
-}
-
 // awaitEmpty waits until no master has a key: locks end with their TTL, and so do gates. The place of a process that was
 // killed, or cut off as it left, delays no other, and stays for a minute.
 func (c *contest) awaitEmpty(ctx context.Context) error {
 	for deadline := time.Now().Add(5 * c.spec.Config.TTL); ; {
 		var left []string
 		for _, addr := range c.site.addrs[:c.cell.Nodes] {
-			lines, err := order(ctx, addr, "KEYS *")
+			lines, err := order(ctx, addr, "KEYS *", 10*time.Second)
 			if err != nil {
 				return err
 			}

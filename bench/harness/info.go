@@ -1,44 +1,49 @@
 package harness
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
-// info asks a master about one section. It speaks the protocol by hand: a harness
-// for clients should depend on none of them.
-func info(ctx context.Context, addr, section string) (map[string]string, error) {
-	c, err := connect(ctx, addr, greeting)
+// order gives a master an order, and returns the lines of the reply. It speaks the protocol by hand: a harness for clients
+// should depend on none of them. QUIT makes the server end the stream, so that no length has to be understood.
+func order(ctx context.Context, addr, text string, limit time.Duration) ([]string, error) {
+	c, err := connect(ctx, addr, limit)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	// QUIT makes the server end the stream, so that no length has to be
-	// understood.
-	if _, err := fmt.Fprintf(c, "*2\r\n$4\r\nINFO\r\n$%d\r\n%s\r\n*1\r\n$4\r\nQUIT\r\n", len(section), section); err != nil {
+	if _, err := fmt.Fprintf(c, "%s\r\nQUIT\r\n", text); err != nil {
 		return nil, err
 	}
+	reply, err := io.ReadAll(c)
+	if err != nil {
+		return nil, fmt.Errorf("no answer: %w", err)
+	}
+	if len(reply) > 0 && reply[0] == '-' {
+		text, _, _ := strings.Cut(string(reply[1:]), "\r\n")
+		return nil, errors.New(text)
+	}
+	return strings.Split(string(reply), "\r\n"), nil
+}
+
+// info asks a master about one section.
+func info(ctx context.Context, addr, section string) (map[string]string, error) {
+	lines, err := order(ctx, addr, "INFO "+section, greeting)
 	fields := map[string]string{}
-	lines := bufio.NewScanner(c)
-	for lines.Scan() {
-		line := lines.Text()
-		if strings.HasPrefix(line, "-") {
-			return nil, errors.New(line[1:])
-		}
+	for _, line := range lines {
 		if name, value, ok := strings.Cut(line, ":"); ok {
 			fields[name] = value
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("no answer: %w", err)
-	}
-	return fields, nil
+	return fields, err
 }
 
 // ownCommands are those that the harness sends in a window.

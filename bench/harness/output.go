@@ -120,11 +120,9 @@ func (o *output) pages() error {
 	if o.err == nil && o.dir != "" {
 		o.err = render.Write(o.dir, runs)
 	}
-	for name, write := range map[string]func(io.Writer, []result.Line) error{"results.csv": render.CSV, "benchstat.txt": render.Benchstat} {
-		if o.err == nil && o.file != nil { // beside what they are made of
-			var b bytes.Buffer
-			o.err = errors.Join(write(&b, o.lines), os.WriteFile(filepath.Join(o.dir, name), b.Bytes(), 0o644))
-		}
+	if o.err == nil && o.file != nil { // beside what it is made of
+		var b bytes.Buffer
+		o.err = errors.Join(render.Benchstat(&b, o.lines), os.WriteFile(filepath.Join(o.dir, "benchstat.txt"), b.Bytes(), 0o644))
 	}
 	if o.err == nil && o.svg != "" && len(runs) > 0 {
 		if picture := render.Picture(runs[0]); picture != nil {

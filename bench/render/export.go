@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
@@ -66,43 +65,6 @@ func Benchstat(w io.Writer, lines []result.Line) error {
 			line += fmt.Sprintf(" %s %s", strconv.FormatFloat(e.of(&l.Result.Figures), 'f', -1, 64), e.unit)
 		}
 		_, err = fmt.Fprintln(w, line)
-	}
-	return err
-}
-
-// CSV writes results as a table: a line for each driver, cell and round, and the reason where there are no figures.
-func CSV(w io.Writer, lines []result.Line) error {
-	out := csv.NewWriter(w)
-	keys := []string{"scenario", "driver", "n", "c", "procs", "keys", "hold", "rate", "clients", "rtt", "jitter", "fault", "keylen", "gomaxprocs", "ttl", "crowd", "beside"}
-	head := append([]string{"commit", "section", "round"}, keys...)
-	for _, e := range exported {
-		head = append(head, e.unit)
-	}
-	err := out.Write(append(head, "pairs", "failed"))
-	commit, section := "", ""
-	for _, l := range lines {
-		if l.Head != nil {
-			commit, section = l.Head.Commit, l.Head.Section
-		}
-		if l.Result == nil || err != nil {
-			continue
-		}
-		is := map[string]string{}
-		for _, p := range parts(l.Result) {
-			is[p[0]] = p[1]
-		}
-		line := []string{commit, section, strconv.Itoa(l.Result.Round)}
-		for _, key := range keys {
-			line = append(line, is[key])
-		}
-		for _, e := range exported {
-			line = append(line, strconv.FormatFloat(e.of(&l.Result.Figures), 'f', -1, 64))
-		}
-		err = out.Write(append(line, strconv.FormatFloat(l.Result.Pairs, 'f', -1, 64), l.Result.Error))
-	}
-	out.Flush()
-	if err == nil {
-		err = out.Error()
 	}
 	return err
 }

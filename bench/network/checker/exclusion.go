@@ -8,6 +8,10 @@ import (
 )
 
 // exclusion: no two claims on one key overlap, unless both are shared, or an operator has broken one of the locks.
+//
+// A search for an order of the calls, by porcupine, finds no more: a claim is certain from one instant to another. In a run of
+// 27,000 calls it takes 0.28 s for these instants, and 15 s with three keys undecided for the calls around them, where this takes
+// 2 ms; and it names no pair of claims.
 func (c *check) exclusion() {
 	for key, list := range c.claims {
 		var held []*history.Call
