@@ -2,8 +2,7 @@ package ours
 
 import (
 	"context"
-	"sync"
-	"time"
+	"errors"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/bench/harness"
@@ -17,43 +16,28 @@ func (Doer) Name() string { return "redlock-do" }
 func (Doer) Weaker() string { return "release not awaited" }
 
 func (Doer) Open(_ context.Context, cfg harness.Config) (harness.Session, error) {
-	if cfg.Scenario == harness.Contended {
-		return nil, harness.Unsupported("does not wait for a lock")
+	if cfg.Scenario != harness.Uncontended {
+		return nil, harness.Unsupported("does not wait for a lock, or keep one")
 	}
 	client, err := redlock.New(redlock.Config{Nodes: cfg.Nodes})
-	if err != nil {
-		return nil, err
-	}
-	return &doing{client: client, cfg: cfg}, nil
+	return doing{client, cfg}, err
 }
 
-// doing is a [harness.Runner].
+// doing is a [harness.Pool], and each of its workers.
 type doing struct {
-	client *redlock.Client
-	cfg    harness.Config
+	*redlock.Client
+	cfg harness.Config
 }
 
-func (d *doing) Close() error { return d.client.Close() }
+func (d doing) Worker() (harness.Worker, error) { return d, nil }
 
-func (d *doing) Run(ctx context.Context, probe *harness.Probe) error {
-	var all sync.WaitGroup
-	var mu sync.Mutex // the probe's
-	for _, keys := range d.cfg.Keys {
-		all.Go(func() {
-			for turn := 0; probe.Running(); turn++ {
-				start := time.Now()
-				err := d.client.TryDo(ctx, keys[turn%len(keys)], d.cfg.TTL, func(context.Context) error { return nil })
-				now := time.Now()
-				mu.Lock()
-				if err != nil {
-					probe.Failed(err, now.Sub(start))
-				} else {
-					probe.Pairs(1, now.Sub(start))
-				}
-				mu.Unlock()
-			}
-		})
+// Acquire is the whole pair.
+func (d doing) Acquire(ctx context.Context, key string) (bool, error) {
+	err := d.TryDo(ctx, key, d.cfg.TTL, func(context.Context) error { return nil })
+	if errors.Is(err, redlock.ErrTaken) {
+		return false, nil
 	}
-	all.Wait()
-	return nil
+	return err == nil, err
 }
+
+func (doing) Release(context.Context) error { return nil }

@@ -16,7 +16,7 @@ type Submitter struct{}
 
 func (Submitter) Name() string { return "redlock-submit" }
 
-func (d Submitter) Open(_ context.Context, cfg harness.Config) (harness.Session, error) {
+func (d Submitter) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
 	if cfg.Scenario == harness.Contended {
 		return nil, harness.Unsupported("does not wait for a lock")
 	}
@@ -24,6 +24,9 @@ func (d Submitter) Open(_ context.Context, cfg harness.Config) (harness.Session,
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	_ = client.Ready(ctx) // else all operations begin at once, before a node can answer
 	return &loop{client: client, cfg: cfg}, nil
 }
 
