@@ -21,11 +21,11 @@ func (o *option) isContended() (is bool) {
 // have a holder. Else it is any option in demand.
 func (w *want) passesOver(o *option) bool {
 	switch {
-	case w.ended, w.collects: // it was asked for; or a gap is free for it
+	case w.stage != anew: // it was asked for; or a gap is free for it
 		return false
 	case w.Mode&Once == 0:
 		return o.isContended()
-	case w.isSet, w.Mode&Shared != 0: // whether it has a holder says nothing to others that share it
+	case w.isSet(), w.Mode&Shared != 0: // whether it has a holder says nothing to others that share it
 		return false
 	}
 	_, taken := o.site.lines.Awaits(o.Key)
@@ -64,8 +64,11 @@ func (w *want) ask() (Handle, error) {
 		if slices.Contains(out, w.options[at].site) {
 			continue
 		}
-		h, err := w.attempt(at, w.ended)
-		w.ended, last = false, err
+		h, err := w.attempt(at, w.stage == goesOn)
+		last = err
+		if w.stage == goesOn {
+			w.stage = anew
+		}
 		switch {
 		case err == nil || !waiting.IsRetryable(err):
 			return h, err

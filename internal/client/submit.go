@@ -51,7 +51,7 @@ func (op *Op) SetValue(value string) {
 
 // Submit begins a reserved operation. An acquire gets a new token, and the name of the options.
 func (c *Client) Submit(op *Op) error {
-	err := c.settings.request(0).err
+	err := c.settings.refusal(false)
 	if err == nil && (op.Within < 0 || op.Within > MaxTTL) {
 		err = WrongArgument("Within is %v, want 0 (no bound) to %v", op.Within, MaxTTL)
 	}
