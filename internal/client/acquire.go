@@ -78,9 +78,9 @@ func (w *want) note(d *waiting.Demand, h Handle, at int, err error, goesOn bool)
 	switch {
 	case !w.isSet():
 		d.Attempted(h.hold, w.c.Tally, err, goesOn)
-	case !errors.Is(err, engine.ErrTaken) || !goesOn: // it has won; or no holder has refused it, and it stands before others in no line
+	case !errors.Is(err, engine.ErrTaken) || !goesOn: // it has won; or no holder has denied it, and it stands before others in no line
 		d.Left(h.hold)
-	case !d.Missed(w.deniedAt): // it waits for no turn, and stands again where it was refused
+	case !d.Missed(w.deniedAt): // it waits for no turn, and stands again where it was denied
 		for at := range w.s.More.Keys {
 			if w.deniedAt(at) != 0 {
 				d.Join(at, w.seatOf(at, waiting.Ended{At: w.clock.Now(), Err: err}))
@@ -89,7 +89,7 @@ func (w *want) note(d *waiting.Demand, h Handle, at int, err error, goesOn bool)
 	}
 }
 
-// stand has the caller stand in line: for each option, at its first key; for a set at each key that was refused, or, if
+// stand has the caller stand in line: for each option, at its first key; for a set at each key that was denied, or, if
 // it has not asked, is contended.
 func (w *want) stand() *waiting.Demand {
 	if w.isSet() {
@@ -127,9 +127,9 @@ func (w *want) seatOf(at int, last waiting.Ended) waiting.Seat {
 	return waiting.Seat{Lines: w.site.at(w.s.More, at).lines, Key: w.s.More.Keys[at], Share: w.Mode&Shared != 0, Last: last}
 }
 
-// deniedAt returns the nodes that have refused a key of a set in the last attempt.
+// deniedAt returns the nodes that have denied a key of a set in the last attempt.
 func (w *want) deniedAt(at int) quorum.Set {
-	if c := refused(w.c, at); c != nil {
+	if c := denied(w.c, at); c != nil {
 		return c.Tally.Nodes(quorum.Denied)
 	}
 	return 0

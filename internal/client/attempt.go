@@ -54,12 +54,12 @@ type sequel uint8
 
 const (
 	done         sequel = iota // nothing: its result is that of the attempt
-	again                      // another round, at once: nodes have refused nothing but the number of its fencing token
+	again                      // another round, at once: nodes have denied nothing but the number of its fencing token
 	afterSplit                 // another, after a pause: those who asked at the same time have split the votes
 	afterIdleEnd               // another, at once, and once: it has met the end of idle connections. Its release is on the way before
 )
 
-// round asks the nodes once, with one new token for all keys. If one key is refused, the others are released. If it was
+// round asks the nodes once, with one new token for all keys. If one key is denied, the others are released. If it was
 // sent along with a release, only its end is awaited. The error is context.Canceled where the end of the caller's context has
 // ended it.
 func (w *want) round(g *site, sent bool, splits int) (h Handle, what sequel, err error) {
@@ -93,7 +93,7 @@ func (w *want) round(g *site, sent bool, splits int) (h Handle, what sequel, err
 	c.Note(err)
 	if err == nil {
 		s.Serial, s.Token = c.Serial, c.Token
-		h = handleOf(g, g.keeper.Begin(s, c.Lacking(), c.Block.First), s.Key, s.More)
+		h = handleOf(g, g.keeper.Begin(s, c.AllAbsent(), c.Block.First), s.Key, s.More)
 		granted(c)
 		w.term.won(g, splits, c.LongestTrip())
 	} else {

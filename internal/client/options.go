@@ -47,7 +47,7 @@ func (w *want) order(order []int) []int {
 	return order
 }
 
-// ask asks for one option. If it is refused ask looks at all others at once, and asks for the free ones, one after
+// ask asks for one option. If it is denied ask looks at all others at once, and asks for the free ones, one after
 // another. ErrTaken: a vote on each has said so, some left out.
 func (w *want) ask() (Handle, error) {
 	var room [1]int // on the stack of a caller with one option
@@ -83,7 +83,7 @@ func (w *want) ask() (Handle, error) {
 }
 
 // look asks which of some options an acquire would get, in one round trip that sets nothing. It returns those not
-// refused by nodes, the free ones first. What it does not learn is for the attempts to find out.
+// denied by nodes, the free ones first. What it does not learn is for the attempts to find out.
 func (w *want) look(of []int) (open []int) {
 	if len(of) < 2 {
 		return of

@@ -187,7 +187,7 @@ func (w *wire) again(node int, s *span, merge int, byText bool) {
 		}
 		for ; i < len(operands) && b.isOver(s.first+i); i++ {
 			b.rounds[s.first+i].absent.Add(node)
-			b.refused(node, s.first+i, errOvertaken)
+			b.failed(node, s.first+i, errOvertaken)
 		}
 	}
 	if errand != nil {

@@ -53,7 +53,7 @@ func (c *Call) About(t token.Token, b fencing.Block, absent quorum.Set) {
 }
 
 // next is the first of the calls to be asked next, or nil. An acquire asks one engine after another, and none after a
-// refusal: of two overlapping sets, the first one where they meet first wins. With looks it first asks those known to
+// denial: of two overlapping sets, the first one where they meet first wins. With looks it first asks those known to
 // have no quorum: keys at others would be held in vain. That may wait for the driver.
 func (c *Call) next(looks bool) (next *Call) {
 	for p := c; p != nil; p = p.And {
@@ -253,16 +253,16 @@ func (c *Call) LongestTrip() (longest time.Duration) {
 	return longest
 }
 
-// Lacking returns the nodes without any of the keys. Nodes of several engines have no common numbers.
-func (c *Call) Lacking() quorum.Set {
-	lacking := quorum.Everything
+// AllAbsent returns the nodes without any of the keys. Nodes of several engines have no common numbers.
+func (c *Call) AllAbsent() quorum.Set {
+	absent := quorum.Everything
 	for p := c; p != nil; p = p.And {
-		lacking &= p.Absent
+		absent &= p.Absent
 		if p.On != c.On {
 			return 0
 		}
 	}
-	return lacking
+	return absent
 }
 
 // queueReleases queues a copy of each release that no caller waits for, and behind them, if it is not nil, the acquire

@@ -81,9 +81,9 @@ func (rs *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
 	if !op.OfSet {
 		rs.counters.times.Add(op.Took(now))
 	}
-	for at := r.refusal; at > 0; {
-		t := &v.refusals[at-1]
-		op.Refusals = append(op.Refusals, t.Refusal)
+	for at := r.answer; at > 0; {
+		t := &v.answers[at-1]
+		op.Answers = append(op.Answers, t.Answer)
 		at = t.before
 	}
 	op.Absent = r.absent

@@ -102,7 +102,7 @@ func (d *driver) submitted(kind Kind, now clock.Instant, by lone) {
 	if now < clock.Instant(d.collectCalls.Load()) {
 		return
 	}
-	if kind == Acquire && d.nodes.lacking.Load() && !d.rounds.window.isOpen.Load() {
+	if kind == Acquire && d.nodes.noQuorum.Load() && !d.rounds.window.isOpen.Load() {
 		d.turnOf(lone{}, 0) // it need not wait for the window: it is sent to no node
 	}
 	d.drive(by)
@@ -160,7 +160,7 @@ func (d *driver) send() {
 	if left == 0 {
 		return
 	}
-	nonvoters, lacking := d.nodes.nonvoters(), d.nodes.lacking.Load()
+	nonvoters, lacking := d.nodes.nonvoters(), d.nodes.noQuorum.Load()
 	if lacking {
 		d.rounds.checkWaiting(left, nonvoters)
 	}

@@ -54,14 +54,14 @@ func TestFencedAnswers(t *testing.T) {
 	require.NoError(t, a.Err)
 	require.Equal(t, 1, a.Tally.Count(quorum.Failed), "a node that has forgotten has voted")
 	require.EqualValues(t, 0b010, a.Absent)
-	require.Equal(t, []Refusal{{1, fencing.Answer{Code: fencing.Amnesia}}}, a.Refusals)
+	require.Equal(t, []Answer{{1, fencing.Answer{Code: fencing.Amnesia}}}, a.Answers)
 	require.Equal(t, map[int]fencing.Code{1: fencing.Amnesia}, forgotten.codes)
 
 	require.Error(t, b.Err)
 	require.EqualValues(t, 0b101, b.Absent)
-	require.ElementsMatch(t, []Refusal{
+	require.ElementsMatch(t, []Answer{
 		{0, fencing.Answer{Code: fencing.Held, Token: 7}}, {2, fencing.Answer{Code: fencing.Stale, Token: 9}},
-	}, b.Refusals)
+	}, b.Answers)
 	require.Contains(t, p.last().bytes, command.ReleaseSHA1, "the node that has granted it keeps the key")
 }
 

@@ -16,7 +16,7 @@ func (w *wire) Reply(node, i int, v *resp.Value) (err error) {
 	b := w.batch
 	b.replied = true
 	err = w.count(node, &w.spans[i], v)
-	if b.lacking && !v.IsError() {
+	if b.repairs && !v.IsError() {
 		w.repair(&w.spans[i])
 	}
 	if i == len(w.spans)-1 {
@@ -53,7 +53,7 @@ func (w *wire) Fail(node, i int, err error) {
 			}
 		}
 		if w.errand {
-			b.refusedAll(node, s.first, s.count, err)
+			b.failedAll(node, s.first, s.count, err)
 		} else {
 			b.lost(node, s.first, s.count, err)
 		}
@@ -96,7 +96,7 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 		return nil
 	}
 	err := misfit(v)
-	b.refusedAll(node, i, s.first+s.count-i, err)
+	b.failedAll(node, i, s.first+s.count-i, err)
 	w.hint(node, s, i, &command.Refusal{})
 	return err
 }
@@ -125,7 +125,7 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 		b.nodes.rephrase(node, w.form())
 		w.again(node, s, 1, true)
 	default:
-		b.refusedAll(node, s.first, s.count, r.Err)
+		b.failedAll(node, s.first, s.count, r.Err)
 		w.hint(node, s, s.first, &r)
 	}
 	if r.Fatal {

@@ -119,7 +119,7 @@ func (rs *rounds) expire(now clock.Instant) {
 // have ended: submitters wait for one part at most.
 func (rs *rounds) checkQueue(now clock.Instant) {
 	nonvoters := quorum.Set(0)
-	if rs.nodes.lacking.Load() { // else an acquire is to find out
+	if rs.nodes.noQuorum.Load() { // else an acquire is to find out
 		nonvoters = rs.nodes.nonvoters()
 	}
 	left, all := rs.queue.toScan(now)
@@ -187,7 +187,7 @@ const scanWaiting = 2048
 // it is sent, and before any later acquire. While too few nodes can vote it also fails the acquires, whether the window
 // is open or not. Sent, they would only have to be cleaned up after, thousands of times a second.
 func (rs *rounds) checkWaiting(n int, nonvoters quorum.Set) {
-	now, lacking := rs.nodes.clock.Now(), rs.nodes.lacking.Load()
+	now, lacking := rs.nodes.clock.Now(), rs.nodes.noQuorum.Load()
 	var ended, vain list
 	rs.queue.scan(n, func(op *Op) {
 		switch hasEnded := op.limit.IsOver(now); {

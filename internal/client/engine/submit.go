@@ -155,12 +155,12 @@ func (e *Engine) DriveSoon() {
 // LacksQuorum reports whether too few nodes can vote for an acquire to win: it is failed without
 // being sent.
 func (e *Engine) LacksQuorum() bool {
-	if !e.nodes.lacking.Load() { // it is noted with each acquire
+	if !e.nodes.noQuorum.Load() { // it is noted with each acquire
 		return false
 	}
 	e.lock.Lock()
 	e.turn(func() { e.nodes.nonvoters() })
-	return e.nodes.lacking.Load()
+	return e.nodes.noQuorum.Load()
 }
 
 // Query returns one for a node, to be given its commands, to Ask and to Free.

@@ -257,8 +257,8 @@ func (c *Client) Again(attempt *engine.Call, err error) (bool, error) {
 
 // learn takes notice of the nodes' answers to a lost operation. The error, if any, is for an operator to mend.
 func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, error) {
-	r := fencing.Refusals{fencing.OK: op.Tally.Nodes(quorum.Granted)}
-	for _, t := range op.Refusals {
+	r := fencing.Answers{fencing.OK: op.Tally.Nodes(quorum.Granted)}
+	for _, t := range op.Answers {
 		r.Add(t.Node, t.Answer)
 		p.Learn(t.Answer)
 		if t.Answer.Code == fencing.Low {

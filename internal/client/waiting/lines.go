@@ -335,7 +335,7 @@ const (
 // around is the surroundings of the contender of a desk.
 func (l *Lines) around(d *desk, now clock.Instant) contention.Surroundings {
 	n := l.known.Load()
-	ask := leastAsk + rand.N(mostAsk-leastAsk) // random: processes refused together do not ask together
+	ask := leastAsk + rand.N(mostAsk-leastAsk) // random: processes denied together do not ask together
 	if n > maxAsks {
 		ask = ask * time.Duration(n) / maxAsks
 	}
