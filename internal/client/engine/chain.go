@@ -272,7 +272,7 @@ func (e *Engine) queueReleases(releases list, along *Call, counted bool) error {
 	var l list
 	for op := releases.first; op != nil; op = op.next {
 		op.begin(now)
-		own := e.rounds.copyOf(op)
+		own := e.ledger.copyOf(op)
 		own.Ends, own.OfSet = frees, op.OfSet || counted
 		l.push(&own.Op)
 	}
@@ -282,6 +282,6 @@ func (e *Engine) queueReleases(releases list, along *Call, counted bool) error {
 // Abandon sends the release of an acquire, completed well but unwanted after all, or without a waiting caller. Its
 // result is not reported.
 func (e *Engine) Abandon(op *Op) {
-	e.rounds.cleanUp(op)
+	e.ledger.cleanUp(op)
 	e.drive(lone{})
 }

@@ -129,8 +129,8 @@ func (e *Engine) DriveAtOnce() {
 		return
 	}
 	e.lock.Lock() // its holders are quick: none of them waits for nodes
-	e.rounds.window.more(maxWindow)
-	e.turn(func() { e.flush(); e.rounds.window.more(0) })
+	e.ledger.window.more(maxWindow)
+	e.turn(func() { e.flush(); e.ledger.window.more(0) })
 }
 
 // DriveSoon sends operations without a waiting caller a little later, if the last call was a lone caller's: with its

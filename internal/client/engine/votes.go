@@ -10,17 +10,6 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// ledger is what the votes of all batches share. The driver lock protects it.
-type ledger struct {
-	nodes     *nodes
-	observer  Observer
-	counters  *counters
-	callbacks *callbacks
-	onVote    func(Vote) // or nil
-	undecided int        // rounds, over all batches
-	decided   []decision // to be completed
-}
-
 // decision is a decided operation: by the votes of a round, or without any.
 type decision struct {
 	op    *Op
