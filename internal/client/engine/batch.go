@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"slices"
-
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/wire/command"
@@ -100,11 +98,6 @@ type span struct {
 	form         command.Form
 	first, count int
 	from, to     int
-}
-
-// anyScript reports whether any node is asked to release by script.
-func anyScript(forms []conn.Form) bool {
-	return slices.ContainsFunc(forms, func(f conn.Form) bool { return command.Form(f).IsScript(Release) })
 }
 
 func newWire(b *batch) *wire {
@@ -235,8 +228,9 @@ func (lg *ledger) recycle(b *batch) {
 	lg.nodes.unanswered.Leave()
 	to := b.to
 	lg.free.push(b)
-	if to != 0 {
-		lg.handedOff(to.Least())
+	if to != 0 { // it was a handoff. The next follows when the operations decided in this sweep are complete
+		lg.hints[to.Least()].out = false
+		lg.ready |= to
 	}
 }
 

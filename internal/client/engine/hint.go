@@ -231,13 +231,6 @@ func (lg *ledger) released(node int) {
 	}
 }
 
-// handedOff notes that a handoff has ended. The next follows when the operations decided in this sweep are complete:
-// until then no batch is used again.
-func (lg *ledger) handedOff(node int) {
-	lg.hints[node].out = false
-	lg.ready.Add(node)
-}
-
 // goOn hands off the next hints where there are new ones, or a handoff has ended.
 func (lg *ledger) goOn() {
 	now, ready := lg.nodes.clock.Now(), lg.ready

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,7 +45,8 @@ type ledger struct {
 func (lg *ledger) send(ops list) (deferred int) {
 	b := lg.batch()
 	forms := lg.nodes.Forms()
-	later := lg.planner.plan(b, ops, forms, lg.window.size == 1 && anyScript(forms))
+	byScript := slices.ContainsFunc(forms, func(f conn.Form) bool { return command.Form(f).IsScript(Release) })
+	later := lg.planner.plan(b, ops, forms, byScript && lg.window.size == 1)
 	lg.queue.putBack(later)
 	b.quarantined = lg.nodes.Quarantined()
 	lg.counters.batches++

@@ -159,8 +159,6 @@ func (op *Op) Reserve() bool {
 // Unreserve undoes Reserve, for an Op not submitted after all.
 func (op *Op) Unreserve() { op.advance(idle) }
 
-func (op *Op) isReserved() bool { return op.state.Load()&phaseMask == reserved }
-
 // begin clears the result. A Cancel before the Op is pushed finds nothing to take out of the queue.
 func (op *Op) begin(now clock.Instant) {
 	op.start = now

@@ -12,7 +12,7 @@ import (
 // was queued.
 func (e *Engine) Submit(op *Op) error {
 	now, kind := e.nodes.clock.Now(), op.Kind // once queued, op may be submitted again by its Done
-	if !op.isReserved() && !op.Reserve() {
+	if op.state.Load()&phaseMask != reserved && !op.Reserve() {
 		return ErrUnderWay // and leave it as it is
 	}
 	if err := e.check(op); err != nil {
