@@ -36,7 +36,7 @@ type Contender struct {
 	early    pushes        // of that node since, perhaps before its answer was known
 
 	// Its attempts.
-	Vain     int32         // in a row, each right after the key was free
+	vain     int32         // in a row, each right after the key was free
 	overdue  bool          // the present one, or a look, is made at the deadline
 	vacant   uint8         // looks in a row that found the lock free
 	pause    clock.Instant // none before
@@ -349,9 +349,9 @@ func (c *Contender) Denied(s *Surroundings, denied quorum.Set) {
 	default:
 		c.forget()
 		c.looks = 0
-		c.Vain++
-		if c.Vain > freeAttempts {
-			c.pause = s.Now.Add(backoff(s, c.Vain-freeAttempts))
+		c.vain++
+		if c.vain > freeAttempts {
+			c.pause = s.Now.Add(backoff(s, c.vain-freeAttempts))
 		}
 	}
 	if denied != 0 {
@@ -382,6 +382,9 @@ func (c *Contender) Keep(s *Surroundings, until clock.Instant) bool {
 	return c.hasTurn() || c.seat == none
 }
 
+// Vain is how many tries in a row were made right after the key was free, without the lock.
+func (c *Contender) Vain() int { return int(c.vain) }
+
 // backoff is the pause after n vain tries in a row, from 1.
 func backoff(s *Surroundings, n int32) time.Duration {
 	return min(s.Pause, s.Jitter+time.Millisecond<<min(n, 16))
@@ -408,7 +411,7 @@ func (c *Contender) Won(s *Surroundings, denied quorum.Set, parted int) {
 	if c.shared { // the next may share it
 		c.key = free
 	}
-	c.denied, c.Vain, c.pause, c.poll, c.overdue, c.looks, c.vacant = 0, 0, 0, 0, false, 0, 0
+	c.denied, c.vain, c.pause, c.poll, c.overdue, c.looks, c.vacant = 0, 0, 0, 0, false, 0, 0
 	c.outvoted, c.deadline = denied, s.Now.Add(s.Ask)
 	c.gap.granted(s.Now)
 }
