@@ -362,10 +362,10 @@ func TestHandoffsReuseNoBatch(t *testing.T) {
 	op := p.submit(Acquire, "key")
 	sent := p.last()
 	p.turn(func() {
+		p.reply(sent, 0, ok) // its batch is spare, and the youngest spare is used first
 		for _, s := range handed[0].batch.Owner.(*wire).spans {
 			p.reply(handed[0], 0, fmt.Sprintf(":%d\r\n", s.count))
 		}
-		p.reply(sent, 0, ok) // the youngest spare is used first
 	})
 	require.Equal(t, 1, op.times)
 	require.NoError(t, op.Err)
