@@ -30,10 +30,10 @@ func (w *want) attempt(at int, sent bool) (h Handle, err error) {
 }
 
 // attemptAt is one attempt of a caller, in rounds. In most cases one round is all of it.
-func (w *want) attemptAt(g *site, sent bool) (h Handle, err error) {
-	what := again
+func (w *want) attemptAt(g *site, sent bool) (Handle, error) {
 	for splits, idleEnds := 0, 0; ; sent = false {
-		switch h, what, err = w.round(g, sent, splits); {
+		h, what, err := w.round(g, sent, splits)
+		switch {
 		case what == afterSplit && splits == waiting.MaxSplits:
 			return h, engine.ErrTaken // each round had a vote for another
 		case what == afterSplit:
