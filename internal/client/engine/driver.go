@@ -31,7 +31,7 @@ type driver struct {
 	armedLate bool        // likewise, except from early nodes
 	nodes     nodes
 	rounds    rounds
-	keeping   time.Duration // how long lone callers have waited in the kernel since the last one that parked
+	keeping   time.Duration // how long lone callers have waited in the kernel since the last parked one
 
 	unyielding int // batches without yield; the reader's
 

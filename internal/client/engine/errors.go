@@ -30,7 +30,7 @@ var ErrArgument = errors.New("redlock: wrong argument")
 // ErrConfig is found in every error of a wrong configuration. The root package exports it.
 var ErrConfig = errors.New("redlock: wrong config")
 
-// gatedError is ErrTaken without a holder seen: gates alone have refused one who would share the lock.
+// gatedError is ErrTaken without a holder seen: gates alone have refused a sharer.
 type gatedError struct{}
 
 func (gatedError) Error() string {

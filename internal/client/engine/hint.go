@@ -62,7 +62,7 @@ type hint struct {
 
 func (x hint) size() int { return hintCost + len(x.key) + len(x.token) }
 
-// owed is a hint that waits: refused or denied so often, and not to be handed off before due.
+// owed is a waiting hint: refused or denied so often, and not to be handed off before due.
 type owed struct {
 	hint
 	refused uint8         // how often although the node has done others
@@ -133,7 +133,7 @@ func (h *hints) add(x owed) {
 	h.next = min(h.next, x.due)
 }
 
-// take takes out the oldest that are due: one, while the node refuses releases.
+// take takes out the oldest due ones: one, while the node refuses releases.
 func (h *hints) take(now clock.Instant) (some []owed) {
 	left, most := h.all[:0], handoffOps
 	if h.refuses != 0 {
@@ -180,12 +180,12 @@ func (bs *batches) up(node int) {
 	h := &bs.hints[node]
 	h.met, h.out, h.refuses = true, false, 0
 	if len(h.all) > 0 {
-		bs.nodes.pulse.see(MaxTimeout) // those that are not due yet
+		bs.nodes.pulse.see(MaxTimeout) // the others are not due yet
 	}
 	bs.handOff(node, bs.nodes.clock.Now())
 }
 
-// handOff sends the first of a node's hints that are due, releases first: they free keys.
+// handOff sends the first due hints of a node, releases first: they free keys.
 func (bs *batches) handOff(node int, now clock.Instant) {
 	h := &bs.hints[node]
 	if len(h.all) == 0 || h.out || now < h.dueAt() || bs.nodes.Fault(node) != nil {
@@ -249,7 +249,7 @@ func (bs *batches) goOn() {
 	}
 }
 
-// again hands off the hints that have become due, and returns when the next are.
+// again hands off the hints now due, and returns when the next are.
 func (bs *batches) again(now clock.Instant) (next clock.Instant) {
 	next = clock.Never
 	for node := range bs.nodes.n {

@@ -12,7 +12,7 @@ import (
 const (
 	minTick = time.Millisecond
 	maxTick = 5 * time.Millisecond
-	// limitTick is between two looks for Limits that have ended, at least: each looks at all operations.
+	// limitTick is between two looks for ended Limits, at least: each looks at all operations.
 	limitTick = maxTick / 2
 
 	// MinTimeout is the shortest Config.Timeout that can be kept.
@@ -110,6 +110,6 @@ func (d *driver) tick() time.Duration {
 	d.rounds.complete()
 	due := min(d.rounds.again(now), d.rounds.free.trim(now))
 	d.nodes.pulse.awake.Store(false)
-	now = d.nodes.clock.Now() // a look at all that waits takes long
+	now = d.nodes.clock.Now() // a look at all waiting takes long
 	return d.nodes.pulse.rest(due.Sub(now), d.rounds.nextLimit().Sub(now), d.nodes.unanswered.Inside() > 0 || d.queue.size.Load() > 0 || d.queries.behind > 0 || !d.callbacks.idle())
 }

@@ -132,7 +132,7 @@ func (d *Demand) Stands() bool {
 	return false
 }
 
-// keptTurn is a turn that a set keeps, and the line with it.
+// keptTurn is a turn kept by a set, and the line with it.
 type keptTurn struct {
 	keeper *place        // of the set; nil: no turn is kept
 	keeps  clock.Instant // until then
@@ -163,14 +163,14 @@ func (d *desk) keepTurn(p *place) {
 	}
 }
 
-// missed notes an attempt of a set that has not won: the nodes of denied have refused the key.
+// missed notes a lost attempt of a set: the nodes of denied have refused the key.
 func (d *desk) missed(p *place, denied quorum.Set) {
 	switch around := d.lines.around(d, d.lines.cfg.Clock.Now()); {
 	case denied != 0 && (p.turn || d.keeper == p):
 		d.endTurn(p)
 		d.missedBy(around.Now, engine.ErrTaken, p.shared)
 		d.Refused(&around, denied)
-	case p.turn && d.keeper == p && !p.isNew: // it has used a turn that it keeps
+	case p.turn && d.keeper == p && !p.isNew: // it has used a kept turn
 		p.turn = false
 		d.turns--
 		d.Polled(&around)
