@@ -19,7 +19,7 @@ type User struct {
 	Prefix string            // of the keys named by the user's commands; everything: an operator's
 }
 
-// everything is the prefix of an operator: it names keys as the nodes have them, and only looks at them.
+// everything is the prefix of an operator: such a user names keys as the nodes have them, and only looks at them.
 const everything = "*"
 
 // looks holds the commands of operators, beside those allowed before AUTH: at locks, and about the connection alone.
