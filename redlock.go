@@ -89,9 +89,9 @@ type Config struct {
 	// Name identifies the client, such as host and process: in CLIENT LIST of the nodes, and beside the token of each
 	// lock, for Inspect. At most 128 bytes of printable ASCII without spaces.
 	Name string
-	// MaxTTL bounds every TTL but Options.AtLeast; all clients need the same. It is also the quarantine, with drift: a
-	// node has no vote for so long after a restart, and a new one until its server has been up as long. Without a run_id
-	// it is refused. 0: a node with another run_id has no vote for the longest TTL (AtLeast apart) used by this client.
+	// MaxTTL bounds every TTL but Options.AtLeast; all clients need the same. It is also the quarantine, with drift: after
+	// a restart a node has no vote for so long, nor has one met for the first time until its server is up as long. Without
+	// a run_id it is refused. 0: after a change of run_id no vote for the longest TTL (AtLeast apart) of this client.
 	MaxTTL time.Duration
 	// NodeTimeout is how long the nodes have to answer an attempt once it is sent. Votes missing at its end, noticed
 	// within 5 ms, count as failed. In a burst it grows, up to 20 times. Default: TTL/20, at most 50 ms. Minimum: 1 ms.
