@@ -53,7 +53,7 @@ func (c *Call) About(t token.Token, b fencing.Block, absent quorum.Set) {
 }
 
 // next is the first of the calls to be asked next, or nil. An acquire asks one engine after another, and none after a
-// refusal: of two overlapping sets, the first one where they meet first wins. With looks it first asks those known to
+// denial: of two overlapping sets, the first one where they meet first wins. With looks it first asks those known to
 // have no quorum: keys at others would be held in vain. That may wait for the driver.
 func (c *Call) next(looks bool) (next *Call) {
 	for p := c; p != nil; p = p.And {
@@ -253,16 +253,16 @@ func (c *Call) LongestTrip() (longest time.Duration) {
 	return longest
 }
 
-// Lacking returns the nodes without any of the keys. Nodes of several engines have no common numbers.
-func (c *Call) Lacking() quorum.Set {
-	lacking := quorum.Everything
+// AllAbsent returns the nodes without any of the keys. Nodes of several engines have no common numbers.
+func (c *Call) AllAbsent() quorum.Set {
+	absent := quorum.Everything
 	for p := c; p != nil; p = p.And {
-		lacking &= p.Absent
+		absent &= p.Absent
 		if p.On != c.On {
 			return 0
 		}
 	}
-	return lacking
+	return absent
 }
 
 // queueReleases queues a copy of each release without a waiting caller, and behind them, if it is not nil, the acquire
@@ -272,7 +272,7 @@ func (e *Engine) queueReleases(releases list, along *Call, counted bool) error {
 	var l list
 	for op := releases.first; op != nil; op = op.next {
 		op.begin(now)
-		own := e.rounds.copyOf(op)
+		own := e.ledger.copyOf(op)
 		own.Ends, own.OfSet = frees, op.OfSet || counted
 		l.push(&own.Op)
 	}
@@ -282,6 +282,6 @@ func (e *Engine) queueReleases(releases list, along *Call, counted bool) error {
 // Abandon sends the release of an acquire, completed well but unwanted after all, or without a waiting caller. Its
 // result is not reported.
 func (e *Engine) Abandon(op *Op) {
-	e.rounds.cleanUp(op)
+	e.ledger.cleanUp(op)
 	e.drive(lone{})
 }

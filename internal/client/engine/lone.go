@@ -69,11 +69,11 @@ func (d *driver) readAlone(by lone) (isDriver bool) {
 	left, now := by.span, by.from
 	for len(by.done) == 0 && left > 0 && !IsClosed(by.limit.Done) && d.nodes.CanBlock() {
 		d.flush()
-		if d.rounds.window.isOpen.Load() && d.queue.depth.Load() > by.own {
+		if d.ledger.window.isOpen.Load() && d.queue.depth.Load() > by.own {
 			break
 		}
-		d.nodes.Sweep(max(0, min(left, d.rounds.soonest.Sub(now))))
-		d.rounds.complete()
+		d.nodes.Sweep(max(0, min(left, d.ledger.limitAt.Sub(now))))
+		d.ledger.complete()
 		if d.callbacks.waiting.Load() > 0 {
 			d.callbacks.wake() // this goroutine may keep the lock for long
 		}

@@ -154,7 +154,7 @@ func (q *Query) Reply(_, i int, v *resp.Value) error {
 		q.end(s.Err)
 		return s.Err
 	case i == q.Replies-1:
-		q.again = !q.over && !q.byText && slices.ContainsFunc(q.Said, isNoScript)
+		q.again = !q.over && !q.byText && slices.ContainsFunc(q.Said, func(s command.Said) bool { return s.Code == "NOSCRIPT" })
 		if q.again {
 			return nil
 		}
@@ -165,8 +165,6 @@ func (q *Query) Reply(_, i int, v *resp.Value) error {
 	}
 	return nil
 }
-
-func isNoScript(s command.Said) bool { return s.Code == "NOSCRIPT" }
 
 // Fail implements conn.Owner.
 func (q *Query) Fail(_, _ int, err error) { q.end(err) }

@@ -2,19 +2,12 @@ package fence
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/texts"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
-)
-
-// Errors of acts that have changed nothing.
-var (
-	errNotNew  = texts.WrongConfig("redlock: InitFencing is for nodes that are new")
-	errUnclear = errors.New("redlock: it is not clear that too many nodes have forgotten the fencing tokens")
 )
 
 // Acts is the acts of an operator, each on all groups of a client at once. An act looks at all nodes first. It writes

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/texts"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -126,7 +127,7 @@ func (v *view) turn() (done bool, err error) {
 	for node := range c.nodes {
 		m := fencing.ParseMarker(c.nodes[node].marker)
 		if v.verdict == fencing.Acts && m.Phase == fencing.Provisional && c.fleet.IsOther(m.Nonce) {
-			done, err = true, c.changing(fencing.NonceFleet(m.Nonce), quorum.Only(node))
+			done, err = true, texts.Changing(fencing.NonceFleet(m.Nonce), c.names(quorum.Only(node)))
 		}
 	}
 	c.mu.Unlock()

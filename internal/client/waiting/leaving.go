@@ -15,7 +15,7 @@ import (
 // released. It is nil where the process stays: other callers of it wait for the key, or it stands in no queue.
 func (d *desk) part(p *place, value string) *engine.Query {
 	node, parts := d.Parting(d.lines.cfg.Clock.Now())
-	if !parts || !p.turn || p.shared || d.first != p || p.next != nil {
+	if !parts || !p.hasTurn() || p.shared || d.first != p || p.next != nil {
 		return nil
 	}
 	cfg := &d.lines.cfg

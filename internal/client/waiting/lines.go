@@ -335,7 +335,7 @@ const (
 // around is the surroundings of the contender of a desk.
 func (l *Lines) around(d *desk, now clock.Instant) contention.Surroundings {
 	n := l.known.Load()
-	ask := leastAsk + rand.N(mostAsk-leastAsk) // random: processes refused together do not ask together
+	ask := leastAsk + rand.N(mostAsk-leastAsk) // random: processes denied together do not ask together
 	if n > maxAsks {
 		ask = ask * time.Duration(n) / maxAsks
 	}
@@ -344,6 +344,6 @@ func (l *Lines) around(d *desk, now clock.Instant) contention.Surroundings {
 	}
 	return contention.Surroundings{
 		Now: now, Names: l.names, Held: d.held, Shared: d.first != nil && d.first.shared, Set: d.first != nil && d.first.of.all, Usable: l.tracking.usable.Load(), Slow: l.tracking.slow.Load(),
-		Pause: l.cfg.Retry.pause(int(d.Vain)+1, rand.N), Jitter: rand.N(maxJitter), Ask: ask,
+		Pause: l.cfg.Retry.pause(d.Vain()+1, rand.N), Jitter: rand.N(maxJitter), Ask: ask,
 	}
 }

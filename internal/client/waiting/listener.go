@@ -25,10 +25,6 @@ type Listener struct {
 // Wanted is closed once another caller wants the lock.
 func (x *Listener) Wanted() <-chan struct{} { return x.wanted }
 
-func (x *Listener) hears() { x.once.Do(func() { close(x.wanted) }) }
-
-func (x *Listener) hasHeard() bool { return engine.IsClosed(x.wanted) }
-
 // holds reports whether the lock still has this holder.
 func (x *Listener) holds(now clock.Instant) bool {
 	s, ok := x.hold.State()
@@ -117,7 +113,7 @@ func (d *desk) wantedBy(shares bool) {
 		if x.shared && shares || !x.holds(now) {
 			continue
 		}
-		x.hears()
+		x.once.Do(func() { close(x.wanted) })
 	}
 }
 
@@ -141,7 +137,7 @@ func (d *desk) listen(now clock.Instant) (until clock.Instant) {
 	}
 	around := d.lines.around(d, now)
 	x.due = now.Add(around.Ask)
-	if !slices.ContainsFunc(x.listeners, func(l *Listener) bool { return !l.hasHeard() }) {
+	if !slices.ContainsFunc(x.listeners, func(l *Listener) bool { return !engine.IsClosed(l.wanted) }) {
 		return x.due
 	}
 	if left := d.Depart(); left != 0 {

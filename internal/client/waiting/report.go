@@ -25,7 +25,7 @@ type report struct {
 
 // failed notes the end of an attempt of one of its callers without the lock; shared: it wanted to share it. How a caller
 // itself has ended it says nothing to the others, and neither does one that ended before the last known. A gate shows no
-// holder, and refuses no exclusive caller. A denial of an exclusive caller may be by holders that share the lock. It
+// holder, and denies no exclusive caller. A denial of an exclusive caller may be by holders that share the lock. It
 // reports whether a holder has denied the attempt.
 func (r *report) failed(at clock.Instant, err error, shared bool) (isDenial bool) {
 	if !IsRetryable(err) || at < r.ended {

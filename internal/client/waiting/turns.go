@@ -11,7 +11,7 @@ import (
 
 // turns is since when this process has wanted a key again and again without a break. A process that releases a lock and
 // has it again at once leaves others no turn: a release may travel in one batch with the next acquire of its key, and an
-// acquire right behind a release comes before those of processes farther away. No refusal shows that others wait then.
+// acquire right behind a release comes before those of processes farther away. No denial shows that others wait then.
 // So the process owes them:
 //
 //   - a look: its next caller goes through the queue, as if the key were contended. The first is due after finest, each

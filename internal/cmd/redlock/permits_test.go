@@ -78,8 +78,10 @@ func TestPermits(t *testing.T) {
 	for _, key := range permits[1:] {
 		cluster.MustAcquire(t, c, key, cluster.TTL)
 	}
-	p := launch(t, servers, binary(append([]string{"run"}, flags(30, "-n", "4", "build", "--", "sleep", "0.3")...)...))
+	gate = filepath.Join(t.TempDir(), "gate")
+	p := start("-n", "4")
 	p.awaits("build: permit 2 of 3 is in use (by a), and -n is 4 here: all must use the same")
+	write(t, gate, "")
 	require.Zero(t, p.status())
 	_, _, errs := redlockOn(t, servers, "break", "-yes", "build")
 	require.Contains(t, errs, `"build" has 2 of 3 permits in use: -yes releases all of them with -n`)

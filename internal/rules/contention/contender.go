@@ -36,13 +36,13 @@ type Contender struct {
 	early    pushes        // of that node since, perhaps before its answer was known
 
 	// Its attempts.
-	Vain     int32         // in a row, each right after the key was free
+	vain     int32         // in a row, each right after the key was free
 	overdue  bool          // the present one, or a look, is made at the deadline
 	vacant   uint8         // looks in a row that found the lock free
 	pause    clock.Instant // none before
 	poll     clock.Instant // nor before this, where no node can push
 	deadline clock.Instant // one then, or a look, despite all other advice
-	refused  quorum.Set    // nodes that denied the last one
+	denied   quorum.Set    // by these nodes the last one
 	outvoted quorum.Set    // nodes outvoted by the last grant: their key is no holder's
 	failed   failing       // nodes not asked for a while
 
@@ -59,12 +59,12 @@ const none = -1
 //	 │  └─ Lost, Parted ────┴────────────────────────┼──────────────────────────────────┤
 //	 │                    Entered                    ▼                                  │
 //	 │                behind, first ◄───────────── last ◄────────────────────────────────┘
-//	 └─ denied ─ polling ◄─ refused by no holder, from any
+//	 └─ denied ─ polling ◄─ denied by no holder, from any
 type standing uint8
 
 const (
 	out     standing = iota // in no queue
-	polling                 // no holder has refused it: it polls, in no queue
+	polling                 // no holder has denied it: it polls, in no queue
 	last                    // it has had its turn, and enters at the end
 	behind                  // others are before it
 	first                   // it has its turn
@@ -334,10 +334,10 @@ func (c *Contender) home(s *Surroundings, preferred quorum.Set) int {
 	return home
 }
 
-// Refused reports that an attempt has not won: the nodes of denied have the key already. With the nodes out of reach,
+// Denied reports that an attempt has not won: the nodes of denied have the key already. With the nodes out of reach,
 // denied is empty.
-func (c *Contender) Refused(s *Surroundings, denied quorum.Set) {
-	c.refused, c.poll, c.deadline, c.vacant = denied, s.Now.Add(s.Pause), s.Now.Add(s.Ask), 0
+func (c *Contender) Denied(s *Surroundings, denied quorum.Set) {
+	c.denied, c.poll, c.deadline, c.vacant = denied, s.Now.Add(s.Pause), s.Now.Add(s.Ask), 0
 	switch {
 	case denied == 0:
 		c.standing, c.pause = polling, c.poll
@@ -349,9 +349,9 @@ func (c *Contender) Refused(s *Surroundings, denied quorum.Set) {
 	default:
 		c.forget()
 		c.looks = 0
-		c.Vain++
-		if c.Vain > freeAttempts {
-			c.pause = s.Now.Add(backoff(s, c.Vain-freeAttempts))
+		c.vain++
+		if c.vain > freeAttempts {
+			c.pause = s.Now.Add(backoff(s, c.vain-freeAttempts))
 		}
 	}
 	if denied != 0 {
@@ -372,7 +372,7 @@ func (c *Contender) Polled(s *Surroundings) {
 // Queues has the process take its turn in the queue before it asks the nodes, at the latest then.
 func (c *Contender) Queues(until clock.Instant) { c.deadline = until }
 
-// Keep reports that an attempt has not won, though no node has refused it. A process with its turn, or one that polls,
+// Keep reports that an attempt has not won, though no node has denied it. A process with its turn, or one that polls,
 // keeps that until then, or until the lock is freed. Keep reports whether it had its turn: it may have asked before.
 func (c *Contender) Keep(s *Surroundings, until clock.Instant) bool {
 	c.poll, c.deadline, c.overdue = s.Now.Add(s.Pause), s.Now.Add(s.Ask), false
@@ -381,6 +381,9 @@ func (c *Contender) Keep(s *Surroundings, until clock.Instant) bool {
 	}
 	return c.hasTurn() || c.seat == none
 }
+
+// Vain is how many tries in a row were made right after the key was free, without the lock.
+func (c *Contender) Vain() int { return int(c.vain) }
 
 // backoff is the pause after n vain tries in a row, from 1.
 func backoff(s *Surroundings, n int32) time.Duration {
@@ -391,7 +394,7 @@ func backoff(s *Surroundings, n int32) time.Duration {
 // another holder has come between, or pushes are forged.
 const freeAttempts = 2
 
-// Won reports that the process has the lock, refused by the nodes of denied alone. The node parted, if
+// Won reports that the process has the lock, denied by these nodes alone. The node parted, if
 // not negative, has let go of its place. Else, if others want the lock too, it enters the queue at the end. If none does it stays the
 // first: a later process rings it. A place at a node other than the lock's home is given up, though: the home was not
 // usable for a while, and the others meet there.
@@ -408,7 +411,7 @@ func (c *Contender) Won(s *Surroundings, denied quorum.Set, parted int) {
 	if c.shared { // the next may share it
 		c.key = free
 	}
-	c.refused, c.Vain, c.pause, c.poll, c.overdue, c.looks, c.vacant = 0, 0, 0, 0, false, 0, 0
+	c.denied, c.vain, c.pause, c.poll, c.overdue, c.looks, c.vacant = 0, 0, 0, 0, false, 0, 0
 	c.outvoted, c.deadline = denied, s.Now.Add(s.Ask)
 	c.gap.granted(s.Now)
 }

@@ -40,7 +40,7 @@ func (q *queue) next() contention.Step {
 		q.c.Watched(q.s, step.Node, contention.Seen{TTL: max(0, q.held.Sub(q.s.Now))})
 	case contention.Attempt:
 		if q.s.Now < q.held {
-			q.c.Refused(q.s, 7)
+			q.c.Denied(q.s, 7)
 			break
 		}
 		q.c.Won(q.s, 0, -1)
@@ -88,7 +88,7 @@ func TestAsks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, s := contend()
-			c.Refused(s, 7)
+			c.Denied(s, 7)
 			prepare(c, s)
 			last := s.Now
 			for asked := 0; asked < 10; {
@@ -106,7 +106,7 @@ func TestAsks(t *testing.T) {
 					c.Watched(s, step.Node, contention.Seen{TTL: time.Hour})
 				case contention.Attempt:
 					asked, last = asked+1, s.Now
-					c.Refused(s, 7)
+					c.Denied(s, 7)
 				case contention.Look:
 					asked, last = asked+1, s.Now
 					c.Looked(s, false)
@@ -120,7 +120,7 @@ func TestAsks(t *testing.T) {
 // not before a gap is over, and the first has had time to take it.
 func TestAFreeLockIsAskedFor(t *testing.T) {
 	c, s := contend()
-	c.Refused(s, 7)
+	c.Denied(s, 7)
 	began, free := s.Now, clock.Never
 	for {
 		switch step := c.Next(s); step.Action {
@@ -144,7 +144,7 @@ func TestAFreeLockIsAskedFor(t *testing.T) {
 func TestASetBehindOthers(t *testing.T) {
 	c, s := contend()
 	s.Set = true
-	c.Refused(s, 7)
+	c.Denied(s, 7)
 	for end := s.Now.Add(time.Minute); s.Now < end; {
 		step := c.Next(s)
 		switch step.Action {
@@ -164,12 +164,12 @@ func TestASetBehindOthers(t *testing.T) {
 func TestOutvotedNode(t *testing.T) {
 	c, s := contend()
 	c.Entered(s, contention.Step{Action: contention.Enter}, contention.Entry{First: true, Lease: time.Hour})
-	c.Refused(s, 7)
+	c.Denied(s, 7)
 	watched := c.Next(s)
 	require.Equal(t, contention.Watch, watched.Action)
 	c.Won(s, 1<<uint(watched.Node), -1)
 	c.Entered(s, contention.Step{Action: contention.Enter}, contention.Entry{First: true, Lease: time.Hour})
-	c.Refused(s, 7)
+	c.Denied(s, 7)
 	again := c.Next(s)
 	require.Equal(t, contention.Watch, again.Action)
 	require.NotEqual(t, watched.Node, again.Node)

@@ -81,7 +81,7 @@ func (c *Contender) watch(s *Surroundings) Step {
 	if recently, _ := c.failed.at(s.Now.Add(-failedMost)); among.Usable&^recently != 0 {
 		among.Usable &^= recently
 	}
-	preferred := c.refused &^ c.outvoted
+	preferred := c.denied &^ c.outvoted
 	if preferred == 0 { // it has not asked in this turn
 		preferred = ^c.outvoted
 	}

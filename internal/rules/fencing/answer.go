@@ -51,15 +51,15 @@ const (
 	Misfit               // a fleet of another configuration, or no token: an error for good
 )
 
-// Refusals holds the nodes of one round, by what they answered.
-type Refusals [Invalid + 1]quorum.Set
+// Answers holds the nodes of one round, by what they answered.
+type Answers [Invalid + 1]quorum.Set
 
 // Add notes the answer of a node.
-func (r *Refusals) Add(node int, a Answer) { r[a.Code].Add(node) }
+func (r *Answers) Add(node int, a Answer) { r[a.Code].Add(node) }
 
 // Advise decides what to do after a lost round. shown is the markers shown by nodes: a node without one may remember,
 // unless it has answered Amnesia.
-func (r *Refusals) Advise(f *Fleet, shown Memory) Advice {
+func (r *Answers) Advise(f *Fleet, shown Memory) Advice {
 	number := r[Stale] | r[Low]
 	switch {
 	case f.blocks(r[Foreign] | r[Invalid]):

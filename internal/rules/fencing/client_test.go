@@ -126,7 +126,7 @@ func TestAdvice(t *testing.T) {
 		{[]Code{Invalid, Invalid, Invalid}, Misfit},
 		{[]Code{0, 0, 0}, Pause},
 	} {
-		var r Refusals
+		var r Answers
 		for node, code := range c.answers {
 			r.Add(node, Answer{Code: code})
 		}

@@ -17,7 +17,7 @@
 //
 // A client's half is a [Proposal], which chooses the token of the next attempt: max(time in µs, E + 1). No node
 // compares it with a clock, so any token above E is accepted: a voting quorum can lock a free key with the second
-// attempt. [Refusals] decides what follows a lost round.
+// attempt. [Answers] decides what follows a lost round.
 //
 // # A node that forgets
 //
