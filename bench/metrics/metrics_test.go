@@ -43,11 +43,11 @@ func TestCollector(t *testing.T) {
 	require.NoError(t, client.Stats().WriteMetrics(&text))
 	require.Contains(t, text.String(), `redlock_operations_total{kind="acquire",result="denied"} 1`)
 	c := NewCollector(client)
-	require.NoError(t, testutil.CollectAndCompare(c, strings.NewReader(text.String())))
+	require.NoError(t, testutil.CollectAndCompare(c, strings.NewReader(text.String())), "collector.go has each metric of Stats.WriteMetrics: a name in families, and a value in Collect")
 	problems, err := testutil.CollectAndLint(c)
 	require.NoError(t, err)
 	require.Empty(t, problems)
-	require.Len(t, families, strings.Count(text.String(), "# TYPE"))
+	require.Equal(t, strings.Count(text.String(), "# TYPE"), len(families), "families in collector.go, one for each metric of Stats.WriteMetrics")
 }
 
 // TestOpenTelemetry: times are recorded by their results, and the state is observed.

@@ -31,7 +31,7 @@ type Mode uint8
 
 const (
 	Once   Mode = 1 << iota // one attempt, in no line
-	Shared                  // beside others that share it
+	Shared                  // beside others who share it
 	All                     // all of several keys, as one lock
 	Any                     // any of several keys, the first to be had
 )

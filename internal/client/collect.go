@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/client/engine"
 )
 
-// A set that others keep from its keys takes them one by one: see Collected in waiting/DESIGN.md.
+// A set kept from its keys by others takes them one by one: see Collected in waiting/DESIGN.md.
 const (
 	// leastPatience is how long a set waits before it collects. Of most sets the longest wait is shorter.
 	leastPatience = 2 * time.Second

@@ -89,7 +89,7 @@ func (t *term) won(g *site, rounds int, trip time.Duration) {
 }
 
 // stay is for how long the lock is still to be held. A node may have denied it after the grant. One without an answer
-// shows nothing. Those who lose a contest see the lock also where it was passed on.
+// shows nothing. Losers of a contest see the lock also where it was passed on.
 func (t *term) stay(now clock.Instant) (s stay) {
 	if t == nil {
 		return s

@@ -15,7 +15,7 @@ import (
 // and are queued together: all of them or none. They have one result. The first counts and reports it. A method of a
 // chain is called on its first call. next says which calls are asked next, for Do, for a renewal and for Submit.
 
-// Manner is how a release is made: the first two have a caller who hears of the result, the others say when it is sent.
+// Manner is how a release is made: the first two have a caller to hear of the result, the others say when it is sent.
 type Manner uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	Left                  // at once: the context of its caller has ended, and the caller hears that
 	Soon                  // with the next operation, or a little later
 	Driven                // at once, as by Drive
-	Ahead                 // with the operation that its caller queues next, and before that
+	Ahead                 // with the next operation of its caller, and before that
 )
 
 // IsAwaited reports whether the caller learns of the result.
@@ -68,7 +68,7 @@ func (c *Call) next(looks bool) (next *Call) {
 	return next
 }
 
-// ask has the calls that come next queued by f, and reports whether there were any.
+// ask has the next calls queued by f, and reports whether there were any.
 func (c *Call) ask(looks bool, f func(*Engine, list) error) (asks bool, err error) {
 	first := c.next(looks)
 	if first == nil {
@@ -154,7 +154,7 @@ func (c *Call) Submit() (asks bool, err error) {
 }
 
 // Release makes the calls, which are releases: all of them or, with ErrClosed, none. The acquire of the first waiter
-// for a lock of one key is sent along; ErrBusy: there is no room for both. A release that is not awaited is counted
+// for a lock of one key is sent along; ErrBusy: there is no room for both. A release not awaited is counted
 // when the first key has a result.
 func (c *Call) Release(how Manner, along *Call) (by *Call, err error) {
 	switch {
@@ -265,7 +265,7 @@ func (c *Call) AllAbsent() quorum.Set {
 	return absent
 }
 
-// queueReleases queues a copy of each release that no caller waits for, and behind them, if it is not nil, the acquire
+// queueReleases queues a copy of each release without a waiting caller, and behind them, if it is not nil, the acquire
 // of another caller: all of them or, with ErrClosed, none. The copies count unless the releases were counted.
 func (e *Engine) queueReleases(releases list, along *Call, counted bool) error {
 	now := e.nodes.clock.Now()

@@ -60,7 +60,7 @@ func (e *Engine) Start(fleet Fleet) {
 	go e.makeCalls(0)
 }
 
-// Note counts an operation that ended with err before it was submitted, or one of several parts.
+// Note counts an operation ended by err before it was submitted, or one of several parts.
 func (e *Engine) Note(kind Kind, err error) { e.counters.Note(kind, err) }
 
 // Votes returns the votes of a node. The driver lock is held.

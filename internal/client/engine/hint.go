@@ -62,7 +62,7 @@ type hint struct {
 
 func (x hint) size() int { return hintCost + len(x.key) + len(x.token) }
 
-// owed is a hint that waits: refused or denied so often, and not to be handed off before due.
+// owed is a waiting hint: refused or denied so often, and not to be handed off before due.
 type owed struct {
 	hint
 	refused uint8         // how often although the node has done others
@@ -133,7 +133,7 @@ func (h *hints) add(x owed) {
 	h.next = min(h.next, x.due)
 }
 
-// take takes out the oldest that are due: one, while the node refuses releases.
+// take takes out the oldest due ones: one, while the node refuses releases.
 func (h *hints) take(now clock.Instant) (some []owed) {
 	left, most := h.all[:0], handoffOps
 	if h.refuses != 0 {

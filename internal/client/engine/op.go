@@ -31,7 +31,7 @@ type Completion interface {
 	Complete(op *Op)
 }
 
-// Ends is how an operation ends: who calls its Done, and what it counts as.
+// Ends is how an operation ends: by whom its Done is called, and what it counts as.
 type Ends uint8
 
 const (
@@ -41,7 +41,7 @@ const (
 
 	// Of releases without a caller, which the driver takes back:
 	frees    // by the holder of a lock: it counts as one
-	cleansUp // after an acquire that was lost, late or cancelled
+	cleansUp // after an acquire lost, late or cancelled
 )
 
 // isAwaited reports whether a user or caller waits for the end.
@@ -78,7 +78,7 @@ type Op struct {
 	Key     []byte // not written to by the engine, and not read after Complete
 	Token   token.Token
 	TTL     time.Duration
-	OfTerm  bool          // its TTL covers a term that all callers of the key ask for, beyond the TTLs of other keys
+	OfTerm  bool          // its TTL covers a term, the same for all callers of the key, beyond the TTLs of other keys
 	Timeout time.Duration // how long the nodes have to answer once asked; set by Submit
 	Done    Completion
 	Tail    string        // follows the token in the value at the key, or is the whole value if Token is zero

@@ -12,7 +12,7 @@ import (
 // go when they were not used for a while. The driver lock protects it.
 type spares struct {
 	all    []*batch
-	kept   int           // bytes that they have beyond their own memory
+	kept   int           // their bytes beyond their own memory
 	unused int           // at the bottom, not used since the last trim
 	due    clock.Instant // of the next trim; or Never
 }

@@ -12,7 +12,7 @@ import (
 const (
 	minTick = time.Millisecond
 	maxTick = 5 * time.Millisecond
-	// limitTick is between two looks for Limits that have ended, at least: each looks at all operations.
+	// limitTick is between two looks for ended Limits, at least: each looks at all operations.
 	limitTick = maxTick / 2
 
 	// MinTimeout is the shortest Config.Timeout that can be kept.

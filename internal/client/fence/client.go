@@ -62,13 +62,13 @@ type Client struct {
 	nonces    atomic.Uint64    // how many were made
 	ahead     atomic.Int64     // µs by which the largest floor met was ahead of the client's own running time
 
-	recoveries []recovery // of each node; they belong to the goroutine that calls Turn
+	recoveries []recovery // of each node; they belong to the goroutine of Turn
 
 	mu      sync.Mutex
 	nodes   []seen
 	lives   uint64         // of all nodes
 	memory  fencing.Memory // the nodes with their tokens, by their markers
-	largest fencing.Token  // that a node has shown
+	largest fencing.Token  // shown by a node
 	orders  []*order       // of the acts under way
 }
 
@@ -163,7 +163,7 @@ func (c *Client) Up(node int, connection uint64, run string, keeps bool) {
 	c.cfg.Ring()
 }
 
-// IsAsking reports whether a node that came up has not been heard yet: it may turn out to have its vote.
+// IsAsking reports whether a node now up has not been heard yet: it may turn out to have its vote.
 func (c *Client) IsAsking() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -222,7 +222,7 @@ func (c *Client) Propose(b *fencing.Block, p *fencing.Proposal) error {
 	return nil
 }
 
-// Again takes notice of the nodes' answers to an attempt that has ended with err; c is of the last group asked. It
+// Again takes notice of the nodes' answers to an attempt ended with err; c is of the last group asked. It
 // reports whether another attempt is to be made at once: each lost key was refused for nothing but the number of the
 // token, and a quorum can grant a larger one. Else it returns the error to report.
 func (c *Client) Again(attempt *engine.Call, err error) (bool, error) {

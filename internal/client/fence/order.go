@@ -57,7 +57,7 @@ func (c *Client) given(r *recovery) (floor fencing.Token) {
 	return floor
 }
 
-// floor is the floor of a node that gets its vote now, after its quarantine. A clock and nodes without a vote are
+// floor is the floor of a node about to get its vote, after its quarantine. A clock and nodes without a vote are
 // trusted only where too few nodes have one. A new fleet needs no floor: a call after one cut off finds no token, and
 // begins again.
 func (c *Client) floor(o *order) fencing.Token {

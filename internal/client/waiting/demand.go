@@ -80,7 +80,7 @@ type Seat struct {
 	Last  Ended
 }
 
-// Passable is the lock that a caller takes from a holder in this process. It has the value that the caller's own lock
+// Passable is the lock taken by a caller from a holder in this process. It has the value that the caller's own lock
 // would have at the nodes, and is kept alive by the caller's TTL. Without a TTL the caller takes none: the nodes have
 // to grant the lock.
 type Passable struct {
@@ -155,7 +155,7 @@ func (d *Demand) Join(at int, s Seat) {
 	}
 }
 
-// each calls f for each place that has a desk, with its shard locked.
+// each calls f for each place with a desk, with its shard locked.
 func (d *Demand) each(f func(p *place, k *desk)) {
 	for i := range d.places {
 		p := &d.places[i]
@@ -171,7 +171,7 @@ func (d *Demand) each(f func(p *place, k *desk)) {
 // how the last attempt of a line, by others, ended.
 func (d *Demand) Await(limit engine.Limit, t *Tries) (why Reason, at int, handed holding.Hold) {
 	d.mu.Lock()
-	back := d.state >= acts // from the nodes: it takes what comes, and first a turn that a desk offers
+	back := d.state >= acts // from the nodes: it takes what comes, and first the turn offered by a desk
 	if back {
 		d.state = rests
 	}
@@ -243,7 +243,7 @@ func (d *Demand) take(over Reason) (why Reason, at int, handed holding.Hold) {
 	return why, at, handed
 }
 
-// due is what follows at the instant of a caller with a limit of attempts, or of one that polls.
+// due is what follows at the instant of a caller with a limit of attempts, or of a poller.
 func (d *Demand) due(t *Tries) Reason {
 	switch {
 	case t.next == clock.Never || d.lines.cfg.Clock.Now() < t.next:

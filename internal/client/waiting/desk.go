@@ -41,7 +41,7 @@ type desk struct {
 	parting     parting  // the question to let go of the place with the attempt of the turn
 	slot        int      // in the schedule of the shard
 	weight      int32    // of the places
-	turns       int32    // of places whose callers ask the nodes: one, or several that share the lock
+	turns       int32    // of places whose callers ask the nodes: one, or several sharers
 	passes      int32    // how often the lock may still pass on before other processes have their turn
 
 	offers bool // a turn is due
@@ -52,7 +52,7 @@ type desk struct {
 	order    // of the grants
 	report   // of the last attempt, for the other callers
 
-	listening *listening // for holders that ask whether others want the lock; nil: there are none
+	listening *listening // for holders asking whether others want the lock; nil: there are none
 
 	known clock.Instant // until when the key is known to be contended, without callers
 	gated clock.Instant // when the nodes were last asked to let none share the lock; 0: no gate is up
@@ -309,7 +309,7 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, votes quorum.T
 	d.advance()
 }
 
-// looked ends the turn of p, who has looked: err is nil if the lock is free.
+// looked ends the turn of p after its look: err is nil if the lock is free.
 func (d *desk) looked(p *place, err error) {
 	if err != nil && !errors.Is(err, engine.ErrTaken) {
 		d.attempted(p, false, 0, quorum.Tally{}, err)

@@ -47,7 +47,7 @@ func (r *report) failed(at clock.Instant, err error, shared bool) (isDenial bool
 
 // news is what is known to a caller who began then: when the last attempt ended, and how; nil: there was none. It is news only
 // if it ended while the caller waited, or in the second before, and concerns callers of its kind. A denial before since says
-// nothing, and neither does a holder of this process who had gone before.
+// nothing, and neither does a holder of this process gone before.
 func (r *report) news(now, began, since clock.Instant, shared bool) (at clock.Instant, err error) {
 	switch {
 	case now < r.held:

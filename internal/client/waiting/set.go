@@ -134,7 +134,7 @@ func (d *Demand) Stands() bool {
 	return false
 }
 
-// keptTurn is a turn that a set keeps, and the line with it.
+// keptTurn is a turn kept by a set, and the line with it.
 type keptTurn struct {
 	keeper *place        // of the set; nil: no turn is kept
 	keeps  clock.Instant // until then

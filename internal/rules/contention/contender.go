@@ -120,7 +120,7 @@ type Step struct {
 	Action Action
 	Node   int
 	Way    Way
-	Shared bool          // it enters among those who share the lock
+	Shared bool          // it enters among sharers of the lock
 	Rarely time.Duration // BehindGap: the queue leaves no other gap for so long
 	Tracks bool          // Enter: the node is to track the key too, before a Watch is due
 	Gaps   bool          // Watch: a gap is due, unless the queue has left one lately
@@ -185,7 +185,7 @@ func (c *Contender) Next(s *Surroundings) Step {
 // mayLook reports whether a process looks at its deadline, before it asks against all advice. Between two holders the
 // lock is free for a while. An attempt then takes the turn of the first in the queue; that of the first itself may be denied
 // by the node of the queue, where it comes before the release, and others find no key there. So a process in a queue looks
-// first. Those who share a lock meet no free moment of another's.
+// first. Sharers meet no free moment of another's.
 func (c *Contender) mayLook() bool {
 	return c.seat != none && c.standing >= behind && !c.shared && c.vacant < mostVacant
 }
@@ -417,7 +417,7 @@ func (c *Contender) Won(s *Surroundings, denied quorum.Set, parted int) {
 }
 
 // Parting is the node to let go of the place of a process that is about to ask for the lock, if that wins. It is so if
-// no caller of the process waits behind the one who asks. Those who share a lock stay in turn together. An attempt at the
+// no caller of the process waits behind the asking one. Sharers stay in turn together. An attempt at the
 // deadline seldom wins.
 func (c *Contender) Parting(now clock.Instant) (node int, parts bool) {
 	return int(c.seat), c.seat != none && c.standing != last && !c.shared && !c.overdue && !c.gap.isDue(now) && !c.gap.isClearing()

@@ -27,7 +27,7 @@ const (
 )
 
 // GapAfter is for how long a process wants a lock without a break until a gap is due, where holders have it for so long
-// each. No more than every second holder is followed by one. Those who share a lock have to leave it first: their gap
+// each. No more than every second holder is followed by one. Sharers have to leave the lock first: their gap
 // begins earlier by that.
 func GapAfter(hold time.Duration, shared bool) time.Duration {
 	if shared {
@@ -39,7 +39,7 @@ func GapAfter(hold time.Duration, shared bool) time.Duration {
 // gapState is whether the lock is left free.
 //
 //	closed ── Due ──► due ──► closed: the queue was asked for one, or it is open until an instant
-//	                   └────► clearing, among those who share the lock ── none does ──► clear ──► closed
+//	                   └────► clearing, among sharers of the lock ── none does ──► clear ──► closed
 type gapState uint8
 
 const (
@@ -115,7 +115,7 @@ func (g *gap) isDue(now clock.Instant) bool {
 // isOpen reports whether the lock is left free now.
 func (g *gap) isOpen(now clock.Instant) bool { return now < g.until }
 
-// isClearing reports whether the gap is the process's own, among those who share the lock.
+// isClearing reports whether the gap is the process's own, among sharers of the lock.
 func (g *gap) isClearing() bool { return g.state >= clearing }
 
 // long is the length of a gap of a process in no queue: the more rivals, the longer, so all have a turn.
@@ -138,7 +138,7 @@ func (g *gap) begin(now clock.Instant, long time.Duration) {
 	g.state, g.until, g.next, g.had = closed, now.Add(long), 0, false
 }
 
-// clear begins a gap of those who share a lock. Only a gate makes that free for others: it is up until the lock has been
+// clear begins a gap of sharers. Only a gate makes that free for others: it is up until the lock has been
 // free for GapLength, and no longer than the present holders should take.
 func (g *gap) clear(now clock.Instant) {
 	g.begin(now, 2*GapLength+g.hold*5/4)
@@ -150,7 +150,7 @@ func (g *gap) cleared(now clock.Instant) {
 	g.state, g.until = clear, min(g.until, now.Add(GapLength))
 }
 
-// noClearing ends what only those who share the lock have.
+// noClearing ends what sharers alone have.
 func (g *gap) noClearing() {
 	if g.isClearing() {
 		g.state, g.until = closed, 0

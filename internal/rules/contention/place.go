@@ -154,7 +154,7 @@ func (c *Contender) MayAttempt() bool { return c.seat != none && c.hasTurn() }
 // Gates reports whether nodes are to let no others share the lock.
 func (c *Contender) Gates() bool { return c.standing == gating || c.gap.isClearing() }
 
-// Clears reports whether the gap is the process's own, among those who share the lock.
+// Clears reports whether the gap is the process's own, among sharers of the lock.
 func (c *Contender) Clears() bool { return c.gap.isClearing() }
 
 // Nodes returns the nodes whose pushes it awaits.

@@ -89,7 +89,7 @@ func (c *Contender) watch(s *Surroundings) Step {
 	return Step{Action: Watch, Node: node, Gaps: c.gap.isDue(s.Now) && node == int(c.seat)}
 }
 
-// clearing is advised in a gap of those who share a lock.
+// clearing is advised in a gap of sharers.
 func (c *Contender) clearing(s *Surroundings) Step {
 	switch {
 	case !c.gap.isOpen(s.Now):

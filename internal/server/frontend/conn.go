@@ -52,7 +52,7 @@ func (c *conn) reset() {
 	c.identify()
 }
 
-// identify notes who the client is, for operators: its user, its name, its address and its server, as far as they are
+// identify notes the client for operators: its user, its name, its address and its server, as far as they are
 // known. No value of a lock is a part of it.
 func (c *conn) identify() {
 	var parts []string

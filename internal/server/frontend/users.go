@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Users are the users who may log in, by name. The user of AUTH with a password alone is "default".
+// Users are the known users, by name. The user of AUTH with a password alone is "default".
 type Users map[string]User
 
 // User is one of them.
@@ -19,7 +19,7 @@ type User struct {
 	Prefix string            // of the keys named by the user's commands; everything: an operator's
 }
 
-// everything is the prefix of an operator, who names keys as the nodes have them, and only looks at them.
+// everything is the prefix of an operator: such a user names keys as the nodes have them, and only looks at them.
 const everything = "*"
 
 // looks holds the commands of operators, beside those allowed before AUTH: at locks, and about the connection alone.

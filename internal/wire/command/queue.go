@@ -56,7 +56,7 @@ const (
 
 // Suffixes to the key of a lock, in the names of these keys.
 const (
-	sharing      = "r" // begins the places of those who share the lock
+	sharing      = "r" // begins the places of sharers
 	queueSuffix  = ":redlock:queue"
 	gapSuffix    = ":redlock:gap" // queue.lua derives it from the queue's
 	ticketSuffix = ":redlock:ticket:"

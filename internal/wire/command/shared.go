@@ -68,7 +68,7 @@ const (
 // gateSuffix follows the key of the lock in the name of its gate.
 const gateSuffix = ":redlock:gate"
 
-// AppendHolders asks who holds a shared lock, by SharedLookScript.
+// AppendHolders asks for the holders of a shared lock, by SharedLookScript.
 func AppendHolders(dst []byte, key string, most int) (_ []byte, replies int) {
 	dst = append(dst, "*5\r\n"+callBySHA+SharedLookSHA1+"\r\n$1\r\n1\r\n"...)
 	return appendInt(resp.AppendBulkString(dst, key), int64(most)), 1
