@@ -89,9 +89,10 @@ type Config struct {
 	// Name identifies the client, such as host and process: in CLIENT LIST of the nodes, and beside the token of each
 	// lock, for Inspect. At most 128 bytes of printable ASCII without spaces.
 	Name string
-	// MaxTTL bounds every TTL but Options.AtLeast; all clients need the same. It is also the quarantine, with drift: after
-	// a restart a node has no vote for so long, nor has one met for the first time until its server is up as long. Without
-	// a run_id it is refused. 0: after a change of run_id no vote for the longest TTL (AtLeast apart) of this client.
+	// MaxTTL bounds every TTL but Options.AtLeast. All clients must use the same. It makes the quarantine strict: a node
+	// has no vote before its server has been up for MaxTTL plus drift, also if this client meets it for the first time; a
+	// node without a run_id is refused. Without MaxTTL a node with another run_id than before has no vote for the longest
+	// TTL that this client has used (without AtLeast).
 	MaxTTL time.Duration
 	// NodeTimeout is how long the nodes have to answer an attempt once it is sent. Votes missing at its end, noticed
 	// within 5 ms, count as failed. In a burst it grows, up to 20 times. Default: TTL/20, at most 50 ms. Minimum: 1 ms.
@@ -217,9 +218,10 @@ type Options struct {
 	// When it is over the error is an [AcquireError] whose Ctx is nil: ErrNoAnswer if none had come yet. At most MaxTTL.
 	Wait     time.Duration
 	Attempts int // in place of Retry.Attempts
-	// AtLeast is how long a lock of Do, DoAll, DoAny and TryDo stays after its grant, even if function, client or process
-	// ends before: a job runs once in a fleet with clocks differing by less. All callers of a key give the same. After a
-	// death it may stay for ttl, or NodeTimeout per group longer. Fenced: at most MaxTTL. Other calls: ErrArgument.
+	// AtLeast is how long a lock of Do, DoAll, DoAny and TryDo stays after its grant, also if its function, client or
+	// process ends before. So a job runs once in a fleet whose clocks differ by less. All callers of a key give the same.
+	// After the death of a process the lock stays for the longer of ttl and AtLeast plus NodeTimeout per group. With Fenced,
+	// MaxTTL is the most. Other calls return ErrArgument.
 	AtLeast time.Duration
 	Name    string // shown by Inspect for these locks, in place of Config.Name and within its limits: an order, a request
 }
