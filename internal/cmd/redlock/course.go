@@ -55,7 +55,7 @@ func (c *course) follow(killAt clock.Instant) {
 	}
 }
 
-// look sends SIGKILL when that is due, and returns the time to the next look.
+// look sends SIGKILL when it is due, and returns the time to the next look.
 func (c *course) look(now clock.Instant) time.Duration {
 	switch {
 	case c.step < ending:
@@ -92,7 +92,7 @@ type question struct {
 // ask begins to wait for an answer.
 func (q *question) ask(now clock.Instant) { *q = question{isOpen: true, asked: now, looked: now} }
 
-// silence is the time for which an open question has had no answer. Call it at each look.
+// silence returns how long an open question has been without an answer. Call it at each look.
 func (q *question) silence(now clock.Instant) time.Duration {
 	q.waited += min(now.Sub(q.looked), lookPause)
 	q.looked = now

@@ -19,8 +19,8 @@ import (
 // job is the process that the caller waits for. It passes on signals. It also ends the tree if the keeper does not,
 // because the keeper has died or stands still.
 //
-// A keeper's silence is the sign of that, never the job's own clock alone: ^Z stops this process, but not the keeper,
-// which keeps the lock meanwhile.
+// A keeper's silence is the sign for it, never the job's own clock alone: ^Z stops this process, but not the keeper.
+// The keeper keeps the lock meanwhile.
 type job struct {
 	*runner
 	course
@@ -66,7 +66,7 @@ func (r *runner) runs(args []string) error {
 			if isOpen {
 				j.hear(n)
 			} else {
-				coming = nil // tree reports the keeper's end, which is no news of the lock
+				coming = nil // tree reports the keeper's end, and it is no news of the lock
 			}
 		case c := <-j.tree.changes:
 			if c.kind == programEnded {

@@ -68,8 +68,8 @@ const (
 	killPause = 20 * time.Millisecond
 	// mirrorPause is the time for redlock to stop with its group, before the keeper stops it to follow the program.
 	mirrorPause = 30 * time.Millisecond
-	// stragglers is the extra time that the nodes outside the first quorum have to connect: a silent node delays no
-	// program. A service waits longer, once.
+	// stragglers is the extra time for nodes outside the first quorum to connect: a silent node delays no program. A
+	// service waits longer, once.
 	stragglers = 2 * time.Millisecond
 	// startPause is the time after its start in which the program may have missed a signal to the group.
 	startPause = 50 * time.Millisecond
@@ -304,7 +304,7 @@ func (k *keeper) mirror() {
 	}
 }
 
-// patience is the time for which the nodes may leave a question open before the lock is given up, besides -kill-after.
+// patience is how long the nodes may leave a question open before the lock is given up, besides -kill-after.
 func (k *keeper) patience() time.Duration { return min(k.killAfter/4, 500*time.Millisecond) }
 
 // isRefused asks the nodes for the lock when little is left of it, and reports whether they have not given it. The last
@@ -359,7 +359,7 @@ func (k *keeper) answer(number byte) {
 	k.link.report(n)
 }
 
-// limit is the time for which a stopped program keeps the lock, as part of a sentence.
+// limit says how long a stopped program keeps the lock, as part of a sentence.
 func (k *keeper) limit() string {
 	if k.stopped == 0 {
 		return ""

@@ -88,8 +88,8 @@ func (l *life) wait(ctx context.Context, failed <-chan error, reload func()) err
 	}
 }
 
-// leave makes the server report for so long that it is not ready, while it still serves. A second signal cuts that
-// short.
+// leave makes the server report itself as not ready for so long, while it still serves. A second signal ends this phase
+// early.
 func (l *life) leave(long time.Duration, failed <-chan error) {
 	l.phase.Store(int32(leaving))
 	timer := time.NewTimer(long)

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// maxFiles is the number of files and connections that the process may have open.
+// maxFiles returns how many files and connections the process may have open.
 func maxFiles() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || uint64(limit.Cur) > 1<<30 {

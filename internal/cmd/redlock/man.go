@@ -148,7 +148,7 @@ func (p *manPage) text(text string) {
 	}
 }
 
-// sentenceEnd matches the end of a sentence, and texts that mdoc takes for one.
+// sentenceEnd matches the end of a sentence, and anything mdoc takes for one.
 var sentenceEnd = regexp.MustCompile(`([.!?][)"']*)\s+`)
 
 // width is the width of a source line, in bytes.

@@ -45,7 +45,7 @@ type sample struct {
 	granted, taken, failed, commands, wait float64
 }
 
-// trouble is an error, and the number of times it came in a row. Errors that differ only in durations are one.
+// trouble is an error, and the number of times it came in a row. Errors with different durations alone are one.
 type trouble struct {
 	At                time.Time
 	What, Key, Reason string

@@ -27,7 +27,7 @@ func newSignals() *signals {
 	return s
 }
 
-// areComing reports whether there are signals that have not been taken from due.
+// areComing reports whether there are signals not yet taken from due.
 func (s *signals) areComing() bool {
 	return s.coming.Load() > 0 || len(s.own) > 0 || len(s.jobs) > 0 || len(s.due) > 0
 }
@@ -90,8 +90,8 @@ type pairs struct {
 }
 
 const (
-	// pairPause is the time within which the second half of a signal to a group must come. On a machine with sixteen
-	// such jobs at once 30 ms were too few: a ^C came three times.
+	// pairPause is the time for the second half of a signal to a group to come. On a machine with sixteen such jobs at
+	// once 30 ms were too few: a ^C came three times.
 	pairPause = 100 * time.Millisecond
 	// pairLooks is the number of looks in that time.
 	pairLooks = 4

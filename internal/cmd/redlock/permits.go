@@ -58,9 +58,8 @@ func amongOf(holder string) (name string, n int) {
 	return holder[:at], n
 }
 
-// permitsInUse returns those of a name's permits that are held, of n permits, or of any number if n is 0. In the latter
-// case it asks for the first permit alone, and stops if the nodes do not show it: a login for the name alone is not
-// refused 64 times.
+// permitsInUse returns the held permits of a name, of n, or of any number if n is 0. In the latter case it first asks
+// for one permit alone, and stops if the nodes do not show it: a login for the name alone is not refused 64 times.
 func permitsInUse(ctx context.Context, client *redlock.Client, name string, n int) (inUse []redlock.KeyState, err error) {
 	keys := redlock.Permits(name, max(n, 1))
 	if n == 0 {

@@ -57,7 +57,7 @@ type key struct {
 	TTL    float64   `json:"ttl_seconds"`
 	Nodes  []keyNode `json:"nodes"`
 
-	Name    string `json:"name,omitempty"`    // of a permit: that of run -n
+	Name    string `json:"name,omitempty"`    // of a permit: the name of run -n
 	Permit  int    `json:"permit,omitempty"`  // the permit's number
 	Of      int    `json:"of,omitempty"`      // the number of permits, if known
 	Permits []key  `json:"permits,omitempty"` // of a name: the permits in use
@@ -126,7 +126,7 @@ func counted(holders int) string {
 	return fmt.Sprint(holders, " holders")
 }
 
-// unknownState returns the error of a key that no quorum has shown, with the answer of each node.
+// unknownState returns the error of a key not shown by a quorum, with the answer of each node.
 func unknownState(s redlock.KeyState) error {
 	err := &redlock.QuorumError{Cause: redlock.ErrNoQuorum, Nodes: len(s.Nodes)}
 	for _, n := range s.Nodes {
@@ -377,11 +377,11 @@ func nodes(ctx context.Context, env *environment, args []string) error {
 	return t.showNodes(ctx, client)
 }
 
-// firstAnswers is the time for which showNodes waits for every node's first answer, which shows whether it has a vote.
+// firstAnswers is how long showNodes waits for every node's first answer. It shows whether the node has a vote.
 const firstAnswers = time.Second
 
-// showNodes prints the state of the nodes. The status is 69 if too few may vote, or with -all if one may not. Before
-// that it waits for their votes, for as long as -wait allows.
+// showNodes prints the state of the nodes. The status is 69 if too few may vote, or with -all if one may not. First it
+// waits for their votes, for as long as -wait allows.
 func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 	ready := client.Ready
 	if t.nodes.all {

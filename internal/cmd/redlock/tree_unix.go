@@ -21,7 +21,7 @@ type tree struct {
 
 func newTree() *tree { return &tree{changes: make(chan treeChange, 16)} }
 
-// fork starts the program with the files and the signal dispositions with which this process began.
+// fork starts the program with this process's initial files and signal dispositions.
 func (t *tree) fork(path string, argv, environ []string, attr *syscall.SysProcAttr) error {
 	writeInTurn()
 	defer writeAtAnyTime()

@@ -69,7 +69,7 @@ func (w *watched[T]) get() T {
 	return w.value
 }
 
-// prepare reads the files, and returns a function that puts their value in use.
+// prepare reads the files, and returns a function to put their value in use.
 func (w *watched[T]) prepare() (use func(), err error) {
 	stamp := w.present()
 	value, err := w.read()
