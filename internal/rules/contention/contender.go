@@ -28,12 +28,12 @@ type Contender struct {
 
 	// The key, and the question under way.
 	key      keyState
-	watched  int8          // the node that tracks it, or none
+	watched  int8          // the tracking node, or none
 	expires  clock.Instant // when it ends there, or is looked at again
 	looks    int32         // at a key that ends in steps, since the last attempt
 	look     clock.Instant // not before this
 	question int8          // the node to be entered or watched, or none
-	early    pushes        // pushes of that node since the question, perhaps before its answer was known
+	early    pushes        // pushes from it since the question, perhaps before its answer was known
 
 	// Its attempts.
 	vain     int32         // failed in a row, each right after the key was free
@@ -103,7 +103,7 @@ const (
 	Enter                 // the queue of Step.Node, in Step.Way
 	Leave                 // the queues of Step.Leave, and call Next at once
 	Watch                 // the key on Step.Node
-	Look                  // at all nodes, whether the lock is free: an attempt that sets nothing
+	Look                  // at all nodes, for a free lock: an attempt that sets nothing
 )
 
 // Way is the way into a queue.
@@ -121,7 +121,7 @@ type Step struct {
 	Node   int
 	Way    Way
 	Shared bool          // it enters among sharers of the lock
-	Rarely time.Duration // BehindGap: the time for which the queue leaves no other gap
+	Rarely time.Duration // BehindGap: the queue leaves no other gap for this time
 	Tracks bool          // Enter: the node is to track the key too, before a Watch is due
 	Gaps   bool          // Watch: a gap is due, unless the queue has left one lately
 	Leave  quorum.Set
@@ -423,7 +423,7 @@ func (c *Contender) Parting(now clock.Instant) (node int, parts bool) {
 	return int(c.seat), c.seat != none && c.standing != last && !c.shared && !c.overdue && !c.gap.isDue(now) && !c.gap.isClearing()
 }
 
-// Parted reports that a node has let go of the process's place.
+// Parted reports a node that has let go of the process's place.
 func (c *Contender) Parted(node int) {
 	c.placed.Remove(node)
 	if int(c.seat) == node {
@@ -431,7 +431,7 @@ func (c *Contender) Parted(node int) {
 	}
 }
 
-// Freed reports that a holder in this process has released the lock.
+// Freed reports a release of the lock by a holder in this process.
 func (c *Contender) Freed() {
 	c.freed()
 	c.overdue, c.pause, c.poll = false, 0, 0

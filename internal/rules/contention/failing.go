@@ -23,7 +23,7 @@ const (
 	failedMost = 8 * time.Second
 )
 
-// add notes that a node has failed.
+// add notes a failure of a node.
 func (f failing) add(now clock.Instant, node int) {
 	pause := min(2*f[node].pause, failedMost)
 	if pause == 0 || now > f[node].until.Add(failedMost) { // it has been well since

@@ -65,7 +65,7 @@ type gap struct {
 	waited time.Duration // for its turn, on average
 }
 
-// Due reports that a gap is due, with holders keeping the lock for hold. An open gap counts as that one: a polling
+// Due reports that a gap is due, with holders keeping the lock for hold. An open gap counts as this one: a polling
 // process may have begun it for its rivals.
 func (c *Contender) Due(now clock.Instant, hold time.Duration) {
 	c.gap.hold = hold

@@ -40,7 +40,7 @@ func Millis(n int64) time.Duration {
 	return time.Duration(min(max(0, n), 1<<40)) * time.Millisecond
 }
 
-// Entered reports that the process is in the queue of a step's node. A ring since the step means that it is in turn.
+// Entered reports the process's entry into the queue of a step's node. A ring since the step means its turn.
 func (c *Contender) Entered(s *Surroundings, step Step, e Entry) {
 	had := c.hasTurn() && int(c.seat) == step.Node
 	rings := e.Rung || c.early&ofTicket != 0
@@ -77,10 +77,10 @@ func (c *Contender) Entered(s *Surroundings, step Step, e Entry) {
 // leastLease limits how often senseless answers make a process enter a queue.
 const leastLease = 10 * time.Millisecond
 
-// Rung reports that a node has pushed the process's ticket, and returns whether this matters. The queue's script
-// shortens the ticket of a process for two reasons: it is in turn now, or it is in turn already and keeps others
-// waiting. So a process behind others looks at the key, and no longer asks for its place. After a false ring the
-// process is out of order until it enters again.
+// Rung reports a push of the process's ticket by a node, and returns whether this matters. The queue's script shortens
+// the ticket of a process for two reasons: it is in turn now, or it is in turn already and keeps others waiting. So a
+// process behind others looks at the key, and no longer asks for its place. After a false ring the process is out of
+// order until it enters again.
 func (c *Contender) Rung(now clock.Instant, node int) bool {
 	if int(c.question) == node {
 		c.early |= ofTicket
@@ -97,7 +97,7 @@ func (c *Contender) Rung(now clock.Instant, node int) bool {
 	return true
 }
 
-// Failed reports that an action at a node has failed. The process uses the other nodes for a while.
+// Failed reports a failed action at a node. The process uses the other nodes for a while.
 func (c *Contender) Failed(s *Surroundings, node int) {
 	c.Lost(quorum.Only(node))
 	if c.failed == nil {
@@ -106,7 +106,7 @@ func (c *Contender) Failed(s *Surroundings, node int) {
 	c.failed.add(s.Now, node)
 }
 
-// Lost reports that pushes of nodes may be lost.
+// Lost reports nodes whose pushes may be lost.
 func (c *Contender) Lost(nodes quorum.Set) {
 	if c.seat != none && nodes.Has(int(c.seat)) {
 		c.leave()

@@ -58,7 +58,7 @@ func (c *Contender) Watched(s *Surroundings, node int, seen Seen) {
 	}
 }
 
-// Pushed reports that a node has pushed the key, and returns whether this matters.
+// Pushed reports a push of the key by a node, and returns whether this matters.
 func (c *Contender) Pushed(node int) bool {
 	if int(c.question) == node {
 		c.early |= ofKey
