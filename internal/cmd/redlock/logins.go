@@ -59,7 +59,6 @@ func (l *logins) login(_ context.Context, node string) (user, password string, e
 
 // prepare reads the lists again, and returns a function to put their logins in use. isOther reports other nodes, or
 // another way to reach them. Present nodes get their login in the file. A node no longer in the file keeps its login.
-// keeps its login.
 func (l *logins) prepare(lines map[string]line) (use func(), isOther bool, err error) {
 	all, err := l.read(lines)
 	if err != nil {

@@ -225,7 +225,6 @@ func awaitFree(t testing.TB, servers []*fakeredis.Server, keys ...string) {
 // TestNodesStatus: on a healthy fleet of any kind the status is 0, also with late first answers. It is 69 if too few
 // nodes may vote, if one may not with -all, and if a new fenced fleet is not initialized, or has forgotten. A refused
 // act says so too.
-// refused act says so too.
 func TestNodesStatus(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)

@@ -307,7 +307,7 @@ func (c *Contender) polls(s *Surroundings) Step {
 	return Step{Action: Attempt}
 }
 
-// Home is the queue's node, for a process in no queue. ok is false while no node can have one.
+// Home is the queue's node, for a process in no queue. ok is false while no node can be used.
 func (c *Contender) Home(s *Surroundings) (node int, ok bool) {
 	out, _ := c.failed.at(s.Now)
 	well := *s
@@ -373,8 +373,9 @@ func (c *Contender) Polled(s *Surroundings) {
 // Queues makes the process wait for its turn in the queue before it asks the nodes, but no longer than until then.
 func (c *Contender) Queues(until clock.Instant) { c.deadline = until }
 
-// Keep reports an attempt that failed although no node denied it. A process in turn keeps its turn until the given instant,
-// or until the lock is freed, and a polling process goes on. The result is false if the process has asked before its turn.
+// Keep reports an attempt that failed although no node denied it. A process in turn keeps its turn until the given
+// instant, or until the lock is freed, and a polling process goes on. The result is false if the process has asked
+// before its turn.
 func (c *Contender) Keep(s *Surroundings, until clock.Instant) bool {
 	c.poll, c.deadline, c.overdue = s.Now.Add(s.Pause), s.Now.Add(s.Ask), false
 	if c.hasTurn() {
