@@ -9,27 +9,27 @@
 //
 // # Lock, wait, hold
 //
-// [Client.Do] waits for a lock, keeps it alive while a function runs, and releases it. [Client.TryDo] is for work that
-// one process does while others skip it. [Client.Acquire] and [Client.TryAcquire] return a [Lock] to extend and release
-// by hand. ctx bounds waiting and work; [Client.With] can bound the waiting alone. A lock is held for its validity: the
+// [Client.Do] waits for a lock, keeps it alive while a function runs, and releases it. [Client.TryDo] is for work of
+// one process, skipped by the others. [Client.Acquire] and [Client.TryAcquire] return a [Lock] to extend and release by
+// hand. ctx bounds waiting and work; [Client.With] can bound the waiting alone. A lock is held for its validity: the
 // TTL less the time spent on acquiring, and less an allowance for clock drift (TTL/100 + 2 ms). [Lock.Remaining]
 // returns what is left. [Lock.KeepAlive] and Do extend it, and end a context when they cannot.
 //
 // # Lose, fence
 //
-// A process paused until its lock has expired carries on when it wakes, although another has the lock by then. With
-// Config.Fenced each lock has a number larger than all before it, for the resource to check: see [Lock.Fence].
+// A process paused until its lock has expired carries on when it wakes, although another process has the lock by then.
+// With Config.Fenced each lock has a number larger than all before it, for the resource to check: see [Lock.Fence].
 //
 // # Share, many
 //
 // [Client.AcquireShared] gives one lock to any number of callers at once, as to readers. Such callers and an exclusive
 // holder exclude each other. [Client.AcquireAll] makes one lock of several keys, and [Client.AcquireAny] acquires one
 // of several: n keys are a semaphore, see [Permits]. Operations of the same moment are written to all nodes in one
-// batch. A process needs one client, which has one connection to each node and a few goroutines. [Client.Submit] is for
+// batch. A process needs one client, with one connection to each node and a few goroutines. [Client.Submit] is for
 // event loops, Config.Groups for more locks than one set of masters can serve.
 //
-// Calls that ask the nodes block for one round trip, at most for Config.NodeTimeout after sending. Calls that wait for
-// a lock block until ctx ends; a nil ctx never ends. Without hooks Acquire, Extend and Release of one key allocate
+// A call asking the nodes blocks for one round trip, at most for Config.NodeTimeout after sending. A call waiting for a
+// lock blocks until ctx ends; a nil ctx never ends. Without hooks Acquire, Extend and Release of one key allocate
 // nothing in steady state; all other calls may. The errors are listed at [ErrTaken], with their meanings.
 //
 // The algorithm: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
@@ -63,27 +63,21 @@ const (
 // It prints without credentials. Package fmt calls no methods of unexported fields, however: a struct with a Config in
 // one shows the URLs as written, and under an unfit verb TLS. There give Credentials and TLSFor: functions show nothing.
 type Config struct {
-	// Nodes are the masters, each as "host:port" or a URL: redis://user:password@host:port/database, rediss:// for TLS,
-	// valkey:// and valkeys:// likewise, or unix:///path/to/socket. A password in a URL writes /, ?, # and % as %2F, %3F,
-	// %23 and %25. The masters must be independent: no replicas, no cluster. An odd number is best. A URL ending in
-	// ?persistent=yes declares a node that forgets nothing in a restart (appendonly yes, appendfsync always). The
-	// quarantine after restarts does not apply to it: see MaxTTL.
+	// Nodes are the masters, independent of each other (no replicas, no cluster), best an odd number. Each is "host:port"
+	// or a URL, such as rediss://user:password@host:6379/0: conn.ParseAddresses has the forms. ?persistent=yes at its end
+	// declares a node without quarantine (see MaxTTL): it forgets nothing in a restart (appendfsync always).
 	Nodes []string
-	// NextNodes are the nodes after a change. While they are set, each lock needs a quorum of Nodes and one of NextNodes.
-	// A node in both lists is asked once, and counts in both; spell it the same. Clients exclude each other if they share
-	// a list, so a change takes two steps. First all clients get NextNodes, one after another. When the last client
-	// without it has ended, wait for the longest TTL. Then all clients get the new list alone, as Nodes, one after
-	// another. With Fenced, call [Client.ChangeFencing] between the steps.
+	// NextNodes are the nodes after a change. With both lists a lock needs a quorum of each; clients exclude each other if
+	// they share a list. So first all get NextNodes, one by one. The longest TTL after the end of the last without it (if
+	// Fenced: after [Client.ChangeFencing]) all get the new list as Nodes: OPERATORS.md of package conn.
 	NextNodes []string
-	// Groups, in place of Nodes, are 1 to 64 sets of masters. They share the keys, for more locks than one set can
-	// serve. No master is in two sets, but masters may share machines, with other ports. The group of a key follows
-	// from a hash and from the group's place in the list. The hash is of the part between the first { and the next },
-	// as in Redis Cluster, or else of the whole key. A group added at the end takes its even share from the others.
-	// Clients with other Groups do not exclude each other: see NextGroups.
+	// Groups, in place of Nodes, are 1 to 64 sets of masters sharing the keys, for more locks than one set can serve. The
+	// group of a key follows from the order of the sets and a hash, of the part between the first { and the next } or of
+	// the whole key. No master is in two sets. Clients with other Groups do not exclude each other: see NextGroups.
 	Groups [][]string
-	// NextGroups are the Groups after a change, in the two steps of NextNodes: more groups, fewer, or other nodes in some.
-	// A lock needs a quorum of its key's group in each list. A key that moves to another group is locked in both, as by
-	// [Client.AcquireAll], and not handed over. With Fenced, call ChangeFencing between the steps.
+	// NextGroups are the Groups after a change, in the steps of NextNodes: more groups, fewer, or other nodes in some. A
+	// lock needs a quorum of its key's group in each list. A key moving to another group is locked in both, as by
+	// [Client.AcquireAll], and not handed over.
 	NextGroups [][]string
 	// How nodes are reached: Config of package conn describes these seven fields. StallTimeout is at least NodeTimeout.
 	TLS                       *tls.Config // of rediss:// nodes
@@ -95,35 +89,25 @@ type Config struct {
 	// Name identifies the client, such as host and process: in CLIENT LIST of the nodes, and beside the token of each
 	// lock, for Inspect. At most 128 bytes of printable ASCII without spaces.
 	Name string
-	// MaxTTL bounds every TTL, but not Options.AtLeast, and makes the quarantine after restarts strict. The quarantine
-	// is the delayed restart of the algorithm's text: a master that may have forgotten locks has no vote until they
-	// have expired. Without MaxTTL a node is in quarantine if it comes back with another run_id (INFO server), for the
-	// longest TTL that this client has used without Options.AtLeast. With MaxTTL the quarantine lasts for MaxTTL plus
-	// drift. A node that this client meets for the first time is then in quarantine too, until its server has been up
-	// that long. A node without a run_id is refused. All clients must use the same value.
+	// MaxTTL bounds every TTL but Options.AtLeast. All clients must use the same. It makes the quarantine strict: a node
+	// has no vote before its server has been up for MaxTTL plus drift, also if this client meets it for the first time; a
+	// node without a run_id is refused. Without MaxTTL a node with another run_id than before has no vote for the longest
+	// TTL that this client has used (without AtLeast).
 	MaxTTL time.Duration
-	// NodeTimeout is how long the nodes have to answer an attempt once it is sent. Votes missing at its end count as
-	// failed. The end is noticed within 5 ms, or NodeTimeout/4 if that is less. In a burst each 256 operations under way
-	// add one NodeTimeout. An operation also has at least as long as it waited to be sent. The most is 20 times
-	// NodeTimeout. Default: TTL/20, at most 50 ms. Minimum: 1 ms.
+	// NodeTimeout is how long the nodes have to answer an attempt once it is sent. Votes missing at its end, noticed
+	// within 5 ms, count as failed. In a burst it grows, up to 20 times. Default: TTL/20, at most 50 ms. Minimum: 1 ms.
 	NodeTimeout time.Duration
 	MaxWaiting  int   // bounds the operations waiting to be sent to a group; beyond it all but releases get ErrBusy. Default: 65536
 	Retry       Retry // the pauses between the attempts of Acquire, and their number
 	NoHandOver  bool  // sends every release to the nodes, and passes none to the next caller: see Acquire
-	// Fenced gives each lock a fencing token: see [Lock.Fence], also for its conditions. It needs MaxTTL and, once for
-	// new nodes, [Client.InitFencing]. All clients of the nodes should be fenced, with the same names of the same Nodes
-	// and the same MaxTTL; unfenced clients have no tokens. New refuses nodes that run no scripts, show no run_id, or are
-	// older than Redis 5.
-	//
-	// A node that has restarted or lost its tokens has no vote for MaxTTL. Then running clients restore its tokens, and it
-	// votes. Restart no other node before it votes; Ready and the Logger report how long this takes. A node with
-	// ?persistent=yes votes at once if it has its tokens.
+	// Fenced gives each lock a fencing token: see [Lock.Fence], also for its conditions. It needs MaxTTL, nodes from Redis
+	// 5 on with scripts and a run_id, [Client.InitFencing] once for new nodes, and all clients alike: Fenced, the same
+	// names in Nodes, the same MaxTTL. Restart no second node before the first has its vote again: see Client.ReadyAll.
 	Fenced     bool
 	NextMaxTTL time.Duration // the MaxTTL of Fenced clients after a change, in the steps of NextNodes
-	// Logger gets warnings of doubtful settings, and of nodes that go down, stay down (and why), may evict keys or have no
-	// vote. The end of each is a warning too. Info: nodes that came up. Debug: the floor of tokens of a fenced node that
-	// votes again. Error: panics of callbacks. A node that comes and goes has 12 lines a minute at most; the last has its
-	// state. Operations are not logged. Nil: warnings and errors go to slog.Default. slog.DiscardHandler silences it.
+	// Logger gets warnings of doubtful settings, and of nodes down, evicting keys or without a vote, with their end; at
+	// Info nodes that came up, at Error panics of callbacks. A node has 12 lines a minute at most; operations have none.
+	// Nil: warnings and errors go to slog.Default. slog.DiscardHandler silences it.
 	Logger *slog.Logger
 	Hooks  Hooks
 
@@ -138,14 +122,12 @@ func (cfg Config) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, fmt.FormatString(f, 'v'), plain(cfg))
 }
 
-// Retry configures how Acquire, AcquireAll, AcquireAny and Do try again. A zero field means its default. A waiting
-// caller is normally woken. It pauses if no node can report a free lock, if too few answer, and if Attempts is set.
+// Retry configures how Acquire, Do and their variants try again. A zero field means its default. A waiting caller is
+// normally woken. It pauses if no node can report a free lock, if too few answer, and if Attempts is set.
 type Retry struct {
-	// Min and Max bound the random pause after an attempt. The longest pause is twice Min (at least 1 ms) after the first
-	// attempt, and doubles with each attempt up to Max. If Min alone is set, Max is at least Min. If Max alone is set, Min
-	// is at most a fifth of Max. Max must be at least 1 ms, unless Attempts is set. Clients that ask at the same time may
-	// split the votes, so Min should be well above a round trip. Defaults: 50 ms and 250 ms, for round trips of up to
-	// about 10 ms.
+	// Min and Max bound the random pause after an attempt. The longest is twice Min at first, and doubles up to Max. Keep
+	// Min well above a round trip: clients asking at once may split the votes. Max is at least 1 ms, unless Attempts is
+	// set. Defaults: 50 ms and 250 ms; with only the other set Min is at most Max/5, and Max at least Min.
 	Min, Max time.Duration
 	// Attempts is how many attempts a call makes before it fails with an [AcquireError]; 1 is one attempt without a
 	// pause. Default: no limit. A caller in line also uses up an attempt after each pause, without asking the nodes,
@@ -156,16 +138,16 @@ type Retry struct {
 // Client has the connections to the nodes. It is safe for concurrent use; a process needs one.
 type Client struct{ client *client.Client }
 
-// New checks cfg, connects to the nodes and returns a client. It returns as soon as each node has answered or failed
-// once. Slow nodes do not hold it up: if each group has a quorum after a time t, New waits for the others until 2t + 40
-// ms. It waits for DialTimeout at most; the times of Credentials and of looking up names are added. A node that is down
-// is no error: Ready, Stats and the Logger report why. Without a quorum New warns, with the reason of each node; for a
-// Fenced client it does so a moment later, when the nodes have been asked.
+// New checks cfg, connects to the nodes and returns a client. It blocks until each node has answered or failed once,
+// for DialTimeout at most; the times of Credentials and of looking up names are added. Once each group has a quorum,
+// slow nodes delay it by about as long again. A node that is down is no error: Ready, Stats and the Logger report why.
+// Without a quorum New warns, with the reason of each node; for a Fenced client it does so a moment later, when the
+// nodes have been asked.
 //
 // New returns ErrConfig for two addresses of one server, for a replica, a node of a cluster and a sentinel. It also
 // returns it if every node refuses the client for a lasting reason: a wrong password, a missing permission, no scripts,
 // another protocol. For a Fenced client one node without permissions, scripts or run_id is enough. With such an error
-// nothing was written to the nodes. A node that shows such a reason only after New is down: see Stats and the Logger.
+// nothing was written to the nodes. A node showing such a reason only after New is down: see Stats and the Logger.
 func New(cfg Config) (*Client, error) {
 	in := client.Config{
 		Nodes: cfg.Nodes, NextNodes: cfg.NextNodes, Name: cfg.Name, Fenced: cfg.Fenced, NextMaxTTL: cfg.NextMaxTTL, NoHandOver: cfg.NoHandOver,
@@ -194,10 +176,10 @@ func (c *Client) ReadyAll(ctx context.Context) error { return c.client.Ready(ctx
 // InitFencing gives the nodes of a new fleet their vote in fencing. It acts only if every node of every group has
 // answered, and none has a token, a vote or another fleet's name. Else it changes nothing, and the error names the node
 // in the way. It waits for MaxTTL and returns once a quorum votes, or at once if a quorum votes already. The Logger
-// names the other nodes. Repeat a call that was cut off. Two calls at once do no harm.
+// names the other nodes. Repeat an interrupted call. Two calls at once do no harm.
 //
-// A client with NextGroups calls it for the groups that a change adds. Never call it for new nodes of NextNodes:
-// clients with both lists bring these in. Never call it if all Nodes were replaced at once: they look like a new fleet.
+// A client with NextGroups calls it for the groups added by a change. Never call it for new nodes of NextNodes: clients
+// with both lists bring these in. Never call it if all Nodes were replaced at once: they look like a new fleet.
 func (c *Client) InitFencing(ctx context.Context) error { return c.client.InitFencing(ctx) }
 
 // RecoverFencing gives nodes their vote after [ErrForgotten]. Too many nodes have then lost their tokens, by a restart
@@ -205,24 +187,24 @@ func (c *Client) InitFencing(ctx context.Context) error { return c.client.InitFe
 // never comes back name it in lost, as in Nodes, or by its host alone. If the others are no quorum, that is the error.
 // RecoverFencing waits and returns as InitFencing does, and leaves a change of nodes where it was.
 //
-// atLeast is the largest token that the resources have seen, of any key. Read it anew for each call, MaxTTL after the
-// nodes were lost. A day beyond all that nodes and the clock show it is ErrArgument. Later tokens exceed atLeast and what
-// nodes have shown by then, and the clock if too few remember. Earlier holders may have larger tokens: stop them first.
+// atLeast is the largest token seen by the resources, of any key. Read it anew for each call, MaxTTL after the nodes
+// were lost. A day beyond the nodes and the clock it is ErrArgument. Later tokens exceed atLeast and all shown by nodes
+// until then, and the clock if too few remember. Earlier holders may have larger tokens: stop them first.
 func (c *Client) RecoverFencing(ctx context.Context, atLeast uint64, lost ...string) error {
 	return c.client.RecoverFencing(ctx, atLeast, lost)
 }
 
-// ChangeFencing has the nodes refuse clients that have only the present list, and serve those that have only the next
-// list. Call it in a client of both lists (NextNodes, NextGroups or NextMaxTTL), when the last client with only the
-// present one has ended. It waits until a quorum of each list votes, and only then writes to nodes. The nodes refuse
-// clients of the present list at once, and serve those of the next MaxTTL later. It returns once a quorum of the next
-// list serves them. The Logger names the other nodes: call it again for them. A call may be cut off and repeated.
+// ChangeFencing turns the nodes from clients of the present list alone to clients of the next list alone. Call it in a
+// client of both lists (NextNodes, NextGroups or NextMaxTTL), when the last client of the present one alone has ended.
+// It waits until a quorum of each list votes, and only then writes to nodes. The nodes refuse clients of the present
+// list at once, and serve those of the next MaxTTL later. It returns once a quorum of the next list serves them. The
+// Logger names the other nodes: call it again for them. An interrupted call may be repeated.
 func (c *Client) ChangeFencing(ctx context.Context) error { return c.client.ChangeFencing(ctx) }
 
 // Shutdown ends the client gracefully. New and waiting calls fail with ErrClosed, and the contexts of [Lock.KeepAlive]
 // and Do end with it as their cause. Shutdown waits for the functions of Do, and for releases. Then it frees
 // everything, as Close. When ctx ends before, it closes at once and returns the context's error; locks still held end
-// with their TTL. As with the Shutdown of net/http, a function of Do that calls it waits for itself, until ctx ends. A
+// with their TTL. As with the Shutdown of net/http, a function of Do calling it waits for itself, until ctx ends. A
 // hook may call it. A call whose hook is running then releases its lock and returns ErrClosed.
 func (c *Client) Shutdown(ctx context.Context) error { return c.client.Shutdown(ctx) }
 
@@ -230,17 +212,16 @@ func (c *Client) Shutdown(ctx context.Context) error { return c.client.Shutdown(
 // stay held until their TTL ends. It always returns nil.
 func (c *Client) Close() error { c.client.Close(); return nil }
 
-// Options are options of calls: see [Client.With]. A zero field is as in the client that With is called on.
+// Options are options of calls: see [Client.With]. A zero field is as in the client given to With.
 type Options struct {
-	// Wait bounds how long Acquire, Do and their variants wait for a lock, to within 5 ms. It does not bound the work. When
-	// it is over the error is an [AcquireError] whose Ctx is nil: ErrNoAnswer if none had come yet. At most MaxTTL.
+	// Wait bounds how long Acquire, Do and their variants wait for a lock, to within 5 ms. It does not bound the work.
+	// When it is over the error is an [AcquireError] whose Ctx is nil: ErrNoAnswer if none had come yet. At most MaxTTL.
 	Wait     time.Duration
 	Attempts int // in place of Retry.Attempts
-	// AtLeast is how long a lock of Do, DoAll, DoAny and TryDo stays after its grant, also if its function returns before;
-	// other calls return ErrArgument. So a job runs once in a fleet whose clocks differ by less. The nodes count this time:
-	// the lock stays even if the function fails, the client is closed (Close does not wait) or the process dies. After a
-	// death, or without a quorum, it stays for the longer of ttl and AtLeast plus NodeTimeout per group. All callers of a key
-	// give the same: a node that may have forgotten locks has no vote for them for so long. With Fenced, MaxTTL is the most.
+	// AtLeast is how long a lock of Do, DoAll, DoAny and TryDo stays after its grant, also if its function, client or
+	// process ends before. So a job runs once in a fleet whose clocks differ by less. All callers of a key give the same.
+	// After the death of a process the lock stays for the longer of ttl and AtLeast plus NodeTimeout per group. With Fenced,
+	// MaxTTL is the most. Other calls return ErrArgument.
 	AtLeast time.Duration
 	Name    string // shown by Inspect for these locks, in place of Config.Name and within its limits: an order, a request
 }
@@ -249,49 +230,49 @@ type Options struct {
 // shared, as connections, locks and Stats are. Close or Shutdown of one ends both. Wrong options: ErrArgument.
 func (c *Client) With(o Options) *Client { return &Client{c.client.With(client.Options(o))} }
 
-// TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round trip, or until ctx ends.
-// Keys that a failed attempt left behind are released in the background.
+// TryAcquire makes one attempt to acquire the lock on key for ttl. It blocks for one round trip, or until ctx ends,
+// within 5 ms (later while thousands of operations wait to be sent). Keys left behind by a failed attempt are released
+// in the background.
 //
-// Callers at the same moment may split the votes, so that none gets a free lock. Then TryAcquire tries again, four
-// times at most, each time after a random pause of some round trips, unless a majority shows a holder. So one of them
-// gets it. A caller that comes later gets it again once the first has released it (see [Client.TryDo]).
+// Callers at the same moment may split the votes of a free lock. Then TryAcquire tries again, four times at most, each
+// time after a random pause of some round trips, unless a majority shows a holder. So one of them gets it. A later
+// caller gets it again once the first has released it (see [Client.TryDo]).
 //
 // The key at the nodes is key as it is, 1 to MaxKey bytes. ttl is MinTTL to MaxTTL, rounded down to milliseconds. The
-// end of ctx is noticed within 5 ms, or later if more than 2048 operations wait to be sent. The errors are those listed at
-// ErrTaken, and ctx.Err(). While callers of Acquire wait for key in this client, ErrTaken may be up to a second old.
+// errors are those listed at ErrTaken, and ctx.Err(). While callers of Acquire wait for key in this client, ErrTaken
+// may be up to a second old.
 func (c *Client) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	return lockOf(c.client.Acquire(ctx, key, ttl, client.Once))
 }
 
 // Acquire waits for the lock on key until ctx ends or the attempts of [Retry] are used up; the error is then an
-// [AcquireError]. Without any bound (ctx, attempts, Options.Wait) it may wait forever.
+// [AcquireError]. Without any bound (ctx, attempts, Options.Wait) it may wait forever. Limits: see [Client.TryAcquire].
 //
 // Callers of one client waiting for the same key stand in line, first in, first out; only the first asks the nodes.
-// Waiting processes queue up on one node, the same for all processes that spell Config.Nodes the same. The first is
-// notified when the lock is released, and asks when the lock's TTL ends. Package conn lists the necessary permissions;
-// without them processes ask after the pauses of Retry.
+// Waiting processes queue up on one node, the same for all processes with the same spelling of Config.Nodes. The first
+// is notified when the lock is released, and asks when the lock's TTL ends. Package conn lists the necessary
+// permissions; without them processes ask after the pauses of Retry.
 //
-// A released lock passes to the next caller in line of this client without a round trip. It goes back to the nodes
-// after 63 such passes, after a call of [Lock.Token], with Config.NoHandOver, and if less than 7/8 of that caller's ttl
-// is left. If other processes wait, it passes only to callers that were in line when the nodes last granted it.
+// A released lock passes to the next caller in line of this client without a round trip; while other processes wait,
+// only to callers in line at its last grant by the nodes. It goes back to the nodes from time to time, after a call of
+// [Lock.Token], and with Config.NoHandOver.
 //
-// A waiting process also asks a quorum about once a second, so a free lock is granted. Beyond 250 keys it asks less
-// often, and looks for each key on one node twice a second. A lock in constant demand is left free for 255 ms every
-// 2.9 s, for callers in no queue: other libraries, TryAcquire, other spellings of the nodes. Queues decide who asks,
-// votes who holds the lock.
+// Queues decide who asks, votes who holds the lock. Each waiting process also asks about once a second, less often with
+// hundreds of keys, so a free lock is granted. A lock in constant demand is left free for a moment every three seconds,
+// for callers in no queue: other libraries, TryAcquire, other spellings of the nodes.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	return lockOf(c.client.Acquire(ctx, key, ttl, 0))
 }
 
 // AcquireShared is Acquire for a shared lock: any number of callers hold key at once. They and an exclusive holder, by
 // Acquire or by any program's SET NX, exclude each other. While an exclusive caller waits, later calls wait behind it,
-// as with sync.RWMutex. So a holder that asks for key again, itself or through a service, may wait for itself: bound
-// its ctx. There is no upgrade.
+// as with sync.RWMutex. So a holder asking for key again, itself or through a service, may wait for itself: bound its
+// ctx. There is no upgrade.
 //
 // It is weaker than an exclusive lock. It has no fencing token, so a resource cannot refuse a late holder. A release
-// that reaches no node keeps exclusive callers out until the TTL ends. Callers in no line (TryAcquire, other
-// libraries) may wait long beside steady holders. It is not handed over inside the process, and [Client.Attach]
-// refuses it. All programs that lock key need this version. Its key is a sorted set, on Redis 7 or Valkey.
+// reaching no node keeps exclusive callers out until the TTL ends. Callers in no line (TryAcquire, other libraries) may
+// wait long beside steady holders. It is not handed over inside the process, and [Client.Attach] refuses it. All
+// programs that lock key need this version. Its key is a sorted set, on Redis 7 or Valkey.
 func (c *Client) AcquireShared(ctx context.Context, key string, ttl time.Duration) (Lock, error) {
 	return lockOf(c.client.Acquire(ctx, key, ttl, client.Shared))
 }
@@ -303,9 +284,9 @@ func (c *Client) TryAcquireShared(ctx context.Context, key string, ttl time.Dura
 
 // AcquireAll is Acquire for 1 to 64 keys, all or nothing, in one round trip, or one for each of the Groups in turn.
 // They become one lock with one token and one fencing token, extended, kept alive and released as one. An attempt
-// refused by one key leaves nothing. AcquireAll stands in line for all taken keys at once. A turn that comes before
-// the others is kept for 10 ms to 1.2 s. After two seconds it may lock the keys one by one, unless attempts are limited.
-// It excludes shared holders, and later ones wait behind it. It is never handed over inside the process.
+// refused by one key leaves nothing. AcquireAll stands in line for all taken keys at once, and keeps the turns it has
+// for a short time. If they do not come together it may lock the keys one by one, unless attempts are limited. It
+// excludes shared holders, and later ones wait behind it. It is never handed over inside the process.
 func (c *Client) AcquireAll(ctx context.Context, ttl time.Duration, keys ...string) (Lock, error) {
 	return lockOf(c.client.AcquireSeveral(ctx, ttl, keys, client.All))
 }
@@ -333,8 +314,8 @@ func (c *Client) TryAcquireAny(ctx context.Context, ttl time.Duration, keys ...s
 }
 
 // Permits returns the keys of a semaphore of n permits, 1 to 64, for [Client.AcquireAny] and [Client.AcquireAll]:
-// "{name}:permit:1" and so on. A name that has a {tag} is not put in braces. So all keys have one hash tag and belong
-// to one of Config.Groups. All clients must use the same n: one with a larger n has more permits.
+// "{name}:permit:1" and so on. A name with a {tag} is not put in braces. So all keys have one hash tag and belong to
+// one of Config.Groups. All clients must use the same n: one with a larger n has more permits.
 func Permits(name string, n int) []string { return client.Permits(name, n) }
 
 // Do acquires the lock on key as Acquire does, calls f with a context like that of [Lock.KeepAlive], and releases the
@@ -343,13 +324,13 @@ func Permits(name string, n int) []string { return client.Permits(name, n) }
 // a lock on the same key (a nested Do), Do returns ErrArgument rather than wait for itself.
 //
 // Do does not wait for its release. As a rule the kernel has the release when Do returns. Without raw sockets, or while
-// other operations are under way, it is sent within a round trip, before all later operations on key. A program that
-// ends right after Do calls Close or Shutdown, which wait for it. A key deleted after the last renewal is not noticed.
+// other operations are under way, it is sent within a round trip, before all later operations on key. A program ending
+// right after Do calls Close or Shutdown, to wait for it. A key deleted after the last renewal is not noticed.
 func (c *Client) Do(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.client.Do(ctx, ttl, 0, f, key)
 }
 
-// DoShared is Do for a shared lock: see AcquireShared. It refuses a ctx that comes from any lock on key.
+// DoShared is Do for a shared lock: see AcquireShared. It refuses a ctx from any lock on key.
 func (c *Client) DoShared(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.client.Do(ctx, ttl, client.Shared, f, key)
 }
@@ -364,23 +345,23 @@ func (c *Client) DoAll(ctx context.Context, ttl time.Duration, keys []string, f 
 	return c.client.Do(ctx, ttl, client.All, f, keys...)
 }
 
-// DoAny is Do for the lock on one of several keys, as by AcquireAny. It refuses a ctx that comes from locks on all.
+// DoAny is Do for the lock on one of several keys, as by AcquireAny. It refuses a ctx from locks on all.
 func (c *Client) DoAny(ctx context.Context, ttl time.Duration, keys []string, f func(ctx context.Context) error) error {
 	return c.client.Do(ctx, ttl, client.Any, f, keys...)
 }
 
-// TryDo is Do with one attempt: for work that one process does while the others skip it. ErrTaken means that f was not
-// called, unless f itself returns ErrTaken. If several call at the same moment, one of them runs f, however short f is.
-// If another caller is seen before f returns, the lock stays for 50 ms after its grant, or some round trips if longer.
-// So the other finds it taken. It stays for ttl at most: let that be 20 round trips. A caller that comes after the
-// release runs f again, and so may a process whose clock is late. A job to run once in a fleet needs Options.AtLeast.
+// TryDo is Do with one attempt: for work of one process, skipped by the others. ErrTaken means that f was not called,
+// unless f itself returns ErrTaken. If several call at the same moment, one of them runs f, however short f is. If
+// another caller is seen before f returns, the lock stays for 50 ms after its grant, or some round trips if longer. So
+// the other finds it taken. It stays for ttl at most: let that be 20 round trips. A caller after the release runs f
+// again, and so may a process whose clock is late. A job to run once in a fleet needs Options.AtLeast.
 func (c *Client) TryDo(ctx context.Context, key string, ttl time.Duration, f func(ctx context.Context) error) error {
 	return c.client.Do(ctx, ttl, client.Once, f, key)
 }
 
-// Attach returns a handle on a lock that another process, client or library has acquired. token is the lock's, 1 to 256
-// bytes (see [KeyState.Token]); a quorum of nodes must have it. Validity ends at validUntil, or earlier if the nodes
-// show less; KeepAlive extends by the TTL left at the call. It blocks for one round trip to all nodes, at most for
+// Attach returns a handle on a lock acquired by another process, client or library. token is the lock's, 1 to 256 bytes
+// (see [KeyState.Token]); a quorum of nodes must have it. Validity ends at validUntil, or earlier if the nodes show
+// less; KeepAlive extends by the TTL left at the call. It blocks for one round trip to all nodes, at most for
 // NodeTimeout. The errors are ErrNotHeld, ErrNoQuorum, ErrExpired, ErrArgument and ctx.Err().
 func (c *Client) Attach(ctx context.Context, key, token string, validUntil time.Time) (Lock, error) {
 	return lockOf(c.client.Attach(ctx, key, token, validUntil))
@@ -406,8 +387,8 @@ func (l Lock) Token() string { return l.handle.Token() }
 
 // Fence returns the fencing token, or 0 without Config.Fenced and for an attached lock. It is below 2^53. It is larger
 // than the token of every lock on the key granted to any fenced client before this lock's attempt began. A resource
-// that remembers the largest token and refuses smaller ones is protected from a holder paused beyond its validity.
-// Fence does not block.
+// remembering the largest token and refusing smaller ones is protected from a holder paused beyond its validity. Fence
+// does not block.
 //
 // Fencing needs no right clock, no bound on pauses and no order of messages. Its conditions are:
 //
@@ -422,13 +403,13 @@ func (l Lock) Token() string { return l.handle.Token() }
 // than one they have granted since; the resource refuses it.
 func (l Lock) Fence() uint64 { return l.handle.Fence() }
 
-// Remaining returns the validity that is left, or 0. On Linux it counts suspensions of the machine. Elsewhere Go
-// programs cannot: after a suspension a lock may seem held for that much longer.
+// Remaining returns the validity left, or 0. On Linux it counts suspensions of the machine. Elsewhere Go programs
+// cannot: after a suspension a lock may seem held for that much longer.
 func (l Lock) Remaining() time.Duration { return l.handle.Remaining() }
 
 // Extend makes the lock last for ttl from now at least, if a quorum of nodes still holds it. It never shortens a lock,
-// so a late extension does no harm; Release ends a lock early. It never acquires a lost lock again. A node that lost
-// the key gets it back once others have extended it.
+// so a late extension does no harm; Release ends a lock early. It never acquires a lost lock again. A node without the
+// key gets it back once others have extended it.
 //
 // The error is ErrExpired if validity ended before the call, or before the nodes answered, and ErrNotHeld if the lock
 // is lost. After ErrNoQuorum or the context's error the lock is held for what Remaining returns, without the extension.
@@ -445,40 +426,39 @@ func (l Lock) Release(ctx context.Context) error { return l.handle.Release(ctx) 
 
 // ReleaseAsync queues the release and does not wait. For its handles the lock is released at once. The release of a
 // lone caller is sent with its next call, or 5 ms later. It keeps its place among the operations on the key. A node
-// that is down gets it later. Only Stats counts the result. MaxWaiting does not apply.
+// gets it later if it is down. Only Stats counts the result. MaxWaiting does not apply.
 func (l Lock) ReleaseAsync() { l.handle.ReleaseAsync() }
 
-// KeepAlive extends the lock in the background by the TTL given last, at each third of it. A failed extension is
-// tried again while validity is left. It ends with stop, with a release of the lock, and with ctx: a deadline of ctx
-// bounds how long a lock is held. stop may be called twice, and does not release the lock.
+// KeepAlive extends the lock in the background by the TTL given last, at each third of it, and tries again while
+// validity is left. It ends with stop, with a release of the lock, and with ctx: a deadline of ctx bounds how long a
+// lock is held. stop may be called twice, and does not release the lock.
 //
-// The returned context is derived from ctx. It ends when the lock is no longer kept alive, at the latest when
-// validity ends. [context.Cause] returns why:
+// The returned context is derived from ctx. It ends when the lock is no longer kept alive, with its validity at the
+// latest. [context.Cause] returns why:
 //
 //   - ErrStopped: stop was called, or the lock was released;
-//   - ErrNotHeld: too few nodes still held it; it was deleted, or another client has it;
-//   - ErrNoQuorum, as a *QuorumError: too few nodes answered for the rest of its validity;
-//   - ErrExpired: the process or the machine was paused for longer than its validity;
+//   - ErrNotHeld: too few nodes held it: it was deleted, or is another's;
+//   - ErrNoQuorum, a *QuorumError: too few nodes answered while it was valid;
+//   - ErrExpired: the process or machine was paused beyond its validity;
+//   - ErrArgument, at once: kept alive already, or a TTL below 30 ms;
 //   - ErrClosed: the client was closed; or the cause of ctx.
 //
-// Err of the context reads the clock, so it is right after a pause of any length; Done is closed within about a
-// millisecond. Work under way while the process pauses cannot be stopped. To be protected, the resource must check the
-// fencing token: [FenceFrom] finds it in the context. A holder learns of a deleted key within a third of the TTL.
+// Err of the context reads the clock, so it is right after a pause; Done is closed a millisecond later. Against work
+// going on after a pause the resource must check the fencing token: see [FenceFrom]. A deleted key is noticed within a
+// third of the TTL.
 //
-// A lock kept alive already, or with a TTL below 30 ms, cannot be kept alive: then the context has ended, with
-// ErrArgument as its cause. KeepAlive does not block. It costs about 2 us and 700 bytes, and a goroutine only where package
-// context does not know the kind of ctx.
+// KeepAlive does not block. It allocates, and takes a goroutine only for a kind of ctx unknown to package context.
 func (l Lock) KeepAlive(ctx context.Context) (_ context.Context, stop func()) {
 	kept := l.handle.KeepAlive(ctx)
 	return kept, kept.Stop
 }
 
-// Wanted returns a channel that is closed once another caller waits for the lock (Acquire, Do and their variants), or if
-// one waits already: so a holder of long work can give it up early. A caller of this process closes it at once, that of
-// another when it stands in its queue, a round trip later; where a message was lost, within two seconds. Holders that
-// share a lock do not want it from each other. Those that try (TryAcquire) or poll leave no trace: other libraries, and
-// processes to which no node reports changes. The channel is nil for a released lock, and the same for all calls with one
-// holder. Wanted does not block, and allocates. While the lock is held it costs each node a question a second.
+// Wanted returns a channel that is closed once another caller waits for the lock (Acquire, Do and their variants), or
+// if one waits already: so a holder of long work can give it up early. A caller of this process closes it at once, one
+// of another process about a round trip after it has begun to wait, or two seconds if a message was lost. Holders
+// sharing a lock do not want it from each other. Callers of TryAcquire and pollers leave no trace: other libraries, and
+// processes to which no node reports changes. The channel is nil for a released lock, and the same for all calls with
+// one holder. Wanted does not block, and allocates. While the lock is held it costs each node a question a second.
 func (l Lock) Wanted() <-chan struct{} { return l.handle.Wanted() }
 
 // Format implements fmt.Formatter. Every verb shows the key, the validity and a digest of the token, no token.
@@ -494,9 +474,9 @@ func FenceFrom(ctx context.Context) (token uint64, ok bool) { return client.Fenc
 // WantedFrom is [Lock.Wanted] of the lock behind ctx, or nil without a lock. See [FenceFrom].
 func WantedFrom(ctx context.Context) <-chan struct{} { return client.WantedFrom(ctx) }
 
-// The results of an operation, for errors.Is. An error matches at most one of them. Calls that wait and give up return
-// an [AcquireError], which also matches the context's error; all other calls return the context's error as it is. A
-// lock lost by Do is a [LostError]; an ErrNoQuorum is a [QuorumError] that names each node.
+// The results of an operation, for errors.Is. An error matches at most one of them. A call waiting in vain returns an
+// [AcquireError], and this also matches the context's error; all other calls return the context's error as it is. A
+// lock lost by Do is a [LostError]; an ErrNoQuorum is a [QuorumError] with the error of each node.
 var (
 	// ErrTaken: nodes denied the lock, and the others are no quorum. It has another holder, or it is to be shared and a
 	// waiting writer comes first. An attempt whose votes were split was made again, four times.
@@ -519,8 +499,8 @@ var (
 	ErrArgument = client.ErrArgument // a key, ttl, function or Op out of its limits
 )
 
-// AcquireError is the error of an Acquire, AcquireAll, AcquireAny or Do that gave up, for errors.As. It wraps Ctx and
-// Last: errors.Is finds both context.DeadlineExceeded and ErrTaken, say. The first caller in line asks for all.
+// AcquireError is the error of Acquire, Do and their variants after giving up, for errors.As. It wraps Ctx and Last:
+// errors.Is finds both context.DeadlineExceeded and ErrTaken, say. The first caller in line asks for all.
 type AcquireError struct {
 	Key      string // the first of several
 	Attempts int
@@ -539,11 +519,11 @@ func newAcquireError(key string, attempts int, waited time.Duration, last, ended
 	return &AcquireError{Key: key, Attempts: attempts, Waited: waited, Last: last, Ctx: ended}
 }
 
-// LostError is the error of Do and its kind for a lock that was acquired and then lost before its release, for
-// errors.As: f was called. Any other error of Do is that of f, or f was not called.
+// LostError is the error of Do and its variants for a lock lost between acquire and release, for errors.As: f was
+// called. Any other error of Do is that of f, or f was not called.
 type LostError struct {
 	Key   string // the first of several
-	Cause error  // ErrExpired, ErrNotHeld, ErrClosed after Close, or that of the last renewal
+	Cause error  // ErrExpired, ErrNotHeld, ErrClosed after Close, or the error of the last renewal
 }
 
 func (e *LostError) Error() string { return texts.Lost(e.Key, e.Cause) }
@@ -602,16 +582,16 @@ const (
 
 func (k OpKind) String() string { return texts.Kind(client.KindOf(uint8(k))) }
 
-// Op is an operation for callers with an event loop: Submit does not block, and a callback completes it. It must not
-// be touched from Submit until Done, or until a Cancel has returned true; then it can be reused. It must not be copied. An OpExtend knows
-// nothing of the lock but its token. Nodes without the key do not get it again. When it is done its caller must check
-// whether validity had ended.
+// Op is an operation for callers with an event loop: Submit does not block, and a callback completes it. It must not be
+// touched from Submit until Done, or until a Cancel has returned true; then it can be reused. It must not be copied. An
+// OpExtend knows nothing of the lock but its token. Nodes without the key do not get it again. When it is done its
+// caller must check whether validity had ended.
 type Op struct {
 	Kind OpKind
 	Key  []byte        // 1 to MaxKey bytes
 	TTL  time.Duration // of acquires and extends
-	// Within bounds the time from Submit to Done, which comes up to 5 ms later, with context.DeadlineExceeded. An acquire is
-	// then released, a release sent, and an extend done or not. 0: NodeTimeout alone, which counts from sending.
+	// Within bounds the time from Submit to Done, which comes up to 5 ms later, with context.DeadlineExceeded. An acquire
+	// is then released, a release sent, and an extend done or not. 0: NodeTimeout alone, which counts from sending.
 	Within time.Duration
 	// Done is called once, by a goroutine of the client. It may use the client, and Submit this Op again. The Dones of a
 	// group of nodes run one at a time. If one takes 20 ms, the others run beside it. A panic is recovered and logged.
@@ -620,18 +600,20 @@ type Op struct {
 	own client.OpCell // has the token: package fmt prints what is in an Op itself
 }
 
-// Token returns the token of the lock, a secret: see [Lock.Token]. An OpAcquire has one from Done on, and keeps it for the
-// extends and the release to follow. It allocates.
+// Token returns the token of the lock, a secret: see [Lock.Token]. An OpAcquire has one from Done on, and keeps it for
+// the extends and the release to follow. It allocates.
 func (op *Op) Token() string { return op.own.Get().Value() }
 
-// SetToken sets the lock that an extend or a release is about, by its token.
+// SetToken sets the lock of an extend or a release, by its token.
 func (op *Op) SetToken(token string) { op.own.Get().SetValue(token) }
 
-// Submit begins op. It neither blocks nor, after its first use, allocates. With an error Done is not called: ErrBusy, ErrClosed, or
-// ErrArgument for a wrong op or one under way. An OpRelease gets no ErrBusy. Done may be called before Submit returns.
-// ErrBusy is back-pressure: take no more work before a Done, or for a millisecond: what waits may be releases of attempts
-// in vain, which have no Done. With deadlines MaxWaiting is what the nodes do in half of
-// Op.Within, rate × Within / 2: what waits for longer is in vain.
+// Submit begins op. It neither blocks nor, after its first use, allocates. With an error Done is not called: ErrBusy,
+// ErrClosed, or ErrArgument for a wrong op or one under way. An OpRelease gets no ErrBusy. Done may be called before
+// Submit returns.
+//
+// ErrBusy is back-pressure: take no more work before a Done, or for a millisecond: the queue may be full of releases of
+// failed attempts, without a Done. With deadlines set MaxWaiting to what the nodes do in half of Op.Within, rate ×
+// Within / 2: beyond it operations wait in vain.
 func (c *Client) Submit(op *Op) error {
 	if op == nil {
 		return client.WrongArgument("operation is nil")
@@ -677,12 +659,12 @@ func (op *completion) Complete(*client.Operation) { op.Done((*Op)(op)) }
 // Stats has the counts of a client since New, and the state of its nodes; the nodes of a group are read at the same moment.
 type Stats struct {
 	// Acquire, Extend and Release count attempts by their end: an Acquire of three tries counts three times, a lock of
-	// several keys once, beside those that AcquireAll took by themselves. A call that asks for no lock is no attempt.
+	// several keys once, beside the keys taken one by one by AcquireAll. A call asking for no lock is no attempt.
 	Acquire, Extend, Release struct {
 		Won, Denied, NoQuorum, Expired uint64 // Denied is ErrTaken or ErrNotHeld
 		Cancelled, Refused             uint64 // the context's error, or Cancel; ErrBusy or ErrClosed
 	}
-	// Waits counts the calls of Acquire, AcquireAll, AcquireAny and Do that waited after their first attempt.
+	// Waits counts the calls of Acquire, Do and their variants that waited after their first attempt.
 	Waits struct {
 		Granted, HandedOver uint64 // by the nodes; by the last holder, inside the process
 		GaveUp, UsedUp      uint64 // the context ended; the attempts or Options.Wait were used up
@@ -722,7 +704,7 @@ type Node struct {
 	Up                   bool   // it has a connection
 	Err                  error  // why it has none, a *conn.Error; nil while up; never a credential
 	// Server is its product and version, as shown, or "". Dialect is its commands to release and extend a lock, such as
-	// "DELIFEQ, EVALSHA". Volatile is its settings that refute ?persistent=yes, or "". They stay without a connection.
+	// "DELIFEQ, EVALSHA". Volatile is its settings against ?persistent=yes, or "". They stay without a connection.
 	Server, Dialect, Volatile string
 	Connects                  uint64 // connections so far, the present one included
 	// RoundTrips counts its fully answered batches; RoundTrip is how long they took, smoothed as in RFC 6298, and before
@@ -730,7 +712,7 @@ type Node struct {
 	RoundTrips              uint64
 	RoundTrip, RoundTripMax time.Duration
 	InFlight                int           // replies it owes
-	Granted, Denied, Failed uint64        // its votes; votes of a node that is down or late count as failed
+	Granted, Denied, Failed uint64        // its votes; those of a node down or late count as failed
 	Serves                  string        // which fenced clients it serves, by this client's lists: "now", "next" or "now+next"; up to MaxTTL late
 	NoVote                  error         // why it has no vote in locks now, restarts and fencing included; nil: it votes
 	NoVoteFor               time.Duration // for how long still at least, if known
@@ -751,7 +733,7 @@ type KeyState struct {
 	Holder, Digest string
 	TTL            time.Duration // what a quorum of nodes shows at least; of a shared lock, that of its longest holder
 	Holders        int           // of a shared lock: at least so many, as a quorum of nodes shows
-	Names          []string      // their Config.Names, each once; a node shows about 100, those with the longest TTLs
+	Names          []string      // their Config.Names, each once; a node shows about 100, with the longest TTLs
 	Nodes          []KeyOnNode   // in the order of Node.Index
 
 	value client.Value // of a quorum
@@ -808,20 +790,20 @@ func (c *Client) Inspect(ctx context.Context, key string) (KeyState, error) {
 	return s, nil
 }
 
-// Hooks are optional. A goroutine of each group calls them, soon after what they hear of, in its order, and on no caller's
-// way. One that blocks delays the next by 20 ms at most, and a panic is logged. They may use the client, also Stats, Close
-// and Shutdown. Where 65,536 wait, further attempts, acquisitions and votes are dropped. Close lets hooks hear of all that
-// ended before, but waits 0.5 s at most for one that blocks. Of what comes after it they hear nothing.
+// Hooks are optional. A goroutine of each group calls them in the order of events, soon after each, and on no caller's
+// way. A slow one delays the next by 20 ms at most, and a panic is logged. They may use the client, also Stats, Close
+// and Shutdown. Beside blocked hooks further attempts, acquisitions and votes may be dropped. Close lets hooks hear of
+// all before it, but waits 0.5 s at most for a blocked one. Of what comes after it they hear nothing.
 type Hooks struct {
-	// Attempt is called for each attempt counted by Stats, with the votes on the key that decided it. Some calls allocate
-	// the text of the key. It is not called for releases that no caller waits for: ReleaseAsync, Do.
+	// Attempt is called for each attempt counted by Stats, with the votes on the deciding key. Some calls allocate the
+	// text of the key. It is not called for releases without a waiting caller: ReleaseAsync, Do.
 	Attempt func(Attempt)
-	// Acquire is called for the end of each Acquire, AcquireAll, AcquireAny and Do that made an attempt.
+	// Acquire is called for the end of each Acquire, Do and their variants with an attempt made.
 	Acquire func(Acquisition)
 	// Vote is called for each vote of a node, also on cleanups.
 	Vote func(Vote)
 	// NodeUp is called when a connection came up, NodeDown when one ended, or New could not make it. Close does not call
-	// NodeDown. NodeQuarantined is called for a node that has restarted or lost its fencing tokens: it has no vote for
+	// NodeDown. NodeQuarantined is called for a node after a restart or the loss of its fencing tokens: it has no vote for
 	// Node.NoVoteFor.
 	NodeUp, NodeDown, NodeQuarantined func(Node)
 	// LockLost is called once for a lock gone before its release: Extend or Release returned ErrNotHeld, Extend

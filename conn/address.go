@@ -112,8 +112,9 @@ func parseAddress(s string) (Address, error) {
 //	rediss://…  the same over TLS; valkey:// and valkeys:// are other spellings of the two
 //	unix:///path/to/socket[?db=database]   unix://user:password@/path
 //
-// A URL may end in ?persistent=yes, to set Persistent. Two addresses of one server are an error, with any database:
-// it would vote twice. Errors never quote an address: it may hold a password.
+// In a password write / as %2F, ? as %3F, # as %23 and % as %25. A URL may end in ?persistent=yes, to set Persistent.
+// Two addresses of one server are an error, with any database: it would vote twice. Errors never quote an address: it
+// may hold a password.
 func ParseAddresses(texts []string) ([]Address, error) {
 	addresses := make([]Address, len(texts))
 	seen := make(map[string]int, len(texts))

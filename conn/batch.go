@@ -25,7 +25,7 @@ type Batch struct {
 	// batch in its form, or the first of the list where none has it.
 	Next *Batch
 
-	// Usual holds the replies of a node that does everything asked, a line each, or nothing. Replies equal to Usual are
+	// Usual holds the replies of a node doing everything asked, a line each, or nothing. Replies equal to Usual are
 	// compared and counted, and not decoded: Counter learns of them, in place of Owner.
 	Usual   []byte
 	Counter interface {

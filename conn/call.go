@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// isCommand reports whether b is one command and nothing else, that may share a connection. Any other number of replies
+// isCommand reports whether b is one command and nothing else, and may share a connection. Any other number of replies
 // would give a caller those of another.
 func isCommand(b []byte) bool {
 	words, b := header(b, resp.Array)
@@ -144,8 +144,8 @@ type round struct {
 	sent    clock.Instant
 	alone   bool // no other was under way
 	heard   bool // a node has answered or failed
-	pending int  // calls that too few nodes have answered
-	wanting int  // callers that wait for more
+	pending int  // calls with too few answers
+	wanting int  // callers waiting for more
 }
 
 // Reply implements Owner.

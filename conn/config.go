@@ -33,15 +33,15 @@ const (
 	overrun = time.Second
 )
 
-// Config configures [Nodes], or a [Fleet]. A zero field means its default. Its functions are called by several goroutines
-// at once. One that blocks delays its own node alone.
+// Config configures [Nodes], or a [Fleet]. A zero field means its default. Its functions are called by several
+// goroutines at once. A blocked one delays its own node alone.
 type Config struct {
 	Addresses []Address // see ParseAddresses
 
 	// TLS configures nodes with rediss:// addresses, from TLS 1.2 on. The server name is the node's host unless set here.
 	TLS *tls.Config
-	// TLSFor, if set, is called at every dial with the node's host and port, for certificates that differ between
-	// nodes or change. Nil means TLS. It must not block.
+	// TLSFor, if set, is called at every dial with the node's host and port, for certificates different from node to node,
+	// or changing. Nil means TLS. It must not block.
 	TLSFor func(addr string) *tls.Config
 	// Credentials, if set, is called at every dial with the node's host and port, or path. Its result replaces the login
 	// of the address and is not kept. Two empty strings mean no login. ctx ends after 10 s, and it must return by then.
@@ -57,14 +57,14 @@ type Config struct {
 	// ms, or as soon as one has failed. After a quarter of it a TLS handshake without an answer is doubted: the error says
 	// that the port may have no TLS. Default: 1 s.
 	DialTimeout time.Duration
-	// StallTimeout ends the connection of a node that owes replies and sends none; a push is no reply. Default: 1 s.
+	// StallTimeout ends the connection of a node owing replies and sending none; a push is no reply. Default: 1 s.
 	StallTimeout time.Duration
 	// Name is shown by CLIENT LIST of the servers: printable ASCII without spaces.
 	Name string
 
-	// MaxInFlight is how many replies one connection may owe. One that would owe more is sent nothing until it has
-	// answered all: a batch fails there as not sent. A connection that owes none is sent a batch of any size. Default:
-	// 65,536. MaxInFlightBytes is the same for the bytes of the unanswered requests, kept in memory. Default: 256 MiB.
+	// MaxInFlight is how many replies one connection may owe. A node about to owe more is sent nothing until it has
+	// answered all: a batch fails there as not sent. One owing none is sent a batch of any size. Default: 65,536.
+	// MaxInFlightBytes is the same for the bytes of the unanswered requests, kept in memory. Default: 256 MiB.
 	MaxInFlight, MaxInFlightBytes int
 	// MaxReply bounds one reply in bytes, and so a buffer for each node. A larger one ends the connection, with
 	// ErrOversized. Default: 16 KiB; of a Fleet by New, 16 KiB with bulk strings of 4 KiB.
@@ -74,7 +74,7 @@ type Config struct {
 	// again. It is called with the lock held, must not block, and may use Fleet.Node.
 	Accept func(node int, s Server) error
 	// Looks has servers asked again, while connections last, whether they were replicas meanwhile. That ends the
-	// connection: so no vote of a server counts that has loaded the data of another one unseen.
+	// connection: so no vote counts of a server with the data of another one, loaded unseen.
 	Looks bool
 	// Logger receives warnings about nodes that may evict keys, or forget what they are declared to keep. Nil disables them.
 	Logger *slog.Logger

@@ -17,7 +17,7 @@ const (
 	addressDelay = 250 * time.Millisecond
 	// mostTries bounds the tries of one dial under way at once beyond one of each address.
 	mostTries = 4
-	// maxAddresses bounds the addresses of a name that are tried.
+	// maxAddresses bounds the tried addresses of a name.
 	maxAddresses = 16
 	// CredentialsTimeout is how long Config.Credentials has. DialTimeout does not count this time.
 	CredentialsTimeout = 10 * time.Second

@@ -35,14 +35,14 @@
 //
 // # Below Nodes
 //
-// [Fleet] is the level below, for a program that has its own loop, as package redlock has. It may still change where
-// Nodes does not. The rest of this text is about it.
+// [Fleet] is the level below, for a program with its own loop, as package redlock has. It may still change where Nodes
+// does not. The rest of this text is about it.
 //
 // A [Form] is a number for the encoding of a node's commands; the owner's probes find it in the handshake.
 //
 // # Ownership
 //
-// A [Fleet] has one owner at a time. Every method that touches a socket, a queue or a node (Send, SendTo, Sweep, Arm,
+// A [Fleet] has one owner at a time. Every method touching a socket, a queue or a node (Send, SendTo, Sweep, Arm,
 // Check, Close) is called with the lock given to [New] held. The fleet takes this lock itself only when a dial has
 // ended. [Fleet.Wait] is the exception: a goroutine without the lock waits there for something to read.
 //
@@ -51,17 +51,17 @@
 //
 // # What a batch is promised
 //
-// Batches reach a node in the order of their sending, over one connection, or not at all. For each node the owner of
-// a batch receives all of its replies in order, or some of them and then one Fail; never both for one reply, and
-// nothing after a Fail. A batch that cannot be written at once keeps its place, and never makes another node wait.
-// Nothing is sent twice, and nothing is kept for a node that is down.
+// Batches reach a node in the order of their sending, over one connection, or not at all. For each node the owner of a
+// batch receives all of its replies in order, or some of them and then one Fail; never both for one reply, and nothing
+// after a Fail. A batch too large to be written at once keeps its place, and never makes another node wait. Nothing is
+// sent twice, and nothing is kept for a node that is down.
 //
 // # Pushes
 //
-// On a connection in RESP3 a server may send pushes, frames that answer no command, between any two replies. The
-// owner receives each in its place among the replies (Config.OnPush), except one too large to be decoded: it is
-// skipped while it arrives. None counts as progress: a server with nothing but pushes is silent to a caller that
-// awaits replies. A flood of them ends the connection, and so do a malformed push, and any in RESP2.
+// On a connection in RESP3 a server may send pushes, frames that answer no command, between any two replies. The owner
+// receives each in its place among the replies (Config.OnPush), except one too large to be decoded: it is skipped while
+// it arrives. None counts as progress: a server with nothing but pushes is silent to a caller awaiting replies. A flood
+// of them ends the connection, and so do a malformed push, and any in RESP2.
 //
 // A subscription ends with its connection. [Node] has the number of the connection, to distinguish one from the next,
 // and reports whether pushes can come.

@@ -11,7 +11,7 @@ import (
 )
 
 // driver sends the calls of many goroutines and reads their answers. It is one goroutine at a time, the holder of its
-// lock: a caller that sends its own call and what others have queued, the reader, or the timer.
+// lock: a caller sending its own call and what others have queued, the reader, or the timer.
 //
 // No call is left waiting. A caller queues its call and then tries the lock; a holder gives the lock up and then looks
 // at the queue. So one of the two sees it. While the window is closed an answer opens it, and its reader looks at the
@@ -27,7 +27,7 @@ type driver struct {
 	open       atomic.Bool  // what is queued may be sent
 	collecting atomic.Bool  // the reader lets callers come back, and sends what they have queued then
 	callers    atomic.Int64 // of Do
-	entering   atomic.Int64 // goroutines that wait for mu
+	entering   atomic.Int64 // goroutines waiting for mu
 	alone      atomic.Bool  // the holder of mu waits in the kernel, or is about to
 
 	mu        sync.Mutex    // the fleet's lock; the fields below belong to its holder
@@ -37,11 +37,11 @@ type driver struct {
 	timer     *time.Timer   // reads what no caller waits for
 	rounds    []*round      // to be used again
 	last      *round        // sent last
-	pending   int           // rounds with a call that too few nodes have answered
+	pending   int           // rounds with a call of too few answers
 	sated     int           // rounds under way of which no caller waits for more
 	woken     int           // callers, in this sweep
 	trip      time.Duration // a majority's, when little else goes on; 0 is unknown
-	keeping   time.Duration // how long lone callers have waited in the kernel since the last one that parked
+	keeping   time.Duration // how long lone callers have waited in the kernel since the last parked one
 	closed    bool
 	cameUp    chan struct{} // closed when a node comes up
 
@@ -261,7 +261,7 @@ func (d *driver) readAlone(c *call) (isDriver bool) {
 	return true
 }
 
-// lock takes the lock. A caller that waits in the kernel is woken.
+// lock takes the lock. A caller waiting in the kernel is woken.
 func (d *driver) lock() {
 	if d.mu.TryLock() {
 		return

@@ -17,10 +17,10 @@ var (
 	// ErrDown is the failure of commands for a node whose first dial is under way. Later the error is why it is down. Both
 	// wrap ErrNotSent.
 	ErrDown = errors.New("conn: node is down")
-	// ErrStalled ends a connection that owes replies, after a silence longer than Config.StallTimeout.
+	// ErrStalled ends a connection owing replies, after a silence longer than Config.StallTimeout.
 	ErrStalled = errors.New("conn: node is silent")
-	// ErrFull is the failure of commands for a connection that owes too many replies, or replies to too many bytes, until
-	// it has sent them. The connection stays.
+	// ErrFull is the failure of commands for a connection owing too many replies, or replies to too many bytes, until it
+	// has sent them. The connection stays.
 	ErrFull = errors.New("conn: node owes too many replies")
 	// ErrUnsolicited ends a connection after a reply to no command.
 	ErrUnsolicited = errors.New("conn: reply to no command")
@@ -39,7 +39,7 @@ var (
 	// ErrSentinel refuses a sentinel: it keeps no keys.
 	ErrSentinel = errors.New("conn: node is a sentinel: name the masters that it watches, without their failover")
 
-	// ErrNotRESP refuses a server that answers first in another protocol.
+	// ErrNotRESP refuses a server with a first answer in another protocol.
 	ErrNotRESP = errors.New("conn: answers in another protocol: not a Redis or Valkey port, or one that wants TLS (rediss://)")
 	// ErrRefused is an error in answer to a command of the handshake. It does not depend on the server's state, and
 	// so does not go away by itself.
@@ -48,11 +48,11 @@ var (
 	ErrUntrusted = errors.New("conn: server's certificate is not trusted")
 	// ErrRejected is the refusal of our TLS handshake by the server: of the client's certificate, or of having none.
 	ErrRejected = errors.New("conn: server refuses the TLS handshake: it may want a client's certificate that it trusts")
-	// ErrNotTLS refuses a rediss:// node that answers in the clear.
+	// ErrNotTLS refuses a rediss:// node answering in the clear.
 	ErrNotTLS = errors.New("conn: does not speak TLS: not the server's TLS port, or redis:// is meant")
 
-	// ErrCommand refuses bytes that are not one command, as [resp.AppendCommand] writes it, and commands that change the
-	// connection, or block it, for all callers. They were sent to no node.
+	// ErrCommand refuses bytes other than one command, as [resp.AppendCommand] writes it, and commands changing the
+	// connection, or blocking it, for all callers. They were sent to no node.
 	ErrCommand = errors.New("conn: not one command, an array of bulk strings, that leaves the connection to others as it is")
 
 	// Refusals of servers; see package refusal.
@@ -81,7 +81,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("conn: %s %s: %s", e.Op, e.Addr, e.Reason())
 }
 
-// Reason returns the text of the cause alone, for a message that names the node itself.
+// Reason returns the text of the cause alone, for a message with the node's name.
 func (e *Error) Reason() string { return plain(strings.TrimPrefix(e.Err.Error(), "conn: ")) }
 
 // MarshalText returns the text of Error, so that a node in JSON shows why it is down.

@@ -25,7 +25,7 @@ type Fleet struct {
 	pumps  sync.WaitGroup // the goroutines of a portable poller
 
 	forms    []Form     // of the nodes up, each once; see Forms
-	away     quorum.Set // nodes without a connection, but those that rest
+	away     quorum.Set // nodes without a connection, except resting ones
 	canBlock bool       // see CanBlock
 	servers  servers
 
@@ -131,7 +131,7 @@ func (f *Fleet) Send(b *Batch) {
 	}
 }
 
-// SendTo writes b to one node, in any form. It may be meant for one connection, so for a node that rests it fails.
+// SendTo writes b to one node, in any form. It may be meant for one connection, so for a resting node it fails.
 func (f *Fleet) SendTo(node int, b *Batch) {
 	n := f.nodes[node]
 	b.sentAt = f.now()
@@ -166,17 +166,18 @@ func (f *Fleet) Sweep(d time.Duration) {
 	f.reap()
 }
 
-// Wake ends a Sweep that blocks, or else the next one, and a Wait after Arm. It may be called at any time, without the lock.
+// Wake ends a blocked Sweep, or else the next one, and a Wait after Arm. It may be called at any time, without the
+// lock.
 func (f *Fleet) Wake() { f.poller.Wake() }
 
-// Arm makes the next arrival end a Wait, once; with late set, one of a node that is not in [Fleet.Early].
+// Arm makes the next arrival end a Wait, once; with late set, one of a node outside [Fleet.Early].
 func (f *Fleet) Arm(late bool) { f.poller.Arm(late) }
 
 // Wait blocks until something arrived after Arm, or until Close. It reports whether the fleet is still open. One goroutine
 // waits, without the lock.
 func (f *Fleet) Wait() bool { return f.poller.Wait() }
 
-// Check closes the connections that owe a reply, after a silence longer than the stall bound.
+// Check closes the connections owing a reply, after a silence longer than the stall bound.
 func (f *Fleet) Check() {
 	now := f.now()
 	for _, n := range f.nodes {

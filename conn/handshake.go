@@ -205,7 +205,7 @@ func (t *try) checkInfo(v *resp.Value) error {
 	return t.id.noteInfo(v)
 }
 
-// checkRole reads the section of INFO that is asked for again.
+// checkRole reads the section of INFO asked for again.
 func (t *try) checkRole(v *resp.Value) error {
 	t.id.looks = len(v.Bytes) <= maxLook && !v.IsError()
 	return t.checkInfo(v)

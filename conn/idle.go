@@ -24,7 +24,7 @@ var ErrIdle = errors.New("the server has closed the idle connection")
 // seconds.
 const idleFor = 900 * time.Millisecond
 
-// resting is the sock of a node that rests: it takes nothing and has nothing.
+// resting is the sock of a resting node: it takes nothing and has nothing.
 type resting struct{}
 
 func (resting) send([]byte) (int, error) { return 0, nil }

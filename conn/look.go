@@ -32,7 +32,7 @@ const (
 	maxLook = maxBulk / 2
 )
 
-// errChanged ends a connection to a server that says something else than at its beginning.
+// errChanged ends a connection to a server saying something else than at its beginning.
 var errChanged = errors.New("server was a replica meanwhile, or has changed its persistence")
 
 // isEmptied reports whether a push says that all keys are gone.

@@ -21,7 +21,7 @@ type node struct {
 	persistent bool // declared to forget nothing when it restarts
 	fleet      *Fleet
 
-	sock   sock     // nil while down; see idle.go for the one of a node that rests
+	sock   sock     // nil while down; see idle.go for the one of a resting node
 	id     identity // of the server behind sock, or of the last one
 	form   Form     // of its commands
 	met    []string // run_ids of servers before that one, the latest last
@@ -35,7 +35,7 @@ type node struct {
 	since   clock.Instant // of sock
 	heard   clock.Instant // when sock was made, or gave its last reply
 	wrote   clock.Instant // when the last batch for all nodes was sent that it has answered: it was a master then
-	resumed bool          // sock has replaced one that ended while idle
+	resumed bool          // sock has replaced one ended while idle
 	young   int           // connections in a row that have died young
 	failed  int           // these and failed dials in a row, before sock
 	history History       // over all connections
@@ -62,7 +62,7 @@ func (n *node) unsent(op string, err error) *notSent {
 	return &notSent{&Error{Addr: n.addr, Op: op, Err: err}}
 }
 
-// up begins a connection's life. What waits in the queue of a node that rests is kept.
+// up begins a connection's life. What waits in the queue of a resting node is kept.
 func (n *node) up(s sock, id identity) {
 	n.resumed = n.isResting()
 	if n.resumed {
@@ -82,7 +82,7 @@ func (n *node) up(s sock, id identity) {
 	n.stream = stream{in: n.in, decoder: newDecoder(n.fleet.cfg.MaxReply)}
 }
 
-// mostMet bounds the servers that a node remembers.
+// mostMet bounds the servers remembered by a node.
 const mostMet = 8
 
 // leadsToSeveral reports, once, that the server of the present connection was met before the last server (its run_id is
@@ -97,7 +97,7 @@ func (n *node) leadsToSeveral(last string) (news bool) {
 	return news
 }
 
-// down ends it, and fails what it still owes. A connection that dies young counts as a failed dial, however well it has
+// down ends it, and fails what it still owes. A connection dying young counts as a failed dial, however well it has
 // worked: otherwise a node that cuts off each connection would be dialed again and again without a pause. Without a
 // single reply it counts with the failures before it. One that has lived longer is replaced at once.
 func (n *node) down(op string, err error) {

@@ -19,8 +19,8 @@ type Nodes struct {
 
 // Reply is what one node has answered, or why it has not.
 type Reply struct {
-	// Value is the node's reply, perhaps an error reply; nil where Err is set. It is valid until the loop's next step. A server
-	// that knows RESP3 (Redis 6) has kinds of its own for a missing value, a map and a set: ask for Null and Elements.
+	// Value is the node's reply, perhaps an error reply; nil where Err is set. It is valid until the loop's next step. A
+	// server with RESP3 (Redis 6) has kinds of its own for a missing value, a map and a set: ask for Null and Elements.
 	Value *resp.Value
 	// Err is an [*Error] of the node, or the error of the context. If it wraps [ErrNotSent] the node was sent nothing;
 	// otherwise it may have executed the command.
@@ -37,8 +37,8 @@ func Open(cfg Config) (*Nodes, error) {
 	return n, nil
 }
 
-// Await waits until a majority of the nodes is up, and at first a little for the others: as long again, and 40 ms. The error
-// is that of ctx, with the reason of each node that is down; or [ErrClosed].
+// Await waits until a majority of the nodes is up, and at first about as long again for the others. The error is that
+// of ctx, with the reason of each node down; or [ErrClosed].
 func (n *Nodes) Await(ctx context.Context) error {
 	n.fleet.AwaitFirst(ctx.Done(), func(up quorum.Set) bool { return up.Len() >= n.majority })
 	for {
@@ -76,7 +76,7 @@ func (n *Nodes) majorityUp() (news <-chan struct{}, why error) {
 
 // Do sends one command to all nodes and ranges over what they answer: each node's number and its [Reply], in the order
 // of their arrival, the first ones once a majority has answered or failed. Break when enough is known; what comes later
-// is dropped. When ctx ends, each node that has not answered yields its error. So a loop without a break has every node
+// is dropped. When ctx ends, each node without an answer yields its error. So a loop without a break has every node
 // once.
 //
 //	command := resp.AppendCommand(nil, "SET", key, value, "NX", "PX", "30000")
@@ -90,9 +90,9 @@ func (n *Nodes) majorityUp() (news <-chan struct{}, why error) {
 //
 // The command is written to all nodes before any reply is read, and is copied. Do never sends it twice. Commands of
 // several callers share a write and a connection, so each must have one reply, well within StallTimeout (else the
-// connection ends for all), and leave the connection as it is. SUBSCRIBE, MULTI, SELECT, BLPOP and their kin, and bytes that
-// are not one command, are sent to no node: each node yields [ErrCommand]. CLIENT REPLY, XREAD BLOCK and long scripts are
-// not recognized.
+// connection ends for all), and leave the connection as it is. SUBSCRIBE, MULTI, SELECT, BLPOP and the like, and bytes
+// other than one command, are sent to no node: each node yields [ErrCommand]. CLIENT REPLY, XREAD BLOCK and long
+// scripts are not recognized.
 func (n *Nodes) Do(ctx context.Context, command []byte) iter.Seq2[int, Reply] {
 	return func(yield func(int, Reply) bool) { n.do(ctx, command, yield) }
 }

@@ -15,7 +15,7 @@ type Node struct {
 	// Lasting: only a change of configuration ends Err, here or on the server. Unfit: the node must not be used,
 	// healthy or not. It is another node's second address, a replica, part of a cluster, or a sentinel.
 	Lasting, Unfit bool
-	// Volatile holds the settings that show, of a node declared persistent, that it is not.
+	// Volatile holds the settings of a node declared persistent that show the contrary.
 	Volatile string
 	// Server is the one of the present connection, or of the last. It and the Form stay when the connection ends.
 	Server Server

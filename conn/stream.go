@@ -19,7 +19,7 @@ func newDecoder(maxReply int) resp.Decoder {
 	return resp.Decoder{Limits: resp.Limits{Line: 1 << 10, Bulk: max(maxBulk, maxReply), Elements: max(1<<10, maxReply/4), Depth: 4}}
 }
 
-// stream is the frames that arrive on a connection.
+// stream is the frames arriving on a connection.
 type stream struct {
 	in      []byte
 	at      int // where the last frame begins, which ends at r

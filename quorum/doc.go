@@ -17,8 +17,8 @@
 //	Lost     granted + waiting < Size(N)  no other vote can win it
 //	Pending  neither
 //
-// So no caller waits for the slowest node. Its vote is still recorded when it comes: a node that grants after the
-// round was lost holds a key, to be released.
+// So no caller waits for the slowest node. Its vote is still recorded when it comes: a grant after the round was lost
+// leaves a key, to be released.
 //
 // A lost round in which more than N - Size(N) nodes failed had too few answers. Any other one was lost to another
 // client.

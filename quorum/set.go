@@ -42,7 +42,7 @@ func (s Set) All() iter.Seq[int] {
 	}
 }
 
-// SharedSet is a Set that several goroutines change. The zero SharedSet is empty.
+// SharedSet is a Set changed by several goroutines. The zero SharedSet is empty.
 type SharedSet struct{ word atomic.Uint64 }
 
 // Load returns the nodes in the set now.

@@ -69,8 +69,8 @@ func (t *Tally) Outcome(node int) Outcome {
 	return Outcome(t.low>>uint(node)&1 | t.high>>uint(node)&1<<1)
 }
 
-// Nodes returns the set of nodes that have voted o, including votes after the verdict. Nodes(0) is the nodes without
-// a vote.
+// Nodes returns the set of nodes with the vote o, including votes after the verdict. Nodes(0) is the nodes without a
+// vote.
 func (t *Tally) Nodes(o Outcome) Set {
 	switch o {
 	case Granted:

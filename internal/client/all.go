@@ -11,14 +11,14 @@ import (
 	"github.com/redlock-go/redlock/internal/client/waiting"
 )
 
-// lacking is an error of groups: no lock can be acquired in them, or no token can come from them.
-type lacking struct {
+// groupsError is an error of groups: no lock can be acquired in them, or no token can come from them.
+type groupsError struct {
 	groups int
 	of     []error // why, each with its label
 }
 
 // Error names the groups, and so the keys.
-func (l *lacking) Error() string {
+func (l *groupsError) Error() string {
 	var all []string
 	for _, err := range l.of {
 		all = append(all, strings.Replace(err.Error(), ": redlock: ", ": ", 1))
@@ -26,11 +26,11 @@ func (l *lacking) Error() string {
 	return fmt.Sprintf("redlock: the keys of %d of %d groups cannot be locked: %s", len(l.of), l.groups, strings.Join(all, "; "))
 }
 
-func (l *lacking) Unwrap() []error { return l.of }
+func (l *groupsError) Unwrap() []error { return l.of }
 
 // join is one error of the errors of the groups, which may be nil. With one group it is that group's own.
 func (c *Client) join(errs []error) error {
-	all := &lacking{groups: len(errs)}
+	all := &groupsError{groups: len(errs)}
 	for i, err := range errs {
 		switch {
 		case err == engine.ErrClosed || len(errs) == 1:

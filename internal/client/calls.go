@@ -31,20 +31,26 @@ type Mode uint8
 
 const (
 	Once   Mode = 1 << iota // one attempt, in no line
-	Shared                  // beside others that share it
+	Shared                  // beside others who share it
 	All                     // all of several keys, as one lock
 	Any                     // any of several keys, the first to be had
 )
 
 // Acquire acquires the lock on a key.
 func (c *Client) Acquire(ctx context.Context, key string, ttl time.Duration, mode Mode) (Handle, error) {
-	return c.acquire(ctx, key, ttl, c.settings.request(mode))
+	if err := c.settings.refusal(false); err != nil {
+		return Handle{}, err
+	}
+	return c.acquire(ctx, key, ttl, mode, nil)
 }
 
 // AcquireSeveral is Acquire for all of several keys, as one lock, or for any of them. With Once it makes one attempt, or
 // asks for each key once.
 func (c *Client) AcquireSeveral(ctx context.Context, ttl time.Duration, keys []string, mode Mode) (Handle, error) {
-	return c.acquireSeveral(ctx, ttl, keys, c.settings.request(mode))
+	if err := c.settings.refusal(false); err != nil {
+		return Handle{}, err
+	}
+	return c.acquireSeveral(ctx, ttl, keys, mode, nil)
 }
 
 // Inspect asks the nodes of each group of a key what they have there.

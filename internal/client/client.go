@@ -37,7 +37,7 @@ import (
 	"github.com/redlock-go/redlock/internal/client/texts"
 )
 
-// Client is one client, and how its calls ask for locks: With makes others of it, which share all else. It is safe for
+// Client is one client, and how its calls ask for locks: With makes others of it, with all else shared. It is safe for
 // concurrent use.
 type Client struct {
 	*shared
@@ -50,7 +50,7 @@ type shared struct {
 	seeds     []uint64 // of the groups, for of
 	now, next int      // lengths of the lists; next is 0 but in a change
 	house     *housekeeper
-	running   *gate.Gate    // calls of Do that may have a lock
+	running   *gate.Gate    // calls of Do, perhaps with a lock
 	underway  *gate.Gate    // attempts in all groups: see group.Shared
 	ending    chan struct{} // closed when the client begins to close
 	late      chan struct{} // closed when the wait for operations under way was long enough

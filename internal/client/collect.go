@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/client/engine"
 )
 
-// A set that others keep from its keys takes them one by one: see Collected in waiting/DESIGN.md.
+// A set kept from its keys by others takes them one by one: see Collected in waiting/DESIGN.md.
 const (
 	// leastPatience is how long a set waits before it collects. Of most sets the longest wait is shorter.
 	leastPatience = 2 * time.Second
@@ -26,7 +26,7 @@ type patience struct {
 }
 
 func (w *want) patience() patience {
-	if !w.isSet || w.t.IsLimited() {
+	if !w.isSet() || w.t.IsLimited() {
 		return patience{until: clock.Never}
 	}
 	return patience{since: w.t.Began, until: w.t.Began.Add(leastPatience), least: leastPatience}
@@ -70,10 +70,11 @@ func (w *want) collect(p *patience) (_ Handle, err error) {
 
 // collectOne is the lock of one key, in line.
 func (w *want) collectOne(g *site, key string, until clock.Instant) (h Handle, err error) {
-	one := newWant(g, w.ttl, w.request)
+	one := wants.Get().(*want)
 	defer one.free()
+	one.site, one.settings, one.Mode, one.ttl, one.stage = g, w.settings, w.Mode, w.ttl, collects
+	one.limit, one.own, one.ctx = w.limit, w.own, w.ctx
 	one.options = append(one.options, option{site: g, Key: key})
-	one.limit, one.own, one.collects, one.term, one.denied = w.limit, w.own, true, nil, nil
 	if at := one.limit.At; at == 0 || until < at {
 		one.limit.At = until
 	}
@@ -81,7 +82,6 @@ func (w *want) collectOne(g *site, key string, until clock.Instant) (h Handle, e
 	if err = one.choose(0, nil); err != nil {
 		return Handle{}, err
 	}
-	one.ctx = w.ctx
 	h, err = one.inLines()
 	if err == context.Canceled && !w.limit.IsOver(w.clock.Now()) {
 		return Handle{}, engine.ErrTaken
@@ -92,14 +92,5 @@ func (w *want) collectOne(g *site, key string, until clock.Instant) (h Handle, e
 // shouldRetry notes the end of an attempt, and reports whether another is to follow. A key of a set that takes them one by
 // one is waited for while it is taken, and for no other reason.
 func (w *want) shouldRetry(err error) bool {
-	return w.t.ShouldRetry(err) && (!w.collects || errors.Is(err, engine.ErrTaken))
-}
-
-// giveWay has the nodes delete the key of a lock of one key right before the next operation of its caller. No other
-// caller of the process has it before.
-func (h Handle) giveWay() {
-	g := h.site()
-	g.Config.Underway.Enter()
-	defer g.Config.Underway.Leave()
-	_ = h.release(context.Background(), engine.Ahead, stay{})
+	return w.t.ShouldRetry(err) && (w.stage != collects || errors.Is(err, engine.ErrTaken))
 }

@@ -26,11 +26,10 @@ func (c *Client) Do(ctx context.Context, ttl time.Duration, mode Mode, f func(co
 	if f == nil {
 		return engine.WrongArgument("%s was given no function", mode.nameOfDo())
 	}
-	r := request{settings: &c.settings, Mode: mode}
-	if mode&Shared != 0 {
-		r = c.settings.request(mode)
+	if err := c.settings.refusal(mode&Shared == 0); err != nil {
+		return err
 	}
-	r.setTerm()
+	t := newTerm(c.settings.AtLeast, mode)
 	if c.running.Admit() {
 		defer c.leave()
 	}
@@ -40,9 +39,9 @@ func (c *Client) Do(ctx context.Context, ttl time.Duration, mode Mode, f func(co
 	}
 	var h Handle
 	if mode&(All|Any) == 0 {
-		h, err = c.acquire(ctx, keys[0], ttl, r)
+		h, err = c.acquire(ctx, keys[0], ttl, mode, t)
 	} else {
-		h, err = c.acquireSeveral(ctx, ttl, keys, r)
+		h, err = c.acquireSeveral(ctx, ttl, keys, mode, t)
 	}
 	if err != nil {
 		return err
@@ -57,7 +56,7 @@ func (c *Client) Do(ctx context.Context, ttl time.Duration, mode Mode, f func(co
 	defer func() {
 		lost := kept.Lost()
 		kept.Stop()
-		unsent := h.release(context.Background(), engine.Driven, r.term.stay(g.clock.Now()))
+		unsent := h.release(context.Background(), engine.Driven, t.stay(g.clock.Now()))
 		left = true
 		if lost == engine.ErrClosed && unsent != engine.ErrClosed { // the client shuts down, and f had the lock to its end
 			lost = nil

@@ -4,6 +4,7 @@ import (
 	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/group"
+	"github.com/redlock-go/redlock/internal/client/texts"
 )
 
 // What the root package shows of the rooms below, under the names of its users. It imports no other room of a client
@@ -39,7 +40,7 @@ var (
 	ErrClosed    = engine.ErrClosed
 	ErrBusy      = engine.ErrBusy
 	ErrStopped   = engine.ErrStopped
-	ErrForgotten = group.ErrForgotten
+	ErrForgotten = texts.ErrForgotten
 	ErrNoAnswer  = engine.ErrNoAnswer
 	ErrConfig    = engine.ErrConfig
 	ErrArgument  = engine.ErrArgument

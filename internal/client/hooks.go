@@ -12,7 +12,7 @@ import (
 
 var acquisitions engine.Events[group.Acquisition]
 
-// noCaller is the context of an operation that no caller waits for.
+// noCaller is the context of an operation without a waiting caller.
 var noCaller context.Context
 
 // reportAttempt reports the end of an attempt, with its error or nil. ctx is its caller's, or nil.
@@ -38,7 +38,7 @@ func (g *site) reportEnd(ctx context.Context, c, by *engine.Call, err error) err
 	return err
 }
 
-// reportUnsent counts and reports an attempt that no node was asked for: an extend of a lock expired or released, or
+// reportUnsent counts and reports an attempt of which no node was asked: an extend of a lock expired or released, or
 // an acquire while others wait for the key.
 func (g *site) reportUnsent(ctx context.Context, kind engine.Kind, key string, err error) {
 	g.Engine.Note(kind, err)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// housekeeper is the goroutine of a client for all that time brings. It has one timer and one wake-up for the tasks
+// housekeeper is the goroutine of a client for all work due by time. It has one timer and one wake-up for the tasks
 // of all groups. It begins at its first ring, once it has its tasks, ends with the client, and runs no user code.
 type housekeeper struct {
 	tasks []func() time.Duration // each does what is due, does not wait, and returns the pause to its next turn

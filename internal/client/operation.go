@@ -37,9 +37,9 @@ func granted(calls *engine.Call) {
 	calls.Each(func(c *engine.Call) { siteOf(c.On).Fence.Granted(&c.Op) })
 }
 
-// refused is the call for the key at a place, if nodes have refused it as taken, or nil. A key with split votes is so
+// denied is the call for the key at a place, if nodes have denied it, or nil. A key with split votes is so
 // only where no other key is taken, and its rounds are used up: until then no holder of it was seen.
-func refused(calls *engine.Call, place int) *engine.Call {
+func denied(calls *engine.Call, place int) *engine.Call {
 	_, err := calls.Result()
 	c := calls
 	for range place {

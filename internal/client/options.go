@@ -21,11 +21,11 @@ func (o *option) isContended() (is bool) {
 // have a holder. Else it is any option in demand.
 func (w *want) passesOver(o *option) bool {
 	switch {
-	case w.ended, w.collects: // it was asked for; or a gap is free for it
+	case w.stage != anew: // it was asked for; or a gap is free for it
 		return false
 	case w.Mode&Once == 0:
 		return o.isContended()
-	case w.isSet, w.Mode&Shared != 0: // whether it has a holder says nothing to others that share it
+	case w.isSet(), w.Mode&Shared != 0: // whether it has a holder says nothing to others that share it
 		return false
 	}
 	_, taken := o.site.lines.Awaits(o.Key)
@@ -47,7 +47,7 @@ func (w *want) order(order []int) []int {
 	return order
 }
 
-// ask asks for one option. If it is refused ask looks at all others at once, and asks for the free ones, one after
+// ask asks for one option. If it is denied ask looks at all others at once, and asks for the free ones, one after
 // another. ErrTaken: a vote on each has said so, some left out.
 func (w *want) ask() (Handle, error) {
 	var room [1]int // on the stack of a caller with one option
@@ -64,8 +64,11 @@ func (w *want) ask() (Handle, error) {
 		if slices.Contains(out, w.options[at].site) {
 			continue
 		}
-		h, err := w.attempt(at, w.ended)
-		w.ended, last = false, err
+		h, err := w.attempt(at, w.stage == goesOn)
+		last = err
+		if w.stage == goesOn {
+			w.stage = anew
+		}
 		switch {
 		case err == nil || !waiting.IsRetryable(err):
 			return h, err
@@ -80,7 +83,7 @@ func (w *want) ask() (Handle, error) {
 }
 
 // look asks which of some options an acquire would get, in one round trip that sets nothing. It returns those not
-// refused by nodes, the free ones first. What it does not learn is for the attempts to find out.
+// denied by nodes, the free ones first. What it does not learn is for the attempts to find out.
 func (w *want) look(of []int) (open []int) {
 	if len(of) < 2 {
 		return of

@@ -16,27 +16,27 @@ import (
 
 // plainly makes an attempt to acquire. A call without an error has not won. Rand and ctx are user code: after a panic
 // of theirs no node was asked, and the pool is short of a call.
-func (g *site) plainly(ctx context.Context, key string, ttl time.Duration, r request) (h Handle, ended *engine.Call, err error) {
-	c, err := g.Engine.Call(engine.Acquire, key, ttl)
+func (c *Client) plainly(ctx context.Context, g *site, key string, ttl time.Duration, mode Mode, t *term) (h Handle, ended *engine.Call, err error) {
+	first, err := g.Engine.Call(engine.Acquire, key, ttl)
 	if err != nil {
 		return h, nil, err
 	}
-	if err := c.Token.Fill(g.Config.Rand); err != nil {
+	if err := first.Token.Fill(g.Config.Rand); err != nil {
 		return h, nil, fmt.Errorf("redlock: %w", err)
 	}
-	c.Watch(r.limitOf(g, ctx.Done()))
-	c.Tail, c.Denied, c.Shared = r.tail, r.denied, r.Mode&Shared != 0
-	failed := g.Engine.Do(c, nil)
+	first.Watch(c.settings.limit(g, mode, ctx.Done()))
+	first.Tail, first.Denied, first.Shared = c.settings.tail, t.denials(), mode&Shared != 0
+	failed := g.Engine.Do(first, nil)
 	now := g.clock.Now()
-	won := failed == nil && c.Err == nil && now < c.Until // this goroutine may have waited long to run again
-	if !won || !g.lines.Granted(key, c.Serial, c.Shared) {
-		return h, c, nil
+	won := failed == nil && first.Err == nil && now < first.Until // this goroutine may have waited long to run again
+	if !won || !g.lines.Granted(key, first.Serial, first.Shared) {
+		return h, first, nil
 	}
-	s := holding.State{Key: key, Serial: c.Serial, Token: c.Token, Held: renewal.Held{Until: c.Until, TTL: c.TTL}, More: r.more}
-	s.Turn = holding.Turn{Wanted: c.Began(), Granted: now, Shared: c.Shared, Waits: r.Mode&Once == 0}
-	h = handleOf(g, g.keeper.Begin(&s, c.Absent, 0), key, nil)
-	r.term.won(g, 0, c.Trip)
-	c.Free()
+	s := holding.State{Key: key, Serial: first.Serial, Token: first.Token, Held: renewal.Held{Until: first.Until, TTL: first.TTL}, More: c.settings.more}
+	s.Turn = holding.Turn{Wanted: first.Began(), Granted: now, Shared: first.Shared, Waits: mode&Once == 0}
+	h = handleOf(g, g.keeper.Begin(&s, first.Absent, 0), key, nil)
+	t.won(g, 0, first.Trip)
+	first.Free()
 	return h, nil, nil
 }
 

@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/client/engine"
@@ -64,22 +63,13 @@ func (s *settings) with(o Options, g *site) (next settings) {
 	return next
 }
 
-// request is that of a call whose lock ends with its release. It refuses a term.
-func (s *settings) request(mode Mode) request {
-	r := request{settings: s, Mode: mode}
-	if s.err == nil && s.AtLeast > 0 {
-		r.settings = &settings{err: errTerm}
+// refusal is the error of options that are wrong, or mean nothing: a lock that has no term ends with its release.
+func (s *settings) refusal(hasTerm bool) error {
+	if s.err == nil && s.AtLeast > 0 && !hasTerm {
+		return errTerm
 	}
-	return r
+	return s.err
 }
 
 // errTerm refuses Options.AtLeast where it would mean nothing.
 var errTerm = engine.WrongArgument("option AtLeast is of Do, TryDo, DoAll and DoAny: no other call keeps a lock after its work")
-
-// request is what a call wants beside its keys and its TTL.
-type request struct {
-	*settings
-	Mode
-	term   *term        // of a call of Do; or nil
-	denied *atomic.Bool // set where a node denies it: see engine.Op; or nil
-}

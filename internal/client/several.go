@@ -17,9 +17,9 @@ const MaxKeys = 64
 
 // acquireSeveral makes one option of all keys, or one of each. A moving key is a set of two: it is locked in both groups
 // or in none.
-func (c *Client) acquireSeveral(ctx context.Context, ttl time.Duration, keys []string, r request) (Handle, error) {
+func (c *Client) acquireSeveral(ctx context.Context, ttl time.Duration, keys []string, mode Mode, t *term) (Handle, error) {
 	call := "AcquireAll"
-	if r.Mode&Any != 0 {
+	if mode&Any != 0 {
 		call = "AcquireAny"
 	}
 	switch n := len(keys); {
@@ -29,20 +29,20 @@ func (c *Client) acquireSeveral(ctx context.Context, ttl time.Duration, keys []s
 		return Handle{}, engine.WrongArgument("%s was given %d keys, at most %d are allowed", call, n, MaxKeys)
 	}
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
-	if r.Mode&Any == 0 {
+	if mode&Any == 0 {
 		o, err := c.option(keys)
 		if err != nil {
 			return Handle{}, err
 		}
 		if o.More == nil {
-			return c.acquire(ctx, o.Key, ttl, r)
+			return c.acquire(ctx, o.Key, ttl, mode, t)
 		}
-		w := newWant(o.site, ttl, r)
+		w := c.want(o.site, ttl, mode, t)
 		w.options = append(w.options, o)
 		return w.acquire(orBackground(ctx), nil)
 	}
 	first, _ := c.of(keys[0])
-	w := newWant(first, ttl, r)
+	w := c.want(first, ttl, mode, t)
 	for i := range keys {
 		o, err := c.option(keys[i : i+1])
 		if err == nil && i > 0 { // the first is checked by its call

@@ -5,7 +5,7 @@ package client
 type Snapshot struct {
 	Several bool     // attempts on several keys, and sets that take them one by one
 	Asks    bool     // questions to nodes have no answer yet
-	Owed    []string // addresses of nodes that are owed releases
+	Owed    []string // addresses of nodes still owed releases
 	Kept    []Handle // locks kept alive, with those of a set that takes its keys one by one
 }
 

@@ -14,7 +14,7 @@ import (
 // Op is an operation without a waiting caller. Its user sets Kind, Key, TTL and Done, and the value of a lock that it has;
 // Submit sets the rest.
 //
-// A moving key is in a second group, asked after the first, unless that has refused an acquire. To its user the
+// A moving key is in a second group, asked after the first, unless that has denied an acquire. To its user the
 // operation is under way until both have ended.
 type Op struct {
 	engine.Call
@@ -51,7 +51,7 @@ func (op *Op) SetValue(value string) {
 
 // Submit begins a reserved operation. An acquire gets a new token, and the name of the options.
 func (c *Client) Submit(op *Op) error {
-	err := c.settings.request(0).err
+	err := c.settings.refusal(false)
 	if err == nil && (op.Within < 0 || op.Within > MaxTTL) {
 		err = WrongArgument("Within is %v, want 0 (no bound) to %v", op.Within, MaxTTL)
 	}
@@ -157,7 +157,7 @@ func (op *Op) Complete(*engine.Op) {
 
 // report reports the attempt of a complete operation, before that is its user's again. Other callbacks may have come
 // first, and have taken so long that no validity is left. It returns false if the operation goes on: in the second
-// group, or again, after nothing but refusals of the number of its fencing token.
+// group, or again, after nothing but denials of the number of its fencing token.
 func (op *Op) report() (ended bool) {
 	var unasked error
 	if op.OfSet {

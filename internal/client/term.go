@@ -17,9 +17,10 @@ type term struct {
 	atLeast time.Duration // from the grant on
 	spare   time.Duration // of the TTL, beyond atLeast: for the nodes to answer
 
-	denied  atomic.Bool   // a node has denied an attempt: it was another's there
-	granted clock.Instant // when the lock was won
-	contest time.Duration // from then on, if others were met
+	contends bool          // others that try at the same time are to see the lock
+	denied   atomic.Bool   // a node has denied an attempt: it was another's there
+	granted  clock.Instant // when the lock was won
+	contest  time.Duration // from then on, if others were met
 }
 
 // stay is for how long a released lock stays at the nodes.
@@ -28,15 +29,20 @@ type stay struct {
 	passes bool // a caller in line may have it before
 }
 
-// setTerm gives a call of Do its term. A shared lock has none: others hold it too.
-func (r *request) setTerm() {
-	if r.Mode&Shared != 0 || r.AtLeast == 0 && r.Mode&Once == 0 {
-		return
+// newTerm is the term of a call of Do. A shared lock has none: others hold it too.
+func newTerm(atLeast time.Duration, mode Mode) *term {
+	if mode&Shared != 0 || atLeast == 0 && mode&Once == 0 {
+		return nil
 	}
-	r.term = &term{atLeast: r.AtLeast}
-	if r.Mode&Once != 0 { // others that try at the same time are to see the lock
-		r.denied = &r.term.denied
+	return &term{atLeast: atLeast, contends: mode&Once != 0}
+}
+
+// denials is where the denial of a node is noted, or nil: those that wait do not try at the same time as others.
+func (t *term) denials() *atomic.Bool {
+	if t == nil || !t.contends {
+		return nil
 	}
+	return &t.denied
 }
 
 // isFixed reports whether the lock stays also if no other was met.
@@ -83,7 +89,7 @@ func (t *term) won(g *site, rounds int, trip time.Duration) {
 }
 
 // stay is for how long the lock is still to be held. A node may have denied it after the grant. One without an answer
-// shows nothing. Those who lose a contest see the lock also where it was passed on.
+// shows nothing. Losers of a contest see the lock also where it was passed on.
 func (t *term) stay(now clock.Instant) (s stay) {
 	if t == nil {
 		return s

@@ -1,37 +1,22 @@
 package engine
 
 import (
-	"slices"
-
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// batches is what the batches share. The driver lock protects it.
-type batches struct {
-	ledger
-	window  window
-	hints   [quorum.MaxNodes]hints
-	ready   quorum.Set     // nodes with new hints, or whose handoff has ended: the next may follow
-	fence   *command.Fence // for fenced acquires and extends, or nil
-	decoder command.Reader
-	answers command.Answers
-	free    spares
-}
-
 // batch holds the operations of one write, in wire order, and their votes. It outlives its operations: an operation
 // leaves once it is decided, the batch stays until the last node has answered.
 type batch struct {
 	votes
-	batches *batches
-	runs    []run      // of rounds
-	to      quorum.Set // the only node that it is for, a handoff; 0: all
-	probes  bool       // of a handoff: the node refused releases when it was sent
-	first   wire
-	others  []*wire // where the nodes want several forms; more than are in use
-	owed    int     // wires and errands in use, still to be answered by a node
+	runs   []run      // of rounds
+	to     quorum.Set // the only node that it is for, a handoff; 0: all
+	probes bool       // of a handoff: the node refused releases when it was sent
+	first  wire
+	others []*wire // where the nodes want several forms; more than are in use
+	owed   int     // wires and errands in use, still to be answered by a node
 
 	done   quorum.Set    // nodes that have answered all of it or failed
 	gone   quorum.Set    // nodes that have failed, also before they are done
@@ -84,7 +69,7 @@ func (b *batch) tryLeave(isLate bool) {
 	leaves := isLate || b.done == q.Nodes() || b.replied && (b.undecided == 0 || q.IsQuorum(b.done))
 	if leaves && !b.left {
 		b.left = true
-		b.batches.window.leave(&b.passage, b.nodes.clock.Now(), q.IsQuorum(b.done&^b.gone))
+		b.window.leave(&b.passage, b.nodes.clock.Now(), q.IsQuorum(b.done&^b.gone))
 	}
 }
 
@@ -113,11 +98,6 @@ type span struct {
 	form         command.Form
 	first, count int
 	from, to     int
-}
-
-// anyScript reports whether any node is asked to release by script.
-func anyScript(forms []conn.Form) bool {
-	return slices.ContainsFunc(forms, func(f conn.Form) bool { return command.Form(f).IsScript(Release) })
 }
 
 func newWire(b *batch) *wire {
@@ -150,7 +130,7 @@ func (w *wire) append(kind Kind, first int, operands []command.Operand, merge in
 		form := w.form().For(kind, &operands[0])
 		n := command.Merge(kind, form, operands, merge)
 		from := len(w.Buf)
-		w.Buf = command.Append(w.Buf, kind, form, operands[:n], w.batch.batches.fence)
+		w.Buf = command.Append(w.Buf, kind, form, operands[:n], w.batch.fence)
 		if w.byText {
 			w.Buf = command.ByText(w.Buf, from)
 		}
@@ -172,7 +152,7 @@ func (w *wire) form() command.Form { return command.Form(w.Form) }
 // merge keys, by the script's text where the node may not know it.
 func (w *wire) again(node int, s *span, merge int, byText bool) {
 	b := w.batch
-	operands := b.batches.decoder.Read(s.kind, w.Buf[s.from:s.to])
+	operands := b.decoder.Read(s.kind, w.Buf[s.from:s.to])
 	var errand *wire
 	for i := 0; i < len(operands); {
 		first := i
@@ -187,7 +167,7 @@ func (w *wire) again(node int, s *span, merge int, byText bool) {
 		}
 		for ; i < len(operands) && b.isOver(s.first+i); i++ {
 			b.rounds[s.first+i].absent.Add(node)
-			b.refused(node, s.first+i, errOvertaken)
+			b.failed(node, s.first+i, errOvertaken)
 		}
 	}
 	if errand != nil {
@@ -218,11 +198,11 @@ const (
 var slab = 32
 
 // batch returns an empty one.
-func (bs *batches) batch() *batch {
-	if len(bs.free.all) == 0 {
-		bs.makeBatches()
+func (lg *ledger) batch() *batch {
+	if len(lg.free.all) == 0 {
+		lg.makeBatches()
 	}
-	b := bs.free.pop()
+	b := lg.free.pop()
 	b.reset()
 	return b
 }
@@ -230,26 +210,27 @@ func (bs *batches) batch() *batch {
 // makeBatches adds to the free batches, a slab at a time. A batch is in use until the slowest node has answered, and
 // with little load it carries one operation. If batches were made one by one, each new peak of this node's delay
 // would show as allocations.
-func (bs *batches) makeBatches() {
-	batches, n := make([]batch, slab), bs.nodes.n
+func (lg *ledger) makeBatches() {
+	batches, n := make([]batch, slab), lg.nodes.n
 	causes, open := make([]error, slab*n), make([]uint16, slab*n)
 	for i := range batches {
 		b := &batches[i]
-		b.batches, b.ledger, b.first.batch, b.first.Owner, b.first.Counter = bs, &bs.ledger, b, &b.first, &b.first
+		b.ledger, b.first.batch, b.first.Owner, b.first.Counter = lg, b, &b.first, &b.first
 		b.cause, b.open = causes[i*n:(i+1)*n:(i+1)*n], open[i*n:(i+1)*n:(i+1)*n]
 		b.shrink()
-		bs.free.push(b)
+		lg.free.push(b)
 	}
 }
 
 // recycle takes back a batch once every node has answered, or failed. Its rounds and causes stay: operations decided in
 // this sweep still read them.
-func (bs *batches) recycle(b *batch) {
-	bs.nodes.unanswered.Leave()
+func (lg *ledger) recycle(b *batch) {
+	lg.nodes.unanswered.Leave()
 	to := b.to
-	bs.free.push(b)
-	if to != 0 {
-		bs.handedOff(to.Least())
+	lg.free.push(b)
+	if to != 0 { // it was a handoff. The next follows when the operations decided in this sweep are complete
+		lg.hints[to.Least()].out = false
+		lg.ready |= to
 	}
 }
 

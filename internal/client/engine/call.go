@@ -15,7 +15,7 @@ type Call struct {
 	And      *Call            // for the lock's next key, or nil
 	Asked    bool             // it was given to its engine
 	Proposal fencing.Proposal // of a caller of fenced acquires
-	Ahead    func()           // queues the release of a lock that the caller has, ahead of the acquire; or nil
+	Ahead    func()           // queues the release of a lock of the caller, ahead of the acquire; or nil
 	Behind   *Query           // a question to one node, to be sent right behind a call of Do; or nil
 
 	waits bool          // asked, and not waited for yet
@@ -46,7 +46,7 @@ func (e *Engine) Call(kind Kind, key string, ttl time.Duration) (*Call, error) {
 	return c, nil
 }
 
-// Lengthen has an acquire ask for a longer TTL, which covers a term.
+// Lengthen has an acquire ask for a longer TTL, to cover a term.
 func (c *Call) Lengthen(ttl time.Duration) {
 	if ttl > c.TTL {
 		c.TTL, c.OfTerm = ttl.Truncate(time.Millisecond), true

@@ -62,7 +62,7 @@ func TestEarlyNodesWakeNoReader(t *testing.T) {
 		"a node has no vote":         func(p *scriptedFleet) { p.quarantined.Add(4) },
 		"a caller listens":           func(p *scriptedFleet) { p.engine.Listen(1) },
 		"early nodes can decide":     func(p *scriptedFleet) { p.engine.nodes.undeciding = false },
-		"another batch is undecided": func(p *scriptedFleet) { p.engine.rounds.window.size = 2; p.submit(Release, "another") },
+		"another batch is undecided": func(p *scriptedFleet) { p.engine.ledger.window.size = 2; p.submit(Release, "another") },
 	} {
 		p := newScripted(t, 5)
 		disturb(p)

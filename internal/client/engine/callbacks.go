@@ -44,7 +44,7 @@ type callbacks struct {
 	ops      list
 	events   []Event
 	reported int           // of these
-	caller   uint64        // the number of the goroutine that may call
+	caller   uint64        // the number of the goroutine allowed to call
 	begun    uint64        // calls, by all goroutines
 	calling  bool          // one is under way
 	seen     uint64        // begun, when the watchdog last saw a change

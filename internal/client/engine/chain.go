@@ -15,7 +15,7 @@ import (
 // and are queued together: all of them or none. They have one result. The first counts and reports it. A method of a
 // chain is called on its first call. next says which calls are asked next, for Do, for a renewal and for Submit.
 
-// Manner is how a release is made: the first two have a caller who hears of the result, the others say when it is sent.
+// Manner is how a release is made: the first two have a caller to hear of the result, the others say when it is sent.
 type Manner uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	Left                  // at once: the context of its caller has ended, and the caller hears that
 	Soon                  // with the next operation, or a little later
 	Driven                // at once, as by Drive
-	Ahead                 // with the operation that its caller queues next, and before that
+	Ahead                 // with the next operation of its caller, and before that
 )
 
 // IsAwaited reports whether the caller learns of the result.
@@ -53,7 +53,7 @@ func (c *Call) About(t token.Token, b fencing.Block, absent quorum.Set) {
 }
 
 // next is the first of the calls to be asked next, or nil. An acquire asks one engine after another, and none after a
-// refusal: of two overlapping sets, the first one where they meet first wins. With looks it first asks those known to
+// denial: of two overlapping sets, the first one where they meet first wins. With looks it first asks those known to
 // have no quorum: keys at others would be held in vain. That may wait for the driver.
 func (c *Call) next(looks bool) (next *Call) {
 	for p := c; p != nil; p = p.And {
@@ -68,7 +68,7 @@ func (c *Call) next(looks bool) (next *Call) {
 	return next
 }
 
-// ask has the calls that come next queued by f, and reports whether there were any.
+// ask has the next calls queued by f, and reports whether there were any.
 func (c *Call) ask(looks bool, f func(*Engine, list) error) (asks bool, err error) {
 	first := c.next(looks)
 	if first == nil {
@@ -154,7 +154,7 @@ func (c *Call) Submit() (asks bool, err error) {
 }
 
 // Release makes the calls, which are releases: all of them or, with ErrClosed, none. The acquire of the first waiter
-// for a lock of one key is sent along; ErrBusy: there is no room for both. A release that is not awaited is counted
+// for a lock of one key is sent along; ErrBusy: there is no room for both. A release not awaited is counted
 // when the first key has a result.
 func (c *Call) Release(how Manner, along *Call) (by *Call, err error) {
 	switch {
@@ -253,26 +253,26 @@ func (c *Call) LongestTrip() (longest time.Duration) {
 	return longest
 }
 
-// Lacking returns the nodes without any of the keys. Nodes of several engines have no common numbers.
-func (c *Call) Lacking() quorum.Set {
-	lacking := quorum.Everything
+// AllAbsent returns the nodes without any of the keys. Nodes of several engines have no common numbers.
+func (c *Call) AllAbsent() quorum.Set {
+	absent := quorum.Everything
 	for p := c; p != nil; p = p.And {
-		lacking &= p.Absent
+		absent &= p.Absent
 		if p.On != c.On {
 			return 0
 		}
 	}
-	return lacking
+	return absent
 }
 
-// queueReleases queues a copy of each release that no caller waits for, and behind them, if it is not nil, the acquire
+// queueReleases queues a copy of each release without a waiting caller, and behind them, if it is not nil, the acquire
 // of another caller: all of them or, with ErrClosed, none. The copies count unless the releases were counted.
 func (e *Engine) queueReleases(releases list, along *Call, counted bool) error {
 	now := e.nodes.clock.Now()
 	var l list
 	for op := releases.first; op != nil; op = op.next {
 		op.begin(now)
-		own := e.rounds.copyOf(op)
+		own := e.ledger.copyOf(op)
 		own.Ends, own.OfSet = frees, op.OfSet || counted
 		l.push(&own.Op)
 	}
@@ -282,6 +282,6 @@ func (e *Engine) queueReleases(releases list, along *Call, counted bool) error {
 // Abandon sends the release of an acquire, completed well but unwanted after all, or without a waiting caller. Its
 // result is not reported.
 func (e *Engine) Abandon(op *Op) {
-	e.rounds.cleanUp(op)
+	e.ledger.cleanUp(op)
 	e.drive(lone{})
 }

@@ -11,31 +11,31 @@ import (
 
 // complete hands every operation with a verdict back to its caller, or to the callbacks. It returns the number of calls
 // among them. The clock is read here, after the deciding votes, so validity can only come out too short.
-func (rs *rounds) complete() (calls int) {
-	if len(rs.decided) == 0 && rs.ready == 0 {
+func (lg *ledger) complete() (calls int) {
+	if len(lg.decided) == 0 && lg.ready == 0 {
 		return 0
 	}
 	var ops list
-	now := rs.nodes.clock.Now()
-	for i := range rs.decided {
-		d := rs.decided[i]
+	now := lg.nodes.clock.Now()
+	for i := range lg.decided {
+		d := lg.decided[i]
 		op := d.op
 		if d.votes != nil {
-			rs.judge(op, d.votes, d.round, now)
+			lg.judge(op, d.votes, d.round, now)
 		}
-		if rs.nodes.closing.Load() && op.Err == ErrNoQuorum && slices.ContainsFunc(op.Failures, func(f Failure) bool { return errors.Is(f.Err, conn.ErrClosed) }) {
+		if lg.nodes.closing.Load() && op.Err == ErrNoQuorum && slices.ContainsFunc(op.Failures, func(f Failure) bool { return errors.Is(f.Err, conn.ErrClosed) }) {
 			op.Err = ErrClosed
 		}
 		if op.Kind == Release { // won or not: nodes that may have had the key have it no more
-			rs.observer.KeyChanged(rs.nodes.quorum.Nodes()&^op.Absent, op.Key, true)
+			lg.observer.KeyChanged(lg.nodes.quorum.Nodes()&^op.Absent, op.Key, true)
 		}
 		if op.Ends == cleansUp {
-			rs.counters.cleanups++
+			lg.counters.cleanups++
 		} else {
-			rs.counters.count(op, endingOf(op.Err))
+			lg.counters.count(op, endingOf(op.Err))
 		}
 		if op.Ends.isAwaited() {
-			rs.queue.depth.Add(-1)
+			lg.queue.depth.Add(-1)
 		}
 		switch op.Ends {
 		case CallsBack:
@@ -47,19 +47,19 @@ func (rs *rounds) complete() (calls int) {
 		op.advance(idle)
 		op.Done.Complete(op)
 	}
-	clear(rs.decided)
-	rs.decided = rs.decided[:0]
-	if rs.ready != 0 {
-		rs.goOn()
+	clear(lg.decided)
+	lg.decided = lg.decided[:0]
+	if lg.ready != 0 {
+		lg.goOn()
 	}
 	if ops.n > 0 {
-		rs.callbacks.complete(ops, now)
+		lg.callbacks.complete(ops, now)
 	}
 	return calls
 }
 
 // judge turns the votes on op into its result, and sends the release after an acquire without a lock.
-func (rs *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
+func (lg *ledger) judge(op *Op, v *votes, round int, now clock.Instant) {
 	r := &v.rounds[round]
 	op.Tally, op.SentAt, op.Trip = r.tally, v.sentAt, now.Sub(v.sentAt)
 	switch {
@@ -70,7 +70,7 @@ func (rs *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
 		}
 	default:
 		op.Gated = r.gated
-		op.Err = rs.lossOf(op)
+		op.Err = lg.lossOf(op)
 		for node := range op.Tally.Nodes(quorum.Failed).All() {
 			op.Failures = append(op.Failures, Failure{node, v.causeOf(node, round)})
 		}
@@ -79,33 +79,33 @@ func (rs *rounds) judge(op *Op, v *votes, round int, now clock.Instant) {
 		return
 	}
 	if !op.OfSet {
-		rs.counters.times.Add(op.Took(now))
+		lg.counters.times.Add(op.Took(now))
 	}
-	for at := r.refusal; at > 0; {
-		t := &v.refusals[at-1]
-		op.Refusals = append(op.Refusals, t.Refusal)
+	for at := r.answer; at > 0; {
+		t := &v.answers[at-1]
+		op.Answers = append(op.Answers, t.Answer)
 		at = t.before
 	}
 	op.Absent = r.absent
 	if op.Err != nil {
-		rs.cleanUp(op)
+		lg.cleanUp(op)
 	}
 }
 
 // lossOf names the reason of a lost round. It is taken, or not held, only if the denials alone rule a quorum out; with
 // fewer denials the other nodes may have the key, or be free.
-func (rs *rounds) lossOf(op *Op) error {
+func (lg *ledger) lossOf(op *Op) error {
 	switch {
-	case (op.Kind == Acquire || op.Kind == Look) && op.Tally.Verdict() == quorum.Lost && !rs.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Failed)):
+	case (op.Kind == Acquire || op.Kind == Look) && op.Tally.Verdict() == quorum.Lost && !lg.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Failed)):
 		switch {
-		case op.Gated != 0 && !rs.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Denied)&^op.Gated):
+		case op.Gated != 0 && !lg.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Denied)&^op.Gated):
 			return ErrGated // also of split votes: a gate's caller waits for its turn, and no other round would win
 		case op.Gated == 0 && op.Tally.Count(quorum.Granted) > 0:
 			return ErrSplit
-		case rs.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Denied)):
+		case lg.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Denied)):
 			return ErrTaken
 		}
-	case op.Kind != Acquire && rs.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Denied)):
+	case op.Kind != Acquire && lg.nodes.quorum.Blocks(op.Tally.Nodes(quorum.Denied)):
 		return ErrNotHeld
 	}
 	return ErrNoQuorum

@@ -65,7 +65,7 @@ func (c *counters) count(op *Op, how ending) {
 	}
 }
 
-// Note counts an operation that ended with err before it was submitted, or one of several parts.
+// Note counts an operation ended by err before it was submitted, or one of several parts.
 func (c *counters) Note(kind Kind, err error) { c.elsewhere[kind][endingOf(err)].Add(1) }
 
 // noteOp is count without the driver lock.

@@ -22,7 +22,7 @@
 //
 // # Votes of a whole batch
 //
-// Nodes nearly always do all that they are asked. So a batch has the replies of this case written beside its commands
+// Nodes nearly always do all they are asked. So a batch has the replies of this case written beside its commands
 // (Batch.Usual). What arrives is compared with them in one piece, and granted in one loop (votes.granted).
 //
 // # User code

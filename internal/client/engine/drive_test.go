@@ -28,7 +28,7 @@ func TestNoOperationIsLeftBehind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newScripted(t, 1)
-			p.engine.rounds.window.size = 2 // open also when a batch is out
+			p.engine.ledger.window.size = 2 // open also when a batch is out
 			var late *countedOp
 			p.onArm = func() { late = p.submit(Release, "late") }
 			drive(p)
@@ -48,7 +48,7 @@ func TestResultsComeBeforeReuse(t *testing.T) {
 	e := p.engine
 	e.lock.Lock()
 	p.reply(p.sent[0], 0, ok)
-	require.Len(t, e.rounds.free.all, 1)
+	require.Len(t, e.ledger.free.all, 1)
 	require.NoError(t, e.queueOne(&p.op(Release, "next").Op))
 	e.flush()
 	e.lock.Unlock()
@@ -117,7 +117,7 @@ func TestAcquireBehindABurst(t *testing.T) {
 		p.queue(Release, "one of many")
 	}
 	p.turn(func() {})
-	require.False(t, p.engine.rounds.window.isOpen.Load())
+	require.False(t, p.engine.ledger.window.isOpen.Load())
 	vain := p.submit(Acquire, "k")
 	for range 3 {
 		p.turn(func() {})
@@ -220,7 +220,7 @@ func TestDriveAtOnce(t *testing.T) {
 			require.NoError(t, p.discard("key"))
 			p.engine.DriveAtOnce()
 			require.Len(t, p.sent, test.sent)
-			require.Zero(t, p.engine.rounds.window.extra)
+			require.Zero(t, p.engine.ledger.window.extra)
 		})
 	}
 	t.Run("the lock is held", func(t *testing.T) {

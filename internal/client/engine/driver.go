@@ -30,7 +30,7 @@ type driver struct {
 	armed     bool        // the reader is woken by the next arrival
 	armedLate bool        // likewise, except from early nodes
 	nodes     nodes
-	rounds    rounds
+	ledger    ledger
 	keeping   time.Duration // how long lone callers have waited in the kernel since the last one that parked
 
 	unyielding int // batches without yield; the reader's
@@ -40,18 +40,18 @@ type driver struct {
 
 func (d *driver) init(cfg *Config) {
 	d.peers, d.onPanic = cfg.Peers, cfg.OnPanic
-	d.queue.limit, d.rounds.soonest = cfg.MaxWaiting, clock.Never
+	d.queue.limit, d.ledger.limitAt = cfg.MaxWaiting, clock.Never
 	d.queue.soonest.Store(int64(clock.Never))
 	d.callbacks.init()
 	d.nodes.init(cfg.Clock, cfg.Quorum)
 	d.queries.init(&d.nodes, &d.queue.depth, cfg.MaxInFlight)
-	l := &d.rounds
-	l.ledger = ledger{nodes: &d.nodes, observer: cfg.Observer, counters: &d.counters, callbacks: &d.callbacks, onVote: cfg.OnVote}
+	l := &d.ledger
+	l.nodes, l.queue, l.counters, l.callbacks = &d.nodes, &d.queue, &d.counters, &d.callbacks
+	l.observer, l.onVote, l.fence = cfg.Observer, cfg.OnVote, cfg.Fence
 	if cfg.Observer == nil {
 		l.observer = unobserved{}
 	}
 	l.window.init(cfg.MaxInFlight)
-	l.fence, l.queue = cfg.Fence, &d.queue
 	l.planner.init()
 }
 
@@ -65,7 +65,7 @@ func (d *driver) init(cfg *Config) {
 //  4. A driver that sleeps in the kernel has set a flag (alone) before it looked at the
 //     queue a last time; the submitter wakes it.
 func (d *driver) drive(by lone) {
-	for turn := 0; d.queue.size.Load() > 0 && d.rounds.window.isOpen.Load() || d.queries.size.Load() > 0; turn++ {
+	for turn := 0; d.queue.size.Load() > 0 && d.ledger.window.isOpen.Load() || d.queries.size.Load() > 0; turn++ {
 		if !d.turnOf(by, turn) {
 			return
 		}
@@ -102,7 +102,7 @@ func (d *driver) submitted(kind Kind, now clock.Instant, by lone) {
 	if now < clock.Instant(d.collectCalls.Load()) {
 		return
 	}
-	if kind == Acquire && d.nodes.lacking.Load() && !d.rounds.window.isOpen.Load() {
+	if kind == Acquire && d.nodes.noQuorum.Load() && !d.ledger.window.isOpen.Load() {
 		d.turnOf(lone{}, 0) // it need not wait for the window: it is sent to no node
 	}
 	d.drive(by)
@@ -125,11 +125,11 @@ func (d *driver) unlock(handOver bool) {
 	fleet := d.nodes.Fleet // Start sets it with the lock held
 	if fleet != nil && !d.armed {
 		all := handOver || len(d.queries.asked) > 0 || d.listeners.Load() > 0 || !d.nodes.pulse.awake.Load()
-		switch late := d.nodes.undeciding && d.rounds.isFresh(); {
-		case all, d.rounds.undecided > 0 && !late:
+		switch late := d.nodes.undeciding && d.ledger.isFresh(); {
+		case all, d.ledger.undecided > 0 && !late:
 			d.armed = true
 			fleet.Arm(false)
-		case d.rounds.undecided > 0 && !d.armedLate:
+		case d.ledger.undecided > 0 && !d.armedLate:
 			d.armedLate = true
 			fleet.Arm(true)
 		}
@@ -147,11 +147,11 @@ func (d *driver) unlock(handOver bool) {
 // at once. Later operations, such as failed ones submitted again at once, are for the next turn: between two turns
 // dialers, the reader and Stats get the lock.
 func (d *driver) flush() {
-	d.rounds.endLimits()
-	d.rounds.complete() // before any of their batches is used again
+	d.ledger.endLimits()
+	d.ledger.complete() // before any of their batches is used again
 	d.send()
 	d.queries.ask() // behind the operations: see queries.follow
-	d.rounds.complete()
+	d.ledger.complete()
 }
 
 // send sends operations.
@@ -160,16 +160,16 @@ func (d *driver) send() {
 	if left == 0 {
 		return
 	}
-	nonvoters, lacking := d.nodes.nonvoters(), d.nodes.lacking.Load()
+	nonvoters, lacking := d.nodes.nonvoters(), d.nodes.noQuorum.Load()
 	if lacking {
-		d.rounds.checkWaiting(left, nonvoters)
+		d.ledger.checkWaiting(left, nonvoters)
 	}
-	for left > 0 && d.rounds.window.isOpen.Load() {
-		ops := d.queue.take(min(left, d.rounds.window.limit()), maxBatchKeys, !lacking)
+	for left > 0 && d.ledger.window.isOpen.Load() {
+		ops := d.queue.take(min(left, d.ledger.window.limit()), maxBatchKeys, !lacking)
 		if ops.n == 0 {
 			break // it was cancelled, or is an acquire in vain
 		}
-		left += d.rounds.send(ops) - ops.n
-		d.rounds.complete()
+		left += d.ledger.send(ops) - ops.n
+		d.ledger.complete()
 	}
 }

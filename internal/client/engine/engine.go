@@ -21,7 +21,7 @@ type Env struct {
 	Ring func()
 }
 
-// Engine carries operations to the nodes of one client. Its driver sends and reads, its rounds have the
+// Engine carries operations to the nodes of one client. Its driver sends and reads, its ledger has the
 // votes, and its counters what has happened.
 type Engine struct {
 	limits
@@ -60,7 +60,7 @@ func (e *Engine) Start(fleet Fleet) {
 	go e.makeCalls(0)
 }
 
-// Note counts an operation that ended with err before it was submitted, or one of several parts.
+// Note counts an operation ended by err before it was submitted, or one of several parts.
 func (e *Engine) Note(kind Kind, err error) { e.counters.Note(kind, err) }
 
 // Votes returns the votes of a node. The driver lock is held.
@@ -78,7 +78,7 @@ func AddStats[N any](e *Engine, s *metrics.Stats[N]) {
 	s.Batches += c.batches
 	s.Operations += c.operations
 	s.Waiting += int(e.queue.size.Load())
-	s.InFlight += e.rounds.undecided
+	s.InFlight += e.ledger.undecided
 }
 
 // drainFor is how long Close waits for goroutines to end. Only user code can delay them: a blocking callback, a

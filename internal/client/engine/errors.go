@@ -12,7 +12,7 @@ import (
 var (
 	ErrTaken    = errors.New("redlock: taken: another holder has the lock")
 	ErrGated    = error(gatedError{}) // an ErrTaken to callers
-	ErrSplit    = errors.New("redlock: split votes: some nodes granted the lock, too many had refused it")
+	ErrSplit    = errors.New("redlock: split votes: some nodes granted the lock, too many had denied it")
 	ErrNoQuorum = errors.New("redlock: no quorum: too few nodes answered")
 	ErrNoAnswer = errors.New("redlock: no answer yet")
 	ErrExpired  = errors.New("redlock: expired: no validity is left")
@@ -30,7 +30,7 @@ var ErrArgument = errors.New("redlock: wrong argument")
 // ErrConfig is found in every error of a wrong configuration. The root package exports it.
 var ErrConfig = errors.New("redlock: wrong config")
 
-// gatedError is ErrTaken without a holder seen: gates alone have refused one who would share the lock.
+// gatedError is ErrTaken without a holder seen: gates alone have denied it to one who would share it.
 type gatedError struct{}
 
 func (gatedError) Error() string {

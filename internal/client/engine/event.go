@@ -13,7 +13,7 @@ import (
 // Report, once.
 type Event interface{ Report() }
 
-// News is an Event that is always reported. Of others there is room for maxEvents.
+// News is an Event, and always reported. Of others there is room for maxEvents.
 type News func()
 
 // Report implements Event.
@@ -43,7 +43,7 @@ var Attempts Events[Attempt]
 
 var votesCast Events[Vote]
 
-// Events makes events of values for hooks. One that was reported is used again.
+// Events makes events of values for hooks. A reported one is used again.
 type Events[T any] struct{ pool sync.Pool }
 
 // event is the report of a value to a hook.

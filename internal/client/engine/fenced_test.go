@@ -15,10 +15,10 @@ import (
 // A batch is written once for each of them.
 func newFenced(t *testing.T) *scriptedFleet {
 	p := newScripted(t, 3)
-	p.engine.rounds.fence = &command.Fence{Set: "set"}
+	p.engine.ledger.fence = &command.Fence{Set: "set"}
 	for node := range p.nodes {
 		p.speaks = append(p.speaks, conn.Form(command.Form(0).ForNode(node)))
-		p.engine.rounds.fence.Me[node] = []byte("fleet:run")
+		p.engine.ledger.fence.Me[node] = []byte("fleet:run")
 	}
 	return p
 }
@@ -44,7 +44,7 @@ func (v voteless) NodeChanged(node int, _ Change, a fencing.Answer) { v.codes[no
 func TestFencedAnswers(t *testing.T) {
 	p := newFenced(t)
 	forgotten := voteless{codes: map[int]fencing.Code{}}
-	p.engine.rounds.observer = forgotten
+	p.engine.ledger.observer = forgotten
 	a, b := p.acquires()
 	p.turn(func() {
 		p.reply(p.sent[0], 0, "*2\r\n:1\r\n*2\r\n:2\r\n$1\r\n7\r\n") // OK, HELD
@@ -54,14 +54,14 @@ func TestFencedAnswers(t *testing.T) {
 	require.NoError(t, a.Err)
 	require.Equal(t, 1, a.Tally.Count(quorum.Failed), "a node that has forgotten has voted")
 	require.EqualValues(t, 0b010, a.Absent)
-	require.Equal(t, []Refusal{{1, fencing.Answer{Code: fencing.Amnesia}}}, a.Refusals)
+	require.Equal(t, []Answer{{1, fencing.Answer{Code: fencing.Amnesia}}}, a.Answers)
 	require.Equal(t, map[int]fencing.Code{1: fencing.Amnesia}, forgotten.codes)
 
 	require.Error(t, b.Err)
 	require.EqualValues(t, 0b101, b.Absent)
-	require.ElementsMatch(t, []Refusal{
+	require.ElementsMatch(t, []Answer{
 		{0, fencing.Answer{Code: fencing.Held, Token: 7}}, {2, fencing.Answer{Code: fencing.Stale, Token: 9}},
-	}, b.Refusals)
+	}, b.Answers)
 	require.Contains(t, p.last().bytes, command.ReleaseSHA1, "the node that has granted it keeps the key")
 }
 

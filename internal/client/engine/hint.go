@@ -62,7 +62,7 @@ type hint struct {
 
 func (x hint) size() int { return hintCost + len(x.key) + len(x.token) }
 
-// owed is a hint that waits: refused or denied so often, and not to be handed off before due.
+// owed is a waiting hint: refused or denied so often, and not to be handed off before due.
 type owed struct {
 	hint
 	refused uint8         // how often although the node has done others
@@ -74,7 +74,7 @@ type owed struct {
 
 // ttl is that of its command, in milliseconds: how long a key is still to stay, or the lock to be held. A repair
 // without any is in vain.
-func (x *owed) ttl(bs *batches, node int, now clock.Instant) (ms int64, vain bool) {
+func (x *owed) ttl(lg *ledger, node int, now clock.Instant) (ms int64, vain bool) {
 	if x.kind == Release {
 		return max(0, int64((x.stays.Sub(now)+time.Millisecond-1)/time.Millisecond)), false
 	}
@@ -133,7 +133,7 @@ func (h *hints) add(x owed) {
 	h.next = min(h.next, x.due)
 }
 
-// take takes out the oldest that are due: one, while the node refuses releases.
+// take takes out the oldest due ones: one, while the node refuses releases.
 func (h *hints) take(now clock.Instant) (some []owed) {
 	left, most := h.all[:0], handoffOps
 	if h.refuses != 0 {
@@ -159,8 +159,8 @@ func (h *hints) take(now clock.Instant) (some []owed) {
 func (e *Engine) Owes() (releases quorum.Set, asks bool) {
 	e.lock.Lock()
 	e.turn(func() {
-		for node := range e.rounds.hints {
-			if len(e.rounds.hints[node].all) > 0 {
+		for node := range e.ledger.hints {
+			if len(e.ledger.hints[node].all) > 0 {
 				releases |= quorum.Only(node)
 			}
 		}
@@ -170,29 +170,29 @@ func (e *Engine) Owes() (releases quorum.Set, asks bool) {
 }
 
 // wantsHint reports whether what a node is owed is to be kept.
-func (bs *batches) wantsHint(node int) bool {
-	h := &bs.hints[node]
-	return h.met && h.bytes < hintBytes && !bs.nodes.closing.Load()
+func (lg *ledger) wantsHint(node int) bool {
+	h := &lg.hints[node]
+	return h.met && h.bytes < hintBytes && !lg.nodes.closing.Load()
 }
 
 // up hands off the hints of a node with a new connection.
-func (bs *batches) up(node int) {
-	h := &bs.hints[node]
+func (lg *ledger) up(node int) {
+	h := &lg.hints[node]
 	h.met, h.out, h.refuses = true, false, 0
 	if len(h.all) > 0 {
-		bs.nodes.pulse.see(MaxTimeout) // those that are not due yet
+		lg.nodes.pulse.see(MaxTimeout) // those that are not due yet
 	}
-	bs.handOff(node, bs.nodes.clock.Now())
+	lg.handOff(node, lg.nodes.clock.Now())
 }
 
 // handOff sends the first of a node's hints that are due, releases first: they free keys.
-func (bs *batches) handOff(node int, now clock.Instant) {
-	h := &bs.hints[node]
-	if len(h.all) == 0 || h.out || now < h.dueAt() || bs.nodes.Fault(node) != nil {
+func (lg *ledger) handOff(node int, now clock.Instant) {
+	h := &lg.hints[node]
+	if len(h.all) == 0 || h.out || now < h.dueAt() || lg.nodes.Fault(node) != nil {
 		return
 	}
-	b, some := bs.batch(), h.take(now)
-	w := b.errand(command.Form(bs.nodes.Node(node).Form).Repairing(), false)
+	b, some := lg.batch(), h.take(now)
+	w := b.errand(command.Form(lg.nodes.Node(node).Form).Repairing(), false)
 	for _, kind := range [...]Kind{Release, Acquire} {
 		first, operands := len(b.rounds), []command.Operand(nil)
 		for i := range some {
@@ -200,61 +200,54 @@ func (bs *batches) handOff(node int, now clock.Instant) {
 			if x.kind != kind {
 				continue
 			}
-			ms, vain := x.ttl(bs, node, now)
+			ms, vain := x.ttl(lg, node, now)
 			if vain {
 				continue
 			}
 			operands = append(operands, command.Operand{Key: []byte(x.key), Token: []byte(x.token), TTL: ms, Shared: x.shared})
 			r := round{kind: kind, refused: x.refused, repairer: x.lock, repairLife: x.life}
-			r.tally.Reset(bs.nodes.quorum)
+			r.tally.Reset(lg.nodes.quorum)
 			r.tally.Record(node, quorum.Failed) // this vote has been counted
 			b.rounds = append(b.rounds, r)
 		}
 		w.append(kind, first, operands, command.MaxKeys)
 	}
 	if len(b.rounds) == 0 {
-		bs.free.push(b)
+		lg.free.push(b)
 		return
 	}
 	h.out = true
 	b.to, b.left, b.owed, b.probes = quorum.Only(node), true, 0, h.refuses != 0 // it is in no window
-	bs.nodes.unanswered.Enter()
-	bs.nodes.pulse.see(MaxTimeout)
+	lg.nodes.unanswered.Enter()
+	lg.nodes.pulse.see(MaxTimeout)
 	w.sendTo(node)
 }
 
 // released notes that a node has done a release: it does not refuse them any more.
-func (bs *batches) released(node int) {
-	if h := &bs.hints[node]; h.refuses != 0 {
+func (lg *ledger) released(node int) {
+	if h := &lg.hints[node]; h.refuses != 0 {
 		h.refuses = 0
-		bs.ready.Add(node)
+		lg.ready.Add(node)
 	}
 }
 
-// handedOff notes that a handoff has ended. The next follows when the operations decided in this sweep are complete:
-// until then no batch is used again.
-func (bs *batches) handedOff(node int) {
-	bs.hints[node].out = false
-	bs.ready.Add(node)
-}
-
 // goOn hands off the next hints where there are new ones, or a handoff has ended.
-func (bs *batches) goOn() {
-	now, ready := bs.nodes.clock.Now(), bs.ready
-	bs.ready = 0
+func (lg *ledger) goOn() {
+	now, ready := lg.nodes.clock.Now(), lg.ready
+	lg.ready = 0
 	for node := range ready.All() {
-		if !bs.nodes.closing.Load() {
-			bs.handOff(node, now)
+		if !lg.nodes.closing.Load() {
+			lg.handOff(node, now)
 		}
 	}
 }
 
 // again hands off the hints that have become due, and returns when the next are.
-func (bs *batches) again(now clock.Instant) (next clock.Instant) {
+func (lg *ledger) again(now clock.Instant) (next clock.Instant) {
 	next = clock.Never
-	for node := range bs.nodes.n {
-		bs.handOff(node, now)
-		if h := &bs.hints[node]; len(h.all) > 0 && !h.out && bs.nodes.Fault(node) == nil {
+	for node := range lg.nodes.n {
+		lg.handOff(node, now)
+		if h := &lg.hints[node]; len(h.all) > 0 && !h.out && lg.nodes.Fault(node) == nil {
 			next = min(next, h.dueAt())
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // missed is a wire whose first command, a release, a node could not be given.
 func (p *scriptedFleet) missed(op *countedOp, absent quorum.Set) *wire {
-	w := newWire(&batch{batches: &p.engine.rounds.batches, votes: votes{rounds: []round{{absent: absent}}}})
+	w := newWire(&batch{votes: votes{ledger: &p.engine.ledger, rounds: []round{{absent: absent}}}})
 	w.Form = valkey
 	w.append(Release, 0, []command.Operand{op.operand()}, 1)
 	return w
@@ -130,7 +130,7 @@ func TestReleasedAgainAndAgainIsHintedOnce(t *testing.T) {
 		for range times {
 			p.miss(1, w)
 		}
-		require.LessOrEqual(t, p.engine.rounds.hints[1].bytes, hintBytes)
+		require.LessOrEqual(t, p.engine.ledger.hints[1].bytes, hintBytes)
 	}
 	handed := p.revive(1)
 	require.Len(t, handed, 1)
@@ -185,7 +185,7 @@ func TestHintsAreBounded(t *testing.T) {
 			p.miss(0, w)
 		}
 		require.Zero(t, testing.AllocsPerRun(100, func() { p.miss(0, w) }))
-		require.InDelta(t, hintBytes, e.rounds.hints[0].bytes, 300)
+		require.InDelta(t, hintBytes, e.ledger.hints[0].bytes, 300)
 		handed := p.revive(0)
 		next := 0
 		for len(handed) > 0 { // piece by piece, each when the last was answered
@@ -249,7 +249,7 @@ func TestARefusedReleaseIsOwed(t *testing.T) {
 		p.tick(time.Hour)
 	}
 	require.Len(t, p.sent, sent)
-	require.Empty(t, p.engine.rounds.hints[0].all)
+	require.Empty(t, p.engine.ledger.hints[0].all)
 	p.idle()
 	require.Equal(t, before, p.engine.Votes(0), "the vote was counted when the release was refused")
 }
@@ -291,7 +291,7 @@ func TestOwedReleasesFollowAnOutage(t *testing.T) {
 				p.tick(hintPause) // since the last one was refused
 				p.all(p.last(), one)
 			}
-			require.Empty(t, p.engine.rounds.hints[0].all)
+			require.Empty(t, p.engine.ledger.hints[0].all)
 			p.idle()
 		}
 	}
@@ -336,7 +336,7 @@ func TestNothingIsOwedAfter(t *testing.T) {
 		p := newScripted(t, 1)
 		p.submit(Release, "key")
 		p.all(p.last(), answer)
-		require.Empty(t, p.engine.rounds.hints[0].all, answer)
+		require.Empty(t, p.engine.ledger.hints[0].all, answer)
 	}
 	p := newScripted(t, 1)
 	p.submit(Acquire, "blocker")
@@ -345,8 +345,8 @@ func TestNothingIsOwedAfter(t *testing.T) {
 	}
 	p.all(p.sent[0], ok)
 	p.all(p.last(), "*3\r\n:1\r\n+OK\r\n:1\r\n") // it fits as far as the first
-	require.Len(t, p.engine.rounds.hints[0].all, 2)
-	for i, x := range p.engine.rounds.hints[0].all {
+	require.Len(t, p.engine.ledger.hints[0].all, 2)
+	for i, x := range p.engine.ledger.hints[0].all {
 		require.Equal(t, fmt.Sprint(i+1), x.key)
 		require.NotZero(t, x.due, "it would end each connection")
 	}
@@ -362,10 +362,10 @@ func TestHandoffsReuseNoBatch(t *testing.T) {
 	op := p.submit(Acquire, "key")
 	sent := p.last()
 	p.turn(func() {
+		p.reply(sent, 0, ok) // its batch is spare, and the youngest spare is used first
 		for _, s := range handed[0].batch.Owner.(*wire).spans {
 			p.reply(handed[0], 0, fmt.Sprintf(":%d\r\n", s.count))
 		}
-		p.reply(sent, 0, ok) // the youngest spare is used first
 	})
 	require.Equal(t, 1, op.times)
 	require.NoError(t, op.Err)

@@ -21,8 +21,8 @@ const aloneFor = 5 * time.Millisecond
 // place a pair of a lone caller cost 1.3 times as much.
 const keptFor = 2 * time.Millisecond
 
-// lone is a goroutine that reads the replies to its own operations, if no others are under way: a caller, or the
-// goroutine of callbacks. The zero lone is one that has none.
+// lone is a goroutine reading the replies to its own operations, if no others are under way: a caller, or the
+// goroutine of callbacks. The zero lone has none.
 type lone struct {
 	own   int64         // how many
 	done  chan struct{} // has something once there is more to do than to read
@@ -69,11 +69,11 @@ func (d *driver) readAlone(by lone) (isDriver bool) {
 	left, now := by.span, by.from
 	for len(by.done) == 0 && left > 0 && !IsClosed(by.limit.Done) && d.nodes.CanBlock() {
 		d.flush()
-		if d.rounds.window.isOpen.Load() && d.queue.depth.Load() > by.own {
+		if d.ledger.window.isOpen.Load() && d.queue.depth.Load() > by.own {
 			break
 		}
-		d.nodes.Sweep(max(0, min(left, d.rounds.soonest.Sub(now))))
-		d.rounds.complete()
+		d.nodes.Sweep(max(0, min(left, d.ledger.limitAt.Sub(now))))
+		d.ledger.complete()
 		if d.callbacks.waiting.Load() > 0 {
 			d.callbacks.wake() // this goroutine may keep the lock for long
 		}
@@ -101,7 +101,7 @@ func (p *Peers) add(depth *atomic.Int64) {
 }
 
 // crowd reports whether the other engines, all but the one of own, have an operation under way for each processor, or
-// more: a caller that waits in the kernel keeps a processor from theirs.
+// more: a caller waiting in the kernel keeps a processor from theirs.
 func (p *Peers) crowd(own *atomic.Int64) bool {
 	if p == nil || len(p.depths) == 1 {
 		return false

@@ -25,13 +25,13 @@ func (lock *driverLock) Unlock() {
 // NodeUp is called when a node has a new connection, before anything is sent on it. The hints go first. The driver
 // lock is held.
 func (e *Engine) NodeUp(node int) {
-	e.rounds.observer.NodeChanged(node, Up, fencing.Answer{}) // it may set the node's form, which hints need
-	e.rounds.up(node)
+	e.ledger.observer.NodeChanged(node, Up, fencing.Answer{}) // it may set the node's form, which hints need
+	e.ledger.up(node)
 }
 
 // NodeDown is called when a node has no connection any more, or none at first. The driver lock is
 // held.
-func (e *Engine) NodeDown(node int) { e.rounds.observer.NodeChanged(node, Down, fencing.Answer{}) }
+func (e *Engine) NodeDown(node int) { e.ledger.observer.NodeChanged(node, Down, fencing.Answer{}) }
 
 // Pushed is called for each push of a node. Pushes of another kind than changed keys have no meaning here. The driver
 // lock is held.
@@ -42,11 +42,11 @@ func (e *Engine) Pushed(node int, v *resp.Value) {
 	}
 	keys, at := *it.Value(), quorum.Only(node)
 	if keys.Null { // the node has dropped all keys
-		e.rounds.observer.KeyChanged(at, nil, false)
+		e.ledger.observer.KeyChanged(at, nil, false)
 		return
 	}
 	for it := keys.Elements(); it.Next(); {
-		e.rounds.observer.KeyChanged(at, it.Value().Bytes, false)
+		e.ledger.observer.KeyChanged(at, it.Value().Bytes, false)
 	}
 }
 

@@ -53,7 +53,7 @@ type nodes struct {
 	unanswered *gate.Gate    // batches with replies still owed by some node
 	undeciding bool          // the answers of early nodes alone decide nothing
 	longest    time.Duration // TTL sent
-	lacking    atomic.Bool   // too few of them can vote for an acquire to win
+	noQuorum   atomic.Bool   // too few of them can vote for an acquire to win
 	closing    atomic.Bool
 }
 
@@ -76,8 +76,8 @@ func (n *nodes) start(f Fleet) {
 // others are no quorum, no acquire can win.
 func (n *nodes) nonvoters() quorum.Set {
 	nonvoters := n.Away() | n.Quarantined()
-	if lacking := n.quorum.Blocks(nonvoters); lacking != n.lacking.Load() {
-		n.lacking.Store(lacking)
+	if none := n.quorum.Blocks(nonvoters); none != n.noQuorum.Load() {
+		n.noQuorum.Store(none)
 	}
 	return nonvoters
 }

@@ -31,7 +31,7 @@ type Completion interface {
 	Complete(op *Op)
 }
 
-// Ends is how an operation ends: who calls its Done, and what it counts as.
+// Ends is how an operation ends: by whom its Done is called, and what it counts as.
 type Ends uint8
 
 const (
@@ -41,7 +41,7 @@ const (
 
 	// Of releases without a caller, which the driver takes back:
 	frees    // by the holder of a lock: it counts as one
-	cleansUp // after an acquire that was lost, late or cancelled
+	cleansUp // after an acquire lost, late or cancelled
 )
 
 // isAwaited reports whether a user or caller waits for the end.
@@ -62,8 +62,8 @@ type Failure struct {
 // IsTimeout reports whether the node did not answer within Op.Timeout.
 func (f Failure) IsTimeout() bool { return f.Err == errTimeout }
 
-// Refusal is a node's answer to a fenced acquire, other than OK.
-type Refusal struct {
+// Answer is that of a node to a fenced acquire, other than OK.
+type Answer struct {
 	Node int
 	fencing.Answer
 }
@@ -78,7 +78,7 @@ type Op struct {
 	Key     []byte // not written to by the engine, and not read after Complete
 	Token   token.Token
 	TTL     time.Duration
-	OfTerm  bool          // its TTL covers a term that all callers of the key ask for, beyond the TTLs of other keys
+	OfTerm  bool          // its TTL covers a term, the same for all callers of the key, beyond the TTLs of other keys
 	Timeout time.Duration // how long the nodes have to answer once asked; set by Submit
 	Done    Completion
 	Tail    string        // follows the token in the value at the key, or is the whole value if Token is zero
@@ -106,7 +106,7 @@ type Op struct {
 
 	// Serial is the operation's number, given when it is queued. The acquires of a key are
 	// sent in the order of their numbers. So of two that were both granted the key, the younger one has it: the
-	// older one had lost it before, or it would have refused the younger.
+	// older one had lost it before, or it would have denied the younger.
 	Serial uint64
 
 	// The result, valid from Complete on.
@@ -116,8 +116,8 @@ type Op struct {
 	SentAt   clock.Instant // when it was sent: no node had it before
 	Trip     time.Duration // from then to the verdict
 	Failures []Failure     // one for each failed vote; reused by the next Submit
-	Refusals []Refusal     // of a fenced acquire; likewise
-	Gated    quorum.Set    // nodes that refused a shared acquire by a gate alone: an exclusive caller waits there for its holders
+	Answers  []Answer      // of a fenced acquire; likewise
+	Gated    quorum.Set    // nodes that denied a shared acquire by a gate alone: an exclusive caller waits there for its holders
 
 	limit Limit         // of the caller of a call
 	start clock.Instant // before anything was queued
@@ -159,14 +159,12 @@ func (op *Op) Reserve() bool {
 // Unreserve undoes Reserve, for an Op not submitted after all.
 func (op *Op) Unreserve() { op.advance(idle) }
 
-func (op *Op) isReserved() bool { return op.state.Load()&phaseMask == reserved }
-
 // begin clears the result. A Cancel before the Op is pushed finds nothing to take out of the queue.
 func (op *Op) begin(now clock.Instant) {
 	op.start = now
 	op.Err, op.Until = nil, clock.Instant(quorum.Until(time.Duration(now), op.TTL))
 	op.Failures = op.Failures[:0]
-	op.Refusals = op.Refusals[:0]
+	op.Answers = op.Answers[:0]
 	op.Tally, op.Trip, op.Gated = quorum.Tally{}, 0, 0
 }
 

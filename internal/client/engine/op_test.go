@@ -12,7 +12,7 @@ import (
 // cancelled and is used again must not settle it.
 func TestLateVotesDoNotReachTheNextUse(t *testing.T) {
 	p := newScripted(t, 3)
-	p.engine.rounds.window.size = 9 // open also when a batch is out
+	p.engine.ledger.window.size = 9 // open also when a batch is out
 	op := p.submit(Acquire, "first")
 	require.True(t, p.engine.Cancel(&op.Op))
 	op.Kind, op.Key = Extend, []byte("second")

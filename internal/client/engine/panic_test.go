@@ -57,7 +57,7 @@ func TestCallbacksRunWithoutTheLock(t *testing.T) {
 		require.True(t, p.engine.lock.TryLock())
 		p.engine.lock.Unlock()
 	}
-	p.engine.rounds.onVote = func(Vote) { call() }
+	p.engine.ledger.onVote = func(Vote) { call() }
 	p.submit(Acquire, "key").then = call
 	p.turn(func() { p.reply(p.sent[0], 0, ok); p.engine.Notify(News(call)) })
 	require.Equal(t, 3, called)
@@ -83,8 +83,8 @@ func TestATickBesideHooks(t *testing.T) {
 		e.Start(p)
 		e.lock.Lock()
 		e.turn(func() {
-			e.rounds.hints[0].met = true
-			e.rounds.hints[0].add(owed{hint: hint{key: "k", token: strings.Repeat("x", 20), kind: Release}, due: e.nodes.clock.Now().Add(250 * time.Millisecond)})
+			e.ledger.hints[0].met = true
+			e.ledger.hints[0].add(owed{hint: hint{key: "k", token: strings.Repeat("x", 20), kind: Release}, due: e.nodes.clock.Now().Add(250 * time.Millisecond)})
 			e.nodes.pulse.see(MaxTimeout)
 		})
 		for range 100 {
@@ -92,7 +92,7 @@ func TestATickBesideHooks(t *testing.T) {
 			time.Sleep(4 * time.Millisecond)
 		}
 		e.lock.Lock()
-		e.turn(func() { require.Empty(t, e.rounds.hints[0].all) })
+		e.turn(func() { require.Empty(t, e.ledger.hints[0].all) })
 		late := make(chan struct{})
 		close(late)
 		e.Close(late)

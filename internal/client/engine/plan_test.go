@@ -80,13 +80,13 @@ var every = []conn.Form{
 // encodeAll encodes ops, and returns the batch and its commands in the
 // last of the forms.
 func encodeAll(t *testing.T, e *Engine, ops []*Op, forms ...conn.Form) (*batch, []sentCommand) {
-	b := e.rounds.batch()
+	b := e.ledger.batch()
 	var l list
 	for _, op := range ops {
 		op.begin(0)
 		l.push(op)
 	}
-	e.rounds.planner.plan(b, l, forms, false)
+	e.ledger.planner.plan(b, l, forms, false)
 	var cmds []sentCommand
 	at := 0
 	for wire := &b.first.Batch; wire != nil; wire = wire.Next {
@@ -169,7 +169,7 @@ func TestEncodingChangesNothing(t *testing.T) {
 		require.Equal(t, plain, coded, "seed %d", seed)
 		require.Equal(t, len(ops), len(b.rounds))
 		merged += len(ops) - len(cmds)
-		e.rounds.free.push(b)
+		e.ledger.free.push(b)
 	}
 	require.Greater(t, merged, 3000, "hardly anything was merged")
 }

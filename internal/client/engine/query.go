@@ -23,7 +23,7 @@ import (
 type Query struct {
 	conn.Batch // the caller sets Buf and Replies
 	Node       int
-	Connection uint64         // the only one of the node that it is meant for; 0: any
+	Connection uint64         // the connection of the node it is meant for; 0: any
 	Timeout    time.Duration  // from sending on
 	Said       []command.Said // valid once it is answered: as many as came
 	Err        error          // why there are fewer
@@ -154,7 +154,7 @@ func (q *Query) Reply(_, i int, v *resp.Value) error {
 		q.end(s.Err)
 		return s.Err
 	case i == q.Replies-1:
-		q.again = !q.over && !q.byText && slices.ContainsFunc(q.Said, isNoScript)
+		q.again = !q.over && !q.byText && slices.ContainsFunc(q.Said, func(s command.Said) bool { return s.Code == "NOSCRIPT" })
 		if q.again {
 			return nil
 		}
@@ -165,8 +165,6 @@ func (q *Query) Reply(_, i int, v *resp.Value) error {
 	}
 	return nil
 }
-
-func isNoScript(s command.Said) bool { return s.Code == "NOSCRIPT" }
 
 // Fail implements conn.Owner.
 func (q *Query) Fail(_, _ int, err error) { q.end(err) }
@@ -233,7 +231,7 @@ func (l *queries) ask() {
 	}
 }
 
-// send sends a query, or ends it where the connection that it is meant for has ended.
+// send sends a query, or ends it where its connection has ended.
 func (l *queries) send(q *Query, now clock.Instant) {
 	if q.Connection != 0 && q.Connection != l.nodes.Node(q.Node).Connection {
 		q.end(errReconnected)
@@ -247,7 +245,7 @@ func (l *queries) send(q *Query, now clock.Instant) {
 }
 
 // expire ends the queries without an answer in time. A node that answers others meanwhile is busy with the earlier
-// ones, and not silent. Queries that still wait are not sent any more.
+// ones, and not silent. Waiting queries are not sent any more.
 func (l *queries) expire(now clock.Instant) {
 	isOver := func(q *Query) bool { return now >= max(q.due, l.heard[q.Node].Add(q.Timeout)) }
 	for i := len(l.asked) - 1; i >= 0; i-- {

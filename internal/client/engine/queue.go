@@ -23,7 +23,7 @@ type queue struct {
 	ending   bool // no acquire is taken any more
 	closed   bool
 	limit    int
-	scanned  *Op          // the last one that scan has looked at; nil is none
+	scanned  *Op          // the last one looked at by scan; nil is none
 	size     atomic.Int64 // of both lists, as unlock leaves it; read without mu
 	soonest  atomic.Int64 // when the first Limit ends of those waiting, or before; clock.Never: they have none
 	depth    atomic.Int64 // operations submitted by callers and without a result, here and at the nodes
@@ -156,7 +156,7 @@ func (q *queue) toScan(now clock.Instant) (n int, all bool) {
 	if now < clock.Instant(q.soonest.Load()) {
 		return scanWaiting, false
 	}
-	q.soonest.Store(int64(clock.Never)) // scan notes those that are left
+	q.soonest.Store(int64(clock.Never)) // scan notes the rest
 	q.scanned = nil
 	return q.ops.n, true
 }

@@ -22,7 +22,7 @@ func (d *driver) receive(yield func(calls int)) {
 	d.lock.Lock()
 	d.armed, d.armedLate = false, false
 	d.nodes.Sweep(0)
-	calls := d.rounds.complete()
+	calls := d.ledger.complete()
 	if calls > 1 || calls == 1 && d.queue.depth.Load() > 0 {
 		d.lone.Store(false)
 		d.collectCalls.Store(int64(d.nodes.clock.Now().Add(collectTime(calls))))

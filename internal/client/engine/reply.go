@@ -16,7 +16,7 @@ func (w *wire) Reply(node, i int, v *resp.Value) (err error) {
 	b := w.batch
 	b.replied = true
 	err = w.count(node, &w.spans[i], v)
-	if b.lacking && !v.IsError() {
+	if b.repairs && !v.IsError() {
 		w.repair(&w.spans[i])
 	}
 	if i == len(w.spans)-1 {
@@ -32,8 +32,8 @@ func (w *wire) AsUsual(node, i, n int) {
 	b.replied = true
 	first, last := &w.spans[i], &w.spans[i+n-1]
 	b.granted(node, first.first, last.first+last.count)
-	if b.batches.hints[node].refuses != 0 && slices.ContainsFunc(w.spans[i:i+n], func(s span) bool { return s.kind == Release }) {
-		b.batches.released(node)
+	if b.hints[node].refuses != 0 && slices.ContainsFunc(w.spans[i:i+n], func(s span) bool { return s.kind == Release }) {
+		b.released(node)
 	}
 	if i+n == len(w.spans) {
 		b.ended(node)
@@ -53,7 +53,7 @@ func (w *wire) Fail(node, i int, err error) {
 			}
 		}
 		if w.errand {
-			b.refusedAll(node, s.first, s.count, err)
+			b.failedAll(node, s.first, s.count, err)
 		} else {
 			b.lost(node, s.first, s.count, err)
 		}
@@ -68,7 +68,7 @@ func (w *wire) Fail(node, i int, err error) {
 func (w *wire) Done() {
 	w.batch.owed--
 	if w.batch.owed == 0 {
-		w.batch.batches.recycle(w.batch)
+		w.batch.recycle(w.batch)
 	}
 }
 
@@ -78,10 +78,10 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 		return w.refused(node, s, v)
 	}
 	i, b := s.first, w.batch
-	a := &b.batches.answers
+	a := &b.parsed
 	for a.Begin(s.kind, s.form, s.count, v); a.Next(); i++ {
 		if s.kind == Release && a.Granted {
-			b.batches.released(node)
+			b.released(node)
 		}
 		if a.Fenced.Code != 0 {
 			b.fenced(node, i, s.kind, a.Fenced)
@@ -96,7 +96,7 @@ func (w *wire) count(node int, s *span, v *resp.Value) error {
 		return nil
 	}
 	err := misfit(v)
-	b.refusedAll(node, i, s.first+s.count-i, err)
+	b.failedAll(node, i, s.first+s.count-i, err)
 	w.hint(node, s, i, &command.Refusal{})
 	return err
 }
@@ -125,7 +125,7 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 		b.nodes.rephrase(node, w.form())
 		w.again(node, s, 1, true)
 	default:
-		b.refusedAll(node, s.first, s.count, r.Err)
+		b.failedAll(node, s.first, s.count, r.Err)
 		w.hint(node, s, s.first, &r)
 	}
 	if r.Fatal {
@@ -138,18 +138,18 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 // cannot have the key is owed none.
 func (w *wire) hint(node int, s *span, first int, refused *command.Refusal) {
 	b := w.batch
-	if s.kind != Release || !b.batches.wantsHint(node) {
+	if s.kind != Release || !b.wantsHint(node) {
 		return
 	}
 	rounds := b.rounds[s.first : s.first+s.count]
 	if !slices.ContainsFunc(rounds, func(r round) bool { return !r.absent.Has(node) }) {
 		return // as for most releases missed by a node while it is away
 	}
-	now := b.batches.nodes.clock.Now()
+	now := b.nodes.clock.Now()
 	if refused != nil {
-		b.batches.hints[node].refused(now)
+		b.hints[node].refused(now)
 	}
-	for i, op := range b.batches.decoder.Read(s.kind, w.Buf[s.from:s.to]) {
+	for i, op := range b.decoder.Read(s.kind, w.Buf[s.from:s.to]) {
 		if r := &rounds[i]; s.first+i >= first && !r.absent.Has(node) {
 			x := owed{hint: hint{string(op.Key), string(op.Token), Release, op.Shared}, refused: r.refused}
 			if refused != nil {
@@ -161,7 +161,7 @@ func (w *wire) hint(node int, s *span, first int, refused *command.Refusal) {
 			if op.TTL > 0 {
 				x.stays = now.Add(time.Duration(op.TTL) * time.Millisecond)
 			}
-			b.batches.hints[node].add(x)
+			b.hints[node].add(x)
 		}
 	}
 }
@@ -175,15 +175,15 @@ func (w *wire) repair(s *span) {
 		if r.absent == 0 || r.repairer == nil || r.refused+1 == maxDenied || b.to == 0 && r.tally.Verdict() != quorum.Won {
 			continue
 		}
-		op := b.batches.decoder.Read(s.kind, w.Buf[s.from:s.to])[i]
+		op := b.decoder.Read(s.kind, w.Buf[s.from:s.to])[i]
 		x := owed{hint: hint{string(op.Key), string(op.Token), Acquire, op.Shared}, refused: r.refused, lock: r.repairer, life: r.repairLife}
 		if b.to != 0 {
 			x.refused++
 		}
 		for node := range r.absent.All() {
-			if b.batches.wantsHint(node) {
-				b.batches.hints[node].add(x)
-				b.batches.ready.Add(node)
+			if b.wantsHint(node) {
+				b.hints[node].add(x)
+				b.ready.Add(node)
 			}
 		}
 		r.absent = 0 // once for each answer

@@ -257,10 +257,10 @@ func (p *scriptedFleet) idle() {
 	e := p.engine
 	require.Zero(p.t, e.queue.depth.Load(), "depth")
 	require.Zero(p.t, e.queue.size.Load(), "queued")
-	require.Zero(p.t, e.rounds.undecided, "undecided")
+	require.Zero(p.t, e.ledger.undecided, "undecided")
 	require.Zero(p.t, e.nodes.unanswered.Inside(), "unanswered")
-	require.Zero(p.t, e.rounds.window.inside, "inside the window")
-	require.True(p.t, e.rounds.window.isOpen.Load(), "the window is shut")
+	require.Zero(p.t, e.ledger.window.inside, "inside the window")
+	require.True(p.t, e.ledger.window.isOpen.Load(), "the window is shut")
 	require.True(p.t, e.lock.TryLock(), "the driver lock is held")
 	e.lock.Unlock()
 }

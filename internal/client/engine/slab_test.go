@@ -15,10 +15,10 @@ func TestBatchesOfASlabAreApart(t *testing.T) {
 	defer func(was int) { slab = was }(slab)
 	slab = 8
 	e := new(Engine)
-	e.rounds.nodes, e.nodes.n, e.rounds.callbacks = &e.nodes, 3, &e.callbacks
+	e.ledger.nodes, e.nodes.n, e.ledger.callbacks = &e.nodes, 3, &e.callbacks
 	var all []*batch
 	for range 2 * slab {
-		all = append(all, e.rounds.batch())
+		all = append(all, e.ledger.batch())
 	}
 	for i, b := range all {
 		for range 3 * slabBytes / 8 {

@@ -12,7 +12,7 @@ import (
 // go when they were not used for a while. The driver lock protects it.
 type spares struct {
 	all    []*batch
-	kept   int           // bytes that they have beyond their own memory
+	kept   int           // their bytes beyond their own memory
 	unused int           // at the bottom, not used since the last trim
 	due    clock.Instant // of the next trim; or Never
 }
@@ -75,7 +75,7 @@ func (b *batch) grown() int {
 	for _, w := range b.others {
 		n += int(unsafe.Sizeof(*w)) + w.grown(0, 0)
 	}
-	return n + sizeOf(b.rounds, len(b.own.rounds)) + sizeOf(b.runs, len(b.own.runs)) + sizeOf(b.failures, 0) + sizeOf(b.refusals, 0)
+	return n + sizeOf(b.rounds, len(b.own.rounds)) + sizeOf(b.runs, len(b.own.runs)) + sizeOf(b.failures, 0) + sizeOf(b.answers, 0)
 }
 
 func (w *wire) grown(bytes, spans int) int {
@@ -96,6 +96,6 @@ func (b *batch) shrink() {
 	clear(b.own.rounds[:])
 	b.first.Buf, b.first.Usual, b.first.spans = b.own.bytes[:0], nil, b.own.spans[:0]
 	b.rounds, b.runs = b.own.rounds[:0], b.own.runs[:0]
-	b.failures, b.refusals, b.others = nil, nil, nil
+	b.failures, b.answers, b.others = nil, nil, nil
 	clear(b.cause)
 }

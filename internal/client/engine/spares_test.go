@@ -15,12 +15,12 @@ func TestSpares(t *testing.T) {
 	e := newScripted(t, 3).engine
 	e.lock.Lock()
 	defer e.lock.Unlock()
-	free := &e.rounds.free
+	free := &e.ledger.free
 	var op Op
 	burst := func(batches, bytes int) {
 		var all []*batch
 		for range batches {
-			b := e.rounds.batch()
+			b := e.ledger.batch()
 			b.first.Buf = append(b.first.Buf, make([]byte, bytes)...)
 			for range min(bytes/40, 100) {
 				b.rounds = append(b.rounds, round{op: &op})
@@ -57,6 +57,6 @@ func TestSpares(t *testing.T) {
 	}
 
 	burst(100, 1<<20)
-	e.rounds.batch()
+	e.ledger.batch()
 	require.LessOrEqual(t, free.kept, mostKept)
 }

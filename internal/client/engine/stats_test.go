@@ -14,7 +14,7 @@ import (
 func TestVotesAreCountedAndReported(t *testing.T) {
 	var reported []Vote
 	p := newScripted(t, 3)
-	p.engine.rounds.onVote = func(v Vote) { reported = append(reported, v) }
+	p.engine.ledger.onVote = func(v Vote) { reported = append(reported, v) }
 	p.down = 1 << 2
 	first := p.submit(Acquire, "first")
 	p.submit(Release, "second")

@@ -79,7 +79,7 @@ func TestStress(t *testing.T) {
 			require.Positive(t, given.Load())
 			require.Zero(t, e.queue.depth.Load())
 			require.Zero(t, e.queue.size.Load())
-			require.Zero(t, e.nodes.unanswered.Inside()+e.rounds.undecided+e.rounds.window.inside)
+			require.Zero(t, e.nodes.unanswered.Inside()+e.ledger.undecided+e.ledger.window.inside)
 		})
 	}
 }

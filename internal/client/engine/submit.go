@@ -12,7 +12,7 @@ import (
 // was queued.
 func (e *Engine) Submit(op *Op) error {
 	now, kind := e.nodes.clock.Now(), op.Kind // once queued, op may be submitted again by its Done
-	if !op.isReserved() && !op.Reserve() {
+	if op.state.Load()&phaseMask != reserved && !op.Reserve() {
 		return ErrUnderWay // and leave it as it is
 	}
 	if err := e.check(op); err != nil {
@@ -129,8 +129,8 @@ func (e *Engine) DriveAtOnce() {
 		return
 	}
 	e.lock.Lock() // its holders are quick: none of them waits for nodes
-	e.rounds.window.more(maxWindow)
-	e.turn(func() { e.flush(); e.rounds.window.more(0) })
+	e.ledger.window.more(maxWindow)
+	e.turn(func() { e.flush(); e.ledger.window.more(0) })
 }
 
 // DriveSoon sends operations without a waiting caller a little later, if the last call was a lone caller's: with its
@@ -155,12 +155,12 @@ func (e *Engine) DriveSoon() {
 // LacksQuorum reports whether too few nodes can vote for an acquire to win: it is failed without
 // being sent.
 func (e *Engine) LacksQuorum() bool {
-	if !e.nodes.lacking.Load() { // it is noted with each acquire
+	if !e.nodes.noQuorum.Load() { // it is noted with each acquire
 		return false
 	}
 	e.lock.Lock()
 	e.turn(func() { e.nodes.nonvoters() })
-	return e.nodes.lacking.Load()
+	return e.nodes.noQuorum.Load()
 }
 
 // Query returns one for a node, to be given its commands, to Ask and to Free.

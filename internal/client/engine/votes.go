@@ -10,17 +10,6 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// ledger is what the votes of all batches share. The driver lock protects it.
-type ledger struct {
-	nodes     *nodes
-	observer  Observer
-	counters  *counters
-	callbacks *callbacks
-	onVote    func(Vote) // or nil
-	undecided int        // rounds, over all batches
-	decided   []decision // to be completed
-}
-
 // decision is a decided operation: by the votes of a round, or without any.
 type decision struct {
 	op    *Op
@@ -42,14 +31,14 @@ type votes struct {
 	passage
 	rounds    []round
 	undecided int  // rounds without a verdict
-	lacking   bool // a node lacks the key of a lock with a Repairer
+	repairs   bool // the key of a lock with a Repairer is absent from a node
 
 	deadline clock.Instant // of the most impatient round
 	doubt    clock.Instant // when lost rounds are decided without the missing votes
 
 	cause       []error    // by node: why it has not answered the rest
 	failures    []failure  // single failed votes
-	refusals    []refusal  // answers to fenced acquires, other than OK
+	answers     []answer   // to fenced acquires, other than OK
 	quarantined quorum.Set // nodes without a vote in some round
 }
 
@@ -66,10 +55,10 @@ type round struct {
 	repairer    Repairer
 	repairLife  uint64     // of repairer
 	failures    int32      // the last of them in batch.failures, counted from 1
-	refusal     int32      // likewise in batch.refusals
+	answer      int32      // likewise in batch.answers
 	quarantined quorum.Set // nodes without a vote, but in a release
-	gated       quorum.Set // nodes that refused a shared acquire by a gate alone
-	stale       quorum.Set // nodes that refused nothing but the number of a fencing token
+	gated       quorum.Set // nodes that denied a shared acquire by a gate alone
+	stale       quorum.Set // nodes that deny nothing but the number of a fencing token: they have no vote until countStale
 	kind        Kind       // of op, which may be its user's again
 	refused     uint8      // how often a node has refused it, where it is a hint for this node
 }
@@ -80,9 +69,9 @@ type failure struct {
 	err          error
 }
 
-// refusal is a node's answer to a fenced acquire, linked like failure.
-type refusal struct {
-	Refusal
+// answer is that of a node to a fenced acquire, linked like failure.
+type answer struct {
+	Answer
 	before int32
 }
 
@@ -153,9 +142,9 @@ func (v *votes) mayBeSplit(r *round) bool {
 // isDenied reports whether denials alone rule out a quorum: the key has a holder, or several have split the votes.
 func (v *votes) isDenied(r *round) bool { return v.nodes.quorum.Blocks(r.tally.Nodes(quorum.Denied)) }
 
-// countStale counts the votes of stale nodes, those that refused this token as too small, once they and the nodes that
+// countStale counts the votes of stale nodes, to which this token is too small, once they and the nodes that
 // granted are a quorum, or no other node will answer. The next attempt has a token above all that these nodes know. If it
-// began earlier, another node of the quorum might refuse it too, and so on.
+// began earlier, it might be too small for another node of the quorum too, and so on.
 func (v *votes) countStale(i int, r *round) {
 	t := &r.tally
 	if !v.nodes.quorum.IsQuorum(t.Nodes(quorum.Granted)|r.stale) && r.stale != t.Nodes(0) {
@@ -164,7 +153,7 @@ func (v *votes) countStale(i int, r *round) {
 	nodes := r.stale
 	r.stale = 0
 	for node := range nodes.All() {
-		v.refused(node, i, errStale)
+		v.failed(node, i, errStale)
 	}
 }
 
@@ -172,12 +161,12 @@ func (v *votes) countStale(i int, r *round) {
 func (v *votes) answered(node, i int, granted bool, kind Kind) {
 	if kind.HasTTL() && !granted {
 		v.rounds[i].absent.Add(node)
-		v.lacking = v.lacking || v.rounds[i].repairer != nil
+		v.repairs = v.repairs || v.rounds[i].repairer != nil
 	}
 	switch {
 	case kind != Release && v.rounds[i].quarantined.Has(node):
 		// It may have lost keys.
-		v.refused(node, i, conn.ErrQuarantined)
+		v.failed(node, i, conn.ErrQuarantined)
 	case granted:
 		v.vote(node, i, quorum.Granted, nil)
 	default:
@@ -193,8 +182,8 @@ func (v *votes) fenced(node, i int, kind Kind, a fencing.Answer) {
 	if kind == Acquire && a.Code != fencing.OK {
 		r := &v.rounds[i]
 		r.absent.Add(node)
-		v.refusals = append(v.refusals, refusal{Refusal{node, a}, r.refusal})
-		r.refusal = int32(len(v.refusals))
+		v.answers = append(v.answers, answer{Answer{node, a}, r.answer})
+		r.answer = int32(len(v.answers))
 	}
 	switch a.Code {
 	case fencing.OK, fencing.Held, fencing.Gone:
@@ -207,17 +196,17 @@ func (v *votes) fenced(node, i int, kind Kind, a fencing.Answer) {
 		}
 		return
 	case fencing.Amnesia:
-		v.refused(node, i, errForgotten)
+		v.failed(node, i, errForgotten)
 	case fencing.Foreign:
-		v.refused(node, i, errForeign)
+		v.failed(node, i, errForeign)
 	default:
-		v.refused(node, i, ErrMisfit)
+		v.failed(node, i, ErrMisfit)
 	}
 	v.observer.NodeChanged(node, NoVote, a)
 }
 
-// refused records a failed vote in one round, and why.
-func (v *votes) refused(node, i int, err error) {
+// failed records a failed vote in one round, and why.
+func (v *votes) failed(node, i int, err error) {
 	r := &v.rounds[i]
 	if r.tally.Outcome(node) != 0 {
 		return
@@ -296,14 +285,14 @@ func (v *votes) expireRound(i int, now clock.Instant, underWay int64) {
 	}
 	for node := range v.nodes.n {
 		if !r.stale.Has(node) { // it has answered, and is counted after the others
-			v.refused(node, i, errTimeout) // unless it has voted
+			v.failed(node, i, errTimeout) // unless it has voted
 		}
 	}
 }
 
-func (v *votes) refusedAll(node, first, count int, err error) {
+func (v *votes) failedAll(node, first, count int, err error) {
 	for i := first; i < first+count; i++ {
-		v.refused(node, i, err)
+		v.failed(node, i, err)
 	}
 }
 
@@ -326,7 +315,7 @@ func (v *votes) reset() {
 	clear(v.cause)
 	clear(v.failures)
 	v.failures = v.failures[:0]
-	clear(v.refusals)
-	v.refusals = v.refusals[:0]
-	v.replied, v.lacking, v.soonest = false, false, clock.Forever
+	clear(v.answers)
+	v.answers = v.answers[:0]
+	v.replied, v.repairs, v.soonest = false, false, clock.Forever
 }

@@ -35,7 +35,7 @@ func TestNoScriptIsRetriedOnce(t *testing.T) {
 		require.Zero(t, op.times)
 		require.Len(t, p.sent, 4)
 		require.Equal(t, 1, p.engine.nodes.unanswered.Inside(), "the batch is still needed")
-		require.False(t, p.engine.rounds.window.isOpen.Load(), "no node is done with it")
+		require.False(t, p.engine.ledger.window.isOpen.Load(), "no node is done with it")
 		words := []string{"1", "key", string(op.Token[:])}
 		if kind == Extend {
 			words = append(words, strconv.FormatInt(op.TTL.Milliseconds(), 10))
@@ -98,7 +98,7 @@ func TestGrants(t *testing.T) {
 		for i := range all {
 			e := New(Config{Clock: new(testkit.Clock), MaxWaiting: n, Timeout: time.Second})
 			attach(e, newScripted(t, nodes))
-			all[i] = e.rounds.batch()
+			all[i] = e.ledger.batch()
 			for range n {
 				op := &Op{Kind: Acquire, TTL: time.Second}
 				op.advance(inFlight)

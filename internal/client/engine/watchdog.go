@@ -12,7 +12,7 @@ import (
 const (
 	minTick = time.Millisecond
 	maxTick = 5 * time.Millisecond
-	// limitTick is between two looks for Limits that have ended, at least: each looks at all operations.
+	// limitTick is between two looks for ended Limits, at least: each looks at all operations.
 	limitTick = maxTick / 2
 
 	// MinTimeout is the shortest Config.Timeout that can be kept.
@@ -104,12 +104,12 @@ func (d *driver) tick() time.Duration {
 	d.nodes.pulse.rouse()
 	now := d.nodes.clock.Now() // before the Sweep: what has arrived by then is not late, however long this process stood still
 	d.nodes.Sweep(0)
-	d.rounds.expire(now)
+	d.ledger.expire(now)
 	d.queries.expire(now)
 	d.nodes.Check()
-	d.rounds.complete()
-	due := min(d.rounds.again(now), d.rounds.free.trim(now))
+	d.ledger.complete()
+	due := min(d.ledger.again(now), d.ledger.free.trim(now))
 	d.nodes.pulse.awake.Store(false)
 	now = d.nodes.clock.Now() // a look at all that waits takes long
-	return d.nodes.pulse.rest(due.Sub(now), d.rounds.nextLimit().Sub(now), d.nodes.unanswered.Inside() > 0 || d.queue.size.Load() > 0 || d.queries.behind > 0 || !d.callbacks.idle())
+	return d.nodes.pulse.rest(due.Sub(now), d.ledger.nextLimit().Sub(now), d.nodes.unanswered.Inside() > 0 || d.queue.size.Load() > 0 || d.queries.behind > 0 || !d.callbacks.idle())
 }

@@ -41,7 +41,7 @@ type window struct {
 	size   int // batches
 	inside int
 	bound  int           // operations
-	most   int           // bound at most: half of the replies that a node may owe
+	most   int           // bound at most: half of the replies a node may owe
 	ops    int           // inside
 	round  time.Duration // a quorum's round trip when little else goes on; 0 is unknown
 	probed clock.Instant // when it was last measured

@@ -2,7 +2,6 @@ package fence
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,15 +10,9 @@ import (
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
 
-// Errors of acts that have changed nothing.
-var (
-	errNotNew  = texts.WrongConfig("redlock: InitFencing is for nodes that are new")
-	errUnclear = errors.New("redlock: it is not clear that too many nodes have forgotten the fencing tokens")
-)
-
 // Acts is the acts of an operator, each on all groups of a client at once. An act looks at all nodes first. It writes
 // to none of them before all the necessary ones have answered, and agree. It runs on the goroutine of its caller;
-// votes are given by the housekeeper, which follows its orders.
+// votes are given by the housekeeper, by its orders.
 type Acts struct {
 	Groups []*Client
 	Join   func(errs []error) error // one error of those of the groups
@@ -35,7 +28,7 @@ func (a Acts) Init(ctx context.Context) error {
 }
 
 // Recover gives nodes their vote after too many have forgotten. atLeast is the largest token seen by the resources,
-// and lost are nodes that never come back.
+// and lost are nodes gone for good.
 func (a Acts) Recover(ctx context.Context, atLeast fencing.Token, lost []string) error {
 	if atLeast == 0 {
 		return engine.WrongArgument("atLeast is 0: RecoverFencing needs the largest token that the resources have seen, and InitFencing is for a new fleet")

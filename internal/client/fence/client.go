@@ -21,16 +21,6 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Errors of fenced acquires, mended by no retry.
-var (
-	// ErrForgotten: too many nodes have forgotten the tokens.
-	ErrForgotten = errors.New("redlock: too many nodes have forgotten the fencing tokens, or are new: an operator must call RecoverFencing, or InitFencing for a new fleet (never for new nodes of a change)")
-	// errFleet: nodes belong to another fleet.
-	errFleet = texts.WrongConfig("redlock: nodes hold the fencing tokens of a fleet with another configuration")
-	// errClock: the clock cannot be right, and no token is made from it.
-	errClock = texts.WrongConfig("redlock: no fencing token can be made from this clock")
-)
-
 // DefaultSet is the key of the tokens.
 const DefaultSet = "redlock:fence"
 
@@ -72,13 +62,13 @@ type Client struct {
 	nonces    atomic.Uint64    // how many were made
 	ahead     atomic.Int64     // µs by which the largest floor met was ahead of the client's own running time
 
-	recoveries []recovery // of each node; they belong to the goroutine that calls Turn
+	recoveries []recovery // of each node; they belong to the goroutine of Turn
 
 	mu      sync.Mutex
 	nodes   []seen
 	lives   uint64         // of all nodes
 	memory  fencing.Memory // the nodes with their tokens, by their markers
-	largest fencing.Token  // that a node has shown
+	largest fencing.Token  // shown by a node
 	orders  []*order       // of the acts under way
 }
 
@@ -173,7 +163,7 @@ func (c *Client) Up(node int, connection uint64, run string, keeps bool) {
 	c.cfg.Ring()
 }
 
-// IsAsking reports whether a node that came up has not been heard yet: it may turn out to have its vote.
+// IsAsking reports whether a node now up has not been heard yet: it may turn out to have its vote.
 func (c *Client) IsAsking() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,7 +198,7 @@ func (c *Client) micros() (uint64, error) {
 	if micros := now.UnixMicro(); micros >= fencing.FirstTime && micros <= fencing.MaxToken-block {
 		return uint64(micros), nil
 	}
-	return 0, fmt.Errorf("%w: the clock reads %s, which is not from 2020 to 2255", errClock, now.UTC().Format(time.RFC3339))
+	return 0, texts.WrongClock(now)
 }
 
 // Propose gives an acquire the tokens of its next attempt, where acquires are fenced. The first is the lock's, the
@@ -226,13 +216,13 @@ func (c *Client) Propose(b *fencing.Block, p *fencing.Proposal) error {
 	}
 	all, ok := p.Next(now, block)
 	if !ok {
-		return fmt.Errorf("%w: a node has accepted a token so large that no token below 2^53 is left", errClock)
+		return texts.NoToken()
 	}
 	*b = all
 	return nil
 }
 
-// Again takes notice of the nodes' answers to an attempt that has ended with err; c is of the last group asked. It
+// Again takes notice of the nodes' answers to an attempt ended with err; c is of the last group asked. It
 // reports whether another attempt is to be made at once: each lost key was refused for nothing but the number of the
 // token, and a quorum can grant a larger one. Else it returns the error to report.
 func (c *Client) Again(attempt *engine.Call, err error) (bool, error) {
@@ -257,8 +247,8 @@ func (c *Client) Again(attempt *engine.Call, err error) (bool, error) {
 
 // learn takes notice of the nodes' answers to a lost operation. The error, if any, is for an operator to mend.
 func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, error) {
-	r := fencing.Refusals{fencing.OK: op.Tally.Nodes(quorum.Granted)}
-	for _, t := range op.Refusals {
+	r := fencing.Answers{fencing.OK: op.Tally.Nodes(quorum.Granted)}
+	for _, t := range op.Answers {
 		r.Add(t.Node, t.Answer)
 		p.Learn(t.Answer)
 		if t.Answer.Code == fencing.Low {
@@ -272,7 +262,7 @@ func (c *Client) learn(op *engine.Op, p *fencing.Proposal) (fencing.Advice, erro
 	case fencing.Misfit:
 		return advice, c.misfit()
 	case fencing.Closed:
-		return advice, fmt.Errorf("%w (%s)", ErrForgotten, c.names(r[fencing.Amnesia]))
+		return advice, texts.Forgotten(c.names(r[fencing.Amnesia]))
 	default:
 		return advice, nil
 	}
@@ -301,12 +291,6 @@ func (c *Client) Granted(op *engine.Op) {
 	}
 }
 
-// Why a node has no vote in fenced acquires, or is not known to have one.
-var (
-	errNoFence   = errors.New("node may have forgotten fencing tokens, and has no vote yet")
-	errElsewhere = errors.New("node holds the fencing tokens of a fleet with another configuration")
-)
-
 // Vote is why a node has no vote, or is not known to have one, and for how long still, as far as known. The error is
 // nil for a node known to vote, and without fencing.
 func (c *Client) Vote(node int) (left time.Duration, why error) {
@@ -317,15 +301,10 @@ func (c *Client) Vote(node int) (left time.Duration, why error) {
 	defer c.mu.Unlock()
 	n := &c.nodes[node]
 	left = max(0, n.due.Sub(c.cfg.Clock.Now()))
-	switch {
-	case n.foreign != "":
-		return left, errElsewhere
-	case n.fault != nil:
-		return left, fmt.Errorf("%w: %w", errNoFence, n.fault)
-	case left > 0:
-		return left, fmt.Errorf("%w: its quarantine ends in %v, restart no other node until then", errNoFence, left.Round(time.Millisecond))
+	if n.foreign != "" {
+		return left, texts.ErrElsewhere
 	}
-	return 0, errNoFence
+	return left, texts.NoFence(n.fault, left)
 }
 
 // Serves is the clients served by a node with a vote, as it has shown last: clients of this client's present
@@ -355,7 +334,7 @@ func (c *Client) Serves(node int) string {
 
 // Votes returns the known reasons why nodes have no vote.
 func (c *Client) Votes() error {
-	var e nodesError
+	var e texts.WithoutVote
 	for node, name := range c.cfg.Nodes {
 		if !c.cfg.IsUp(node) {
 			e = append(e, fmt.Errorf("%s %w", name, conn.ErrDown))
@@ -365,19 +344,6 @@ func (c *Client) Votes() error {
 	}
 	return e
 }
-
-// nodesError is failures of nodes, in one line.
-type nodesError []error
-
-func (e nodesError) Error() string {
-	var texts []string
-	for _, err := range e {
-		texts = append(texts, err.Error())
-	}
-	return "redlock: nodes without a fenced vote: " + strings.Join(texts, ", ")
-}
-
-func (e nodesError) Unwrap() []error { return e }
 
 // misfit names both fleets.
 func (c *Client) misfit() error {
@@ -391,22 +357,8 @@ func (c *Client) misfit() error {
 			text = c.nodes[node].foreign
 		}
 	}
-	has, why := cmp.Or(fencing.ParseMarker(text).Me.Fleet, text), "all clients must have the same Nodes, or Groups, and MaxTTL; where these change, "+
-		"ChangeFencing of a client with both, in Nodes and NextNodes, has to return before the first client with the new ones alone"
-	if strings.Contains("+"+has+"+", "+"+c.fleet.Now.Name+"+") {
-		why = "they change from the one to the other and serve clients with both, in Nodes and NextNodes, or Groups and NextGroups, or MaxTTL and NextMaxTTL: " +
-			"a client with the old one alone is too late, and for one with the new one alone ChangeFencing has to return first"
-	}
-	return fmt.Errorf("%w (%s have %s, this client has %s): %s", errFleet, c.names(nodes), quoted(has), c.fleet.Name(), why)
-}
-
-// quoted is a node's name of one or two configurations, as printed.
-func quoted(fleet string) string {
-	var names []string
-	for name := range strings.SplitSeq(fleet, "+") {
-		names = append(names, texts.Quote(name))
-	}
-	return strings.Join(names[:min(len(names), 2)], " and ")
+	has := cmp.Or(fencing.ParseMarker(text).Me.Fleet, text)
+	return texts.Misfit(c.names(nodes), has, c.fleet.Name(), strings.Contains("+"+has+"+", "+"+c.fleet.Now.Name+"+"))
 }
 
 func (c *Client) names(nodes quorum.Set) string {

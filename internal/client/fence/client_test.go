@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
+	"github.com/redlock-go/redlock/internal/client/texts"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 )
 
@@ -25,7 +26,7 @@ func TestVoteOfAFormerConnection(t *testing.T) {
 	answer := fencing.Answer{Code: fencing.Active, Text: "active:" + c.fleet.Name() + ":run"}
 	(&question{client: c, life: former, answer: answer}).noted()
 	_, why := c.Vote(0)
-	require.ErrorIs(t, why, errNoFence)
+	require.ErrorIs(t, why, texts.ErrNoFence)
 	require.Zero(t, voting, "Ready is woken")
 	(&question{client: c, life: c.nodes[0].life, answer: answer}).noted()
 	_, why = c.Vote(0)

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/client/engine"
 )
 
-// lost finds the nodes that an operator names as lost, in the words of a configuration: "host:port", a URL, or a host
+// lost finds the nodes named as lost by an operator, in the words of a configuration: "host:port", a URL, or a host
 // without its port if one node alone has it. A name of no node is an error: the node that was meant would count as one
 // that may remember.
 func (a Acts) lost(given []string) (nodes []string, err error) {
@@ -38,7 +38,7 @@ func (a Acts) lost(given []string) (nodes []string, err error) {
 	return nodes, nil
 }
 
-// isPortOf reports whether a node has the host of a name that was given without a port.
+// isPortOf reports whether a node has the host of a name given without a port.
 func isPortOf(node, name, given string) bool {
 	host, port, err := net.SplitHostPort(name)
 	if err != nil || strings.Contains(given, ":"+port) {

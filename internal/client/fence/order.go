@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/client/texts"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -56,7 +57,7 @@ func (c *Client) given(r *recovery) (floor fencing.Token) {
 	return floor
 }
 
-// floor is the floor of a node that gets its vote now, after its quarantine. A clock and nodes without a vote are
+// floor is the floor of a node about to get its vote, after its quarantine. A clock and nodes without a vote are
 // trusted only where too few nodes have one. A new fleet needs no floor: a call after one cut off finds no token, and
 // begins again.
 func (c *Client) floor(o *order) fencing.Token {
@@ -126,7 +127,7 @@ func (v *view) turn() (done bool, err error) {
 	for node := range c.nodes {
 		m := fencing.ParseMarker(c.nodes[node].marker)
 		if v.verdict == fencing.Acts && m.Phase == fencing.Provisional && c.fleet.IsOther(m.Nonce) {
-			done, err = true, c.changing(fencing.NonceFleet(m.Nonce), quorum.Only(node))
+			done, err = true, texts.Changing(fencing.NonceFleet(m.Nonce), c.names(quorum.Only(node)))
 		}
 	}
 	c.mu.Unlock()

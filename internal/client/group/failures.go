@@ -7,7 +7,6 @@ import (
 	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/base/clock"
 	"github.com/redlock-go/redlock/internal/client/engine"
-	"github.com/redlock-go/redlock/internal/client/fence"
 	"github.com/redlock-go/redlock/internal/client/texts"
 	"github.com/redlock-go/redlock/internal/rules/quarantine"
 	"github.com/redlock-go/redlock/quorum"
@@ -16,7 +15,7 @@ import (
 // sentinels are the results distinguished by callers. No node's failure may be taken for one.
 var sentinels = []error{
 	engine.ErrTaken, engine.ErrSplit, engine.ErrNoQuorum, engine.ErrExpired, engine.ErrNotHeld, engine.ErrClosed, engine.ErrBusy,
-	engine.ErrStopped, engine.ErrNoAnswer, engine.ErrArgument, engine.ErrConfig, fence.ErrForgotten,
+	engine.ErrStopped, engine.ErrNoAnswer, engine.ErrArgument, engine.ErrConfig, texts.ErrForgotten,
 }
 
 // misconfigured returns the error of unfit nodes, or of all nodes if all refuse for a lasting reason; or nil. With

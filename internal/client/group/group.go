@@ -116,9 +116,6 @@ func (g *Group) newFence(cfg *Config) *fence.Client {
 	})
 }
 
-// ErrForgotten is exported by the root package.
-var ErrForgotten = fence.ErrForgotten
-
 // Env is what the rooms of the group share.
 func (g *Group) Env() engine.Env {
 	timeout := min(cmp.Or(g.Config.Engine.Timeout, engine.MaxTimeout), maxQueryTimeout)

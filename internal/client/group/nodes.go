@@ -172,7 +172,7 @@ func (g *Group) down(i int) {
 	g.review()
 }
 
-// stays notes that a dial of a node that is down has failed, perhaps for another reason. The driver lock is held.
+// stays notes that a dial of a node down has failed, perhaps for another reason. The driver lock is held.
 func (g *Group) stays(i int, isNew bool) {
 	s := g.Node(i)
 	g.fleet.failed(i, s.Err)

@@ -9,7 +9,7 @@ type Servers struct {
 	of map[int]claimant // by the node's number in the client
 }
 
-// claimant is the server that a node is connected to, and the node's name.
+// claimant is the server of a node's connection, and the node's name.
 type claimant struct{ runID, name string }
 
 // claim notes that a node is connected to a server. If another node is so already, it returns the name of that one.

@@ -102,7 +102,7 @@ func summarize(seen []Sight, nodes *quorum.Config) (s Summary) {
 	return s
 }
 
-// holders is as many holders of a shared lock as a quorum of some nodes shows at least, and all that they show.
+// holders is as many holders of a shared lock as a quorum of some nodes shows at least, and all shown by them.
 func holders(seen []Sight, among quorum.Set, nodes *quorum.Config) (all Holders) {
 	all.Count = leastOf(among, nodes, func(node int) int { return seen[node].Held.Count })
 	for node := range among.All() {

@@ -290,7 +290,7 @@ func (k *Keeper) renew(c *Kept, s *State, now clock.Instant) (err error) {
 	return nil
 }
 
-// result notes the result of the renewal of a lock, which may be kept alive no longer. mu is held.
+// result notes the result of the renewal of a lock, perhaps kept alive no longer. mu is held.
 func (k *Keeper) result(c *Kept, now clock.Instant) {
 	by, err := c.calls.Result()
 	c.calls.Note(err)

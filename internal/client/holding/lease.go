@@ -56,7 +56,7 @@ const MaxPasses = 64
 const manyReleases = 255
 
 // More is what only some locks have: several keys, or a value of more than a token. It does not change. Locks with the
-// same one have values that differ by their tokens alone.
+// same one have values differing by their tokens alone.
 type More struct {
 	Keys    []string         // all, if there are several; a moving key once for each of its sites
 	On      []*engine.Engine // of each of Keys; nil: all are where the lock is counted and kept
@@ -426,7 +426,7 @@ func (h Hold) ShowToken() {
 	}
 }
 
-// Pass ends h and begins the Hold of the next holder, who has wanted the lock since then, with the next holder's ttl and
+// Pass ends h and begins the Hold of the next holder, waiting since then, with the next holder's ttl and
 // renewals: the nodes see one long hold. A stay of its key passes on too. It returns when validity ends. If not ok, the
 // lock stays with h. The reasons are: less than 7/8 of ttl is left,
 // or more than ttl; the next holder's locks have another value; the lock is shared, lost, or may be in other hands; it

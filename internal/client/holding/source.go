@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// source is the parent of a lock's context, and so above all contexts derived from that. It has the values and the
+// source is the parent of a lock's context, and so above all contexts derived from this. It has the values and the
 // deadline of the user's context, and its error and cause once ended; derived contexts then have these, too. Package
 // context attaches one context to it, by AfterFunc, without a goroutine, and takes it off again without user code. To
 // find the cause it looks for one value, its own mark. A cut remembers the user's answer to this, so the end runs

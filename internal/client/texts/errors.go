@@ -77,5 +77,5 @@ type notReady struct{ ended, why error }
 func (e *notReady) Error() string   { return fmt.Sprintf("%v; %v", e.why, e.ended) }
 func (e *notReady) Unwrap() []error { return []error{e.ended, e.why} }
 
-// NotReady is the error of a call that waited for nodes until ctx ended; why is what kept them.
+// NotReady is the error of a call waiting for nodes until ctx ended; why is what kept them.
 func NotReady(ctx context.Context, why error) error { return &notReady{EndOf(ctx), why} }

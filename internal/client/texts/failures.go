@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/refusal"
 )
 
-// GaveUp is the text of an acquire that gave up after so many attempts. last is the error of the last attempt, or
+// GaveUp is the text of an acquire given up after so many attempts. last is the error of the last attempt, or
 // nil. ended is the error of the context, if the context has ended the acquire.
 func GaveUp(key string, attempts int, waited time.Duration, last, ended error) string {
 	tried := fmt.Sprintf("after %d attempts", attempts)

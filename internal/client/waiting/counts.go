@@ -28,7 +28,7 @@ type counts struct {
 	times          [len(metrics.Bounds) + 1]atomic.Uint64
 }
 
-// CountWait counts an Acquire that has waited.
+// CountWait counts an Acquire after its wait.
 func (l *Lines) CountWait(t *Tries) {
 	c, d := &l.counts, int64(l.cfg.Clock.Now().Sub(t.Began))
 	c.ended[t.End].Add(1)

@@ -49,14 +49,24 @@ type place struct {
 	wants      Passable
 	stood      clock.Instant // since when it waits
 	free       clock.Instant // the end of the last gap that its set has seen
-	had        int32         // in how many turns its set was not refused the key
+	had        int32         // in how many turns its set was not denied the key
 	at         uint8         // of the key
 	weight     uint8         // a part of full
-	stands     bool          // it is in the line. It leaves with a lock, or when it has kept a turn for long enough
-	shared     bool          // its caller wants to share the lock
-	turn       bool          // its caller asks the nodes
-	isNew      bool          // its set has just seen a new turn here
+	stage      stage
+	shared     bool // its caller wants to share the lock
 }
+
+// stage is where a place is. A place in line leaves it with a lock, or when it has kept a turn for long enough.
+type stage uint8
+
+const (
+	out     stage = iota // in no line
+	inLine               // it stands there, or keeps a turn (keptTurn)
+	inTurn               // its caller asks the nodes. A set has not heard of the turn, or uses one that it keeps
+	newTurn              // likewise, and its set has just heard of the turn
+)
+
+func (p *place) hasTurn() bool { return p.stage >= inTurn }
 
 // full is the weight of a caller in one line.
 const full = 64
@@ -70,7 +80,7 @@ type Seat struct {
 	Last  Ended
 }
 
-// Passable is the lock that a caller takes from a holder in this process. It has the value that the caller's own lock
+// Passable is the lock taken by a caller from a holder in this process. It has the value that the caller's own lock
 // would have at the nodes, and is kept alive by the caller's TTL. Without a TTL the caller takes none: the nodes have
 // to grant the lock.
 type Passable struct {
@@ -78,7 +88,7 @@ type Passable struct {
 	More *holding.More
 }
 
-// Ended is how an attempt has ended: without the lock, with Err, refused by the nodes of Denied. Err is nil where there
+// Ended is how an attempt has ended: without the lock, with Err, denied by the nodes of Denied. Err is nil where there
 // was none.
 type Ended struct {
 	At     clock.Instant
@@ -135,7 +145,7 @@ func (d *Demand) Join(at int, s Seat) {
 	k.wantedBy(s.Share)
 	if last := s.Last; isNew && (last.Denied != 0 || last.Err != nil && last.Err != engine.ErrTaken) { // else it may be old news to the first, watching the key since
 		around := l.around(k, p.stood)
-		k.Refused(&around, last.Denied)
+		k.Denied(&around, last.Denied)
 	}
 	if k.first == p || k.offers {
 		k.advance()
@@ -145,7 +155,7 @@ func (d *Demand) Join(at int, s Seat) {
 	}
 }
 
-// each calls f for each place that has a desk, with its shard locked.
+// each calls f for each place with a desk, with its shard locked.
 func (d *Demand) each(f func(p *place, k *desk)) {
 	for i := range d.places {
 		p := &d.places[i]
@@ -161,7 +171,7 @@ func (d *Demand) each(f func(p *place, k *desk)) {
 // how the last attempt of a line, by others, ended.
 func (d *Demand) Await(limit engine.Limit, t *Tries) (why Reason, at int, handed holding.Hold) {
 	d.mu.Lock()
-	back := d.state >= acts // from the nodes: it takes what comes, and first a turn that a desk offers
+	back := d.state >= acts // from the nodes: it takes what comes, and first the turn offered by a desk
 	if back {
 		d.state = rests
 	}
@@ -233,7 +243,7 @@ func (d *Demand) take(over Reason) (why Reason, at int, handed holding.Hold) {
 	return why, at, handed
 }
 
-// due is what follows at the instant of a caller with a limit of attempts, or of one that polls.
+// due is what follows at the instant of a caller with a limit of attempts, or of a poller.
 func (d *Demand) due(t *Tries) Reason {
 	switch {
 	case t.next == clock.Never || d.lines.cfg.Clock.Now() < t.next:
@@ -263,7 +273,7 @@ func (d *Demand) asks() (will bool) {
 func (d *Demand) Hear(t *Tries) {
 	now, since := d.lines.cfg.Clock.Now(), clock.Instant(0)
 	d.each(func(p *place, k *desk) {
-		if p.stands && !k.isIdle() {
+		if p.stage != out && !k.isIdle() {
 			since = max(t.Began, now.Add(-denialLasts))
 		}
 	})
@@ -271,7 +281,7 @@ func (d *Demand) Hear(t *Tries) {
 		t.Last = nil
 	}
 	d.each(func(p *place, k *desk) {
-		if p.stands {
+		if p.stage != out {
 			t.Hear(k.news(now, t.Began, since, p.shared))
 		}
 	})
@@ -294,7 +304,7 @@ func (d *Demand) ended(rests bool, f func(p *place)) {
 	turn := d.end(rests)
 	d.each(func(p *place, k *desk) {
 		switch {
-		case p == turn && p.turn:
+		case p == turn && p.hasTurn():
 			f(p)
 		case rests && k.offers:
 			k.advance()
@@ -336,7 +346,7 @@ func (d *Demand) Leave() {
 		d.Left(holding.Hold{})
 	} else {
 		for i := range d.places {
-			if p := &d.places[i]; p.stands { // only its desk takes it out, before it is served
+			if p := &d.places[i]; p.stage != out { // only its desk takes it out, before it is served
 				s := p.desk.lines.lock(p.desk.key)
 				p.desk.out(p)
 				p.desk.lines.unlock(s)

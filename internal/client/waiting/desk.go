@@ -41,19 +41,18 @@ type desk struct {
 	parting     parting  // the question to let go of the place with the attempt of the turn
 	slot        int      // in the schedule of the shard
 	weight      int32    // of the places
-	turns       int32    // of places whose callers ask the nodes: one, or several that share the lock
+	turns       int32    // of places whose callers ask the nodes: one, or several sharers
 	passes      int32    // how often the lock may still pass on before other processes have their turn
 
-	sharing bool // the callers that have the turn share the lock
-	offers  bool // a turn is due
-	brief   bool // it is for a look at the queue, where no other process was seen yet
-	shares  bool // the last grant was a shared one
+	offers bool // a turn is due
+	brief  bool // it is for a look at the queue, where no other process was seen yet
+	shares bool // the last grant was a shared one
 
 	keptTurn // by a set
 	order    // of the grants
 	report   // of the last attempt, for the other callers
 
-	listening *listening // for holders that ask whether others want the lock; nil: there are none
+	listening *listening // for holders asking whether others want the lock; nil: there are none
 
 	known clock.Instant // until when the key is known to be contended, without callers
 	gated clock.Instant // when the nodes were last asked to let none share the lock; 0: no gate is up
@@ -151,9 +150,8 @@ func (d *desk) handOver(f func(p *place) (state, bool)) *place {
 
 // begin begins the turn of p.
 func (d *desk) begin(p *place) {
-	if !p.turn {
-		p.turn = true
-		d.sharing = p.shared
+	if !p.hasTurn() {
+		p.stage = inTurn
 		d.turns++
 	}
 }
@@ -203,7 +201,7 @@ func (d *desk) isIdle() bool { return d.turns == 0 && d.asked == nil }
 
 // push puts p at the end of the line.
 func (d *desk) push(p *place) {
-	p.stands, p.prev, p.next = true, d.last, nil
+	p.stage, p.prev, p.next = inLine, d.last, nil
 	if d.last == nil {
 		d.first = p
 	} else {
@@ -217,7 +215,7 @@ func (d *desk) push(p *place) {
 
 // out takes p out of the line for good, and has the desk go on where it was up to p.
 func (d *desk) out(p *place) {
-	had := p.turn || d.keeper == p
+	had := p.hasTurn() || d.keeper == p
 	d.remove(p)
 	if had || d.first == nil || d.offers {
 		d.advance()
@@ -226,7 +224,7 @@ func (d *desk) out(p *place) {
 
 // remove takes p out of the line. A turn of it ends.
 func (d *desk) remove(p *place) {
-	if p.turn || d.keeper == p {
+	if p.hasTurn() || d.keeper == p {
 		d.Freed()
 		d.endTurn(p)
 	}
@@ -240,15 +238,15 @@ func (d *desk) remove(p *place) {
 	} else {
 		p.next.prev = p.prev
 	}
-	p.stands, p.prev, p.next = false, nil, nil
+	p.stage, p.prev, p.next = out, nil, nil
 	d.weight -= int32(p.weight)
 	d.lines.places.Add(-1)
 }
 
 // endTurn ends the turn of p, kept or not.
 func (d *desk) endTurn(p *place) {
-	if p.turn {
-		p.turn, d.parting = false, parting{}
+	if p.hasTurn() {
+		p.stage, d.parting = inLine, parting{}
 		d.turns--
 	}
 	if d.keeper == p {
@@ -300,9 +298,9 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, votes quorum.T
 		}
 	case taken && d.turns > 0: // the callers asking with it have one answer
 	case taken:
-		d.Refused(&around, denied)
-	case IsRetryable(err): // no holder has refused it: it must not stand before callers that can win
-		d.Refused(&around, 0)
+		d.Denied(&around, denied)
+	case IsRetryable(err): // no holder has denied it: it must not stand before callers that can win
+		d.Denied(&around, 0)
 		d.remove(p)
 		d.push(p)
 	default: // it leaves: the next asks at once
@@ -311,7 +309,7 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, votes quorum.T
 	d.advance()
 }
 
-// looked ends the turn of p, who has looked: err is nil if the lock is free.
+// looked ends the turn of p after its look: err is nil if the lock is free.
 func (d *desk) looked(p *place, err error) {
 	if err != nil && !errors.Is(err, engine.ErrTaken) {
 		d.attempted(p, false, 0, quorum.Tally{}, err)

@@ -15,7 +15,7 @@
 // A released lock goes to the first of its line: it passes on without a round trip (Pass), the next acquire is sent along
 // with the release (Along), or the first has the turn, and asks the nodes when the process may (Freed).
 //
-// A caller that meets no desk pays one atomic load. Locks are taken in this order: the driver lock, a shard, a demand, a
+// A caller without a desk pays one atomic load. Locks are taken in this order: the driver lock, a shard, a demand, a
 // lease. Nothing called under a shard's lock takes the driver lock: questions are queued there, and sent once the shard
 // is unlocked.
 package waiting

@@ -6,7 +6,7 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/command"
 )
 
-// A gate has the nodes refuse new sharers of a lock. A process that wants the lock for itself has its turn, and waits
+// A gate has the nodes deny a lock to new sharers of a lock. A process that wants the lock for itself has its turn, and waits
 // for the present sharers to leave. A gate is advice: if a node misses its begin or end, this costs a second at most.
 
 // regate is after how long a gate is put up again, before it ends; and in a gap, where the gate of another may have

@@ -14,7 +14,7 @@ import (
 type inquiry struct {
 	*engine.Query
 	step   contention.Step
-	begins int    // replies of switching tracking on, which come first
+	begins int    // the first replies: of switching tracking on
 	heard  uint64 // pushes of the node before
 	shared bool   // it is about the lock's sharers
 }
@@ -95,7 +95,7 @@ func (d *desk) read(x *inquiry, around *contention.Surroundings) error {
 	copy(said[:], x.Said[x.begins:])
 	if x.step.Action == contention.Watch {
 		ttl, err := p.isTracked(node, &said[0], &said[1])
-		seen := contention.Seen{TTL: ttl, Steps: said[2].OfType} // of this type are those who share the lock
+		seen := contention.Seen{TTL: ttl, Steps: said[2].OfType} // of this type are sharers of the lock
 		if err == nil && x.shared && (ttl == 0 || seen.Steps) {  // only a gate is in the way
 			seen.Steps = true
 			seen.TTL, err = p.isTracked(node, &said[3], &said[4])

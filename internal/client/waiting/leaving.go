@@ -15,7 +15,7 @@ import (
 // released. It is nil where the process stays: other callers of it wait for the key, or it stands in no queue.
 func (d *desk) part(p *place, value string) *engine.Query {
 	node, parts := d.Parting(d.lines.cfg.Clock.Now())
-	if !parts || !p.turn || p.shared || d.first != p || p.next != nil {
+	if !parts || !p.hasTurn() || p.shared || d.first != p || p.next != nil {
 		return nil
 	}
 	cfg := &d.lines.cfg
@@ -64,7 +64,7 @@ func (d *desk) isEntering(node int) bool {
 	return d.asked != nil && d.asked.step.Action == contention.Enter && d.asked.step.Node == node
 }
 
-// leftPlace is a place in the queue of a node that this process has left. It is owed back until the node has answered, or its
+// leftPlace is a place in the queue of a node, left by this process. It is owed back until the node has answered, or its
 // ticket has ended: others wait for this process meanwhile. If a node refuses or misses the return, it is asked again
 // after a growing pause.
 type leftPlace struct {

@@ -37,7 +37,7 @@ type Lines struct {
 	cfg      Config
 	known    atomic.Int64 // desks
 	left     atomic.Bool  // the process has left its queues, for good
-	owed     atomic.Int64 // places that nodes have not taken back
+	owed     atomic.Int64 // places not taken back by nodes
 	waiting  *gate.Gate   // callers
 	places   atomic.Int64 // of callers, in all lines
 	passed   atomic.Uint64
@@ -68,7 +68,7 @@ type shard struct {
 	desks map[string]*desk
 	most  int // desks since there were none
 	due   renewal.Schedule[*desk]
-	owed  []leftPlace // places that nodes have not taken back
+	owed  []leftPlace // places not taken back by nodes
 	asks  bool        // a question was queued, and is to be sent
 }
 
@@ -134,7 +134,7 @@ func (l *Lines) unlock(s *shard) {
 	}
 }
 
-// unlockDriven is unlock for the holder of the driver lock, who sends what was queued before it rests.
+// unlockDriven is unlock for the holder of the driver lock, to send what was queued before it rests.
 func (l *Lines) unlockDriven(s *shard) {
 	next := s.next()
 	s.asks = false
@@ -335,7 +335,7 @@ const (
 // around is the surroundings of the contender of a desk.
 func (l *Lines) around(d *desk, now clock.Instant) contention.Surroundings {
 	n := l.known.Load()
-	ask := leastAsk + rand.N(mostAsk-leastAsk) // random: processes refused together do not ask together
+	ask := leastAsk + rand.N(mostAsk-leastAsk) // random: processes denied together do not ask together
 	if n > maxAsks {
 		ask = ask * time.Duration(n) / maxAsks
 	}
@@ -344,6 +344,6 @@ func (l *Lines) around(d *desk, now clock.Instant) contention.Surroundings {
 	}
 	return contention.Surroundings{
 		Now: now, Names: l.names, Held: d.held, Shared: d.first != nil && d.first.shared, Set: d.first != nil && d.first.of.all, Usable: l.tracking.usable.Load(), Slow: l.tracking.slow.Load(),
-		Pause: l.cfg.Retry.pause(int(d.Vain)+1, rand.N), Jitter: rand.N(maxJitter), Ask: ask,
+		Pause: l.cfg.Retry.pause(d.Vain()+1, rand.N), Jitter: rand.N(maxJitter), Ask: ask,
 	}
 }

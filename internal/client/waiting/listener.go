@@ -17,17 +17,13 @@ import (
 // Callers of its process tell it by their places in line. Callers of others are shown by the queue of their processes.
 type Listener struct {
 	hold   holding.Hold
-	shared bool // the holder shares the lock: those that share it too do not want it from the holder
+	shared bool // the holder shares the lock: other sharers do not want it from the holder
 	wanted chan struct{}
 	once   sync.Once
 }
 
 // Wanted is closed once another caller wants the lock.
 func (x *Listener) Wanted() <-chan struct{} { return x.wanted }
-
-func (x *Listener) hears() { x.once.Do(func() { close(x.wanted) }) }
-
-func (x *Listener) hasHeard() bool { return engine.IsClosed(x.wanted) }
 
 // holds reports whether the lock still has this holder.
 func (x *Listener) holds(now clock.Instant) bool {
@@ -41,7 +37,7 @@ type listening struct {
 	listeners []*Listener
 	state     hearing
 	query     *inquiry
-	sure      bool          // who is there now waits: none was there before, or has left when it was rung
+	sure      bool          // the process there now waits: none was there before, or has left when it was rung
 	node      int           // of the queue
 	due       clock.Instant // when the node is asked again
 	asked     clock.Instant // when it was asked last
@@ -64,8 +60,8 @@ const (
 	idle  hearing = iota
 	asks          // a question is under way
 	again         // likewise, and the queue has changed since
-	empty         // the node pushes the first process that comes
-	rung          // likewise each change: one is there that may have no callers
+	empty         // the node pushes the first process to come
+	rung          // likewise each change: one is there, perhaps without callers
 	mixed         // likewise: some want what the listeners have, and some share it
 )
 
@@ -117,7 +113,7 @@ func (d *desk) wantedBy(shares bool) {
 		if x.shared && shares || !x.holds(now) {
 			continue
 		}
-		x.hears()
+		x.once.Do(func() { close(x.wanted) })
 	}
 }
 
@@ -141,7 +137,7 @@ func (d *desk) listen(now clock.Instant) (until clock.Instant) {
 	}
 	around := d.lines.around(d, now)
 	x.due = now.Add(around.Ask)
-	if !slices.ContainsFunc(x.listeners, func(l *Listener) bool { return !l.hasHeard() }) {
+	if !slices.ContainsFunc(x.listeners, func(l *Listener) bool { return !engine.IsClosed(l.wanted) }) {
 		return x.due
 	}
 	if left := d.Depart(); left != 0 {
@@ -149,7 +145,7 @@ func (d *desk) listen(now clock.Instant) (until clock.Instant) {
 	}
 	x.state, x.sure = idle, x.sure || x.state == rung || x.state == empty
 	home, ok := d.Home(&around)
-	if !ok { // who waits polls, and stands in no queue
+	if !ok { // a waiting process polls, and stands in no queue
 		return x.due
 	}
 	if q := d.askQueue(home, true, func(q *inquiry) { d.listened(q) }); q != nil {
@@ -164,7 +160,7 @@ func (d *desk) listen(now clock.Instant) (until clock.Instant) {
 	return x.due
 }
 
-// askQueue asks a node who is in its queue, and to track that. The answer is freed once it was taken. It is nil where the
+// askQueue asks a node for the processes in its queue, and to track that. The answer is freed once it was taken. It is nil where the
 // node is not asked.
 func (d *desk) askQueue(node int, tracks bool, take func(q *inquiry)) *inquiry {
 	q := d.inquire(contention.Step{Node: node}, tracks)
@@ -205,7 +201,7 @@ func (d *desk) listened(q *inquiry) {
 		x.due = around.Now
 	case here.Others == 1:
 		x.state, x.due = rung, around.Now.Add(max(ringLasts, 4*q.Took))
-	case exists: // of those that share the lock; or another has come between
+	case exists: // of sharers; or another process has come between
 		x.state = mixed
 		d.wantedBy(true)
 	default:
@@ -241,7 +237,7 @@ func waits(here contention.Entry, sure bool) bool {
 	return here.Others > 1 || here.Others == 1 && (sure || here.Left < contention.FirstTicket)
 }
 
-// queue reads who is in a queue; and, of one that is tracked, whether any was there right after that.
+// queue reads the processes in a queue; and, of a tracked one, whether any was there right after that.
 func (p *tracking) queue(q *inquiry) (here contention.Entry, exists bool, err error) {
 	if err := p.begun(q); err != nil {
 		return here, false, err

@@ -25,7 +25,7 @@ type report struct {
 
 // failed notes the end of an attempt of one of its callers without the lock; shared: it wanted to share it. How a caller
 // itself has ended it says nothing to the others, and neither does one that ended before the last known. A gate shows no
-// holder, and refuses no exclusive caller. A denial of an exclusive caller may be by holders that share the lock. It
+// holder, and denies no exclusive caller. A denial of an exclusive caller may be by holders that share the lock. It
 // reports whether a holder has denied the attempt.
 func (r *report) failed(at clock.Instant, err error, shared bool) (isDenial bool) {
 	if !IsRetryable(err) || at < r.ended {
@@ -47,7 +47,7 @@ func (r *report) failed(at clock.Instant, err error, shared bool) (isDenial bool
 
 // news is what is known to a caller who began then: when the last attempt ended, and how; nil: there was none. It is news only
 // if it ended while the caller waited, or in the second before, and concerns callers of its kind. A denial before since says
-// nothing, and neither does a holder of this process who had gone before.
+// nothing, and neither does a holder of this process gone before.
 func (r *report) news(now, began, since clock.Instant, shared bool) (at clock.Instant, err error) {
 	switch {
 	case now < r.held:

@@ -18,7 +18,7 @@ import (
 // missing key is divided, until the key is known.
 type sentry struct {
 	lines    *Lines
-	lost     quorum.SharedSet // nodes that may have pushed in vain
+	lost     quorum.SharedSet // nodes with pushes perhaps lost
 	flushed  quorum.SharedSet // nodes that have forgotten what they track; their desks are not notified yet
 	calm     clock.Instant    // when they are
 	regained atomic.Bool      // a quorum of nodes has its vote again: waiting callers ask at once

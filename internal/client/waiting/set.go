@@ -28,20 +28,22 @@ func (d *Demand) turns(t *Tries) Reason {
 	now := d.lines.cfg.Clock.Now()
 	var news, some, lacks, stands, left bool
 	d.each(func(p *place, k *desk) {
-		p.isNew = p.turn
-		if !p.stands {
+		if p.hasTurn() {
+			p.stage = newTurn
+		}
+		if p.stage == out {
 			t.Hear(k.news(now, t.Began, 0, p.shared))
 			p.desk, left = nil, true
 			return
 		}
 		free := k.FreeUntil(now)
 		isFree := free != 0 && (k.IsAlone() || p.stood <= free.Add(-contention.GapLength)) // a set that came later would have the lock all along, beside other processes
-		news = news || p.isNew || isFree && free != p.free
+		news = news || p.stage == newTurn || isFree && free != p.free
 		stands = true
 		if isFree {
 			p.free = free
 		}
-		if p.isNew || k.keeper == p || isFree {
+		if p.stage == newTurn || k.keeper == p || isFree {
 			some = true
 		} else {
 			lacks = true
@@ -56,7 +58,7 @@ func (d *Demand) turns(t *Tries) Reason {
 		return MayAttempt
 	}
 	d.each(func(p *place, k *desk) {
-		if p.isNew && p.turn { // a turn that has come since is new in the next round
+		if p.stage == newTurn { // a turn that has come since is new in the next round
 			k.keepTurn(p)
 			k.advance()
 		}
@@ -73,34 +75,34 @@ func (d *Demand) resume() {
 	})
 }
 
-// Missed reports the end of an attempt of a set that has not won: the nodes of denied have refused a key. The turn for
-// a key that was not refused is kept. It reports whether the set waits for some turn.
+// Missed reports the end of an attempt of a set that has not won: the nodes of denied have a key. The turn for
+// a key that was not denied is kept. It reports whether the set waits for some turn.
 func (d *Demand) Missed(denied func(at int) quorum.Set) (waits bool) {
 	d.end(true)
 	d.each(func(p *place, k *desk) {
-		if !p.stands {
+		if p.stage == out {
 			p.desk = nil
 			return
 		}
-		if p.turn && p.isNew && denied(int(p.at)) == 0 {
+		if p.stage == newTurn && denied(int(p.at)) == 0 {
 			p.had++
 		}
 		k.missed(p, denied(int(p.at)))
-		waits = waits || p.stands && k.keeper != p
+		waits = waits || p.stage != out && k.keeper != p
 	})
 	return waits
 }
 
-// Left takes a set out of its lines: it has the lock of h; or no holder has refused it, and it must not stand before
+// Left takes a set out of its lines: it has the lock of h; or no holder has denied it, and it must not stand before
 // others. How a vain attempt ended says nothing to the lines: the caller wants other keys too.
 func (d *Demand) Left(h holding.Hold) {
 	held, won := h.State()
 	d.end(false)
 	d.each(func(p *place, k *desk) {
 		switch {
-		case won && p.turn && k.keeper != p: // where it has kept its turn the process stays first in its queue
+		case won && p.hasTurn() && k.keeper != p: // where it has kept its turn the process stays first in its queue
 			k.attempted(p, true, held.Until, quorum.Tally{}, nil)
-		case p.stands:
+		case p.stage != out:
 			k.out(p)
 		}
 		p.desk = nil
@@ -132,7 +134,7 @@ func (d *Demand) Stands() bool {
 	return false
 }
 
-// keptTurn is a turn that a set keeps, and the line with it.
+// keptTurn is a turn kept by a set, and the line with it.
 type keptTurn struct {
 	keeper *place        // of the set; nil: no turn is kept
 	keeps  clock.Instant // until then
@@ -157,24 +159,23 @@ func (d *desk) keepTurn(p *place) {
 		until = d.keep(around.Now, around.Now.Sub(p.stood))
 	}
 	d.endTurn(p)
-	p.isNew = false
 	if d.Keep(&around, until) {
 		d.keeper, d.keeps = p, until
 	}
 }
 
-// missed notes an attempt of a set that has not won: the nodes of denied have refused the key.
+// missed notes an attempt of a set that has not won: the nodes of denied have the key.
 func (d *desk) missed(p *place, denied quorum.Set) {
 	switch around := d.lines.around(d, d.lines.cfg.Clock.Now()); {
-	case denied != 0 && (p.turn || d.keeper == p):
+	case denied != 0 && (p.hasTurn() || d.keeper == p):
 		d.endTurn(p)
 		d.missedBy(around.Now, engine.ErrTaken, p.shared)
-		d.Refused(&around, denied)
-	case p.turn && d.keeper == p && !p.isNew: // it has used a turn that it keeps
-		p.turn = false
+		d.Denied(&around, denied)
+	case p.stage == inTurn && d.keeper == p: // it has used a turn that it keeps
+		p.stage = inLine
 		d.turns--
 		d.Polled(&around)
-	case p.turn:
+	case p.hasTurn():
 		d.keepTurn(p)
 	case d.first == p && d.isIdle():
 		d.Polled(&around)

@@ -53,7 +53,7 @@ func (p *tracking) refuse(node int, what string, err error) error {
 	return errRefused
 }
 
-// queueError is the error of the queue's script at a node. One that refuses the script is not used.
+// queueError is the error of the queue's script at a node. A node refusing the script is not used.
 func (p *tracking) queueError(node int, said *command.Said) error {
 	if said.Lacks {
 		return p.refuse(node, "node refuses the script by which processes queue up", said.Err)

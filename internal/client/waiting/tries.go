@@ -26,7 +26,7 @@ type Tries struct {
 	polls bool          // an attempt is made then
 }
 
-// NewTries returns the tries of an Acquire of key, which begins now: so many attempts, or 0 for as many as Config has.
+// NewTries returns the tries of an Acquire of key, beginning now: so many attempts, or 0 for as many as Config has.
 func (l *Lines) NewTries(key string, attempts int) Tries {
 	return Tries{Key: key, Began: l.cfg.Clock.Now(), lines: l, limit: cmp.Or(attempts, l.cfg.Retry.Attempts), End: Failed}
 }
@@ -60,7 +60,7 @@ func (t *Tries) mayGoOn() bool {
 	return false
 }
 
-// Wait notes a vain attempt, or none. A caller with a limit then waits no longer than one that polls: so the limit
+// Wait notes a vain attempt, or none. A caller with a limit then waits no longer than a poller: so the limit
 // bounds the time of an Acquire too. At an instant to come until an attempt is made, with or without a turn.
 func (t *Tries) Wait(polls bool, until clock.Instant) {
 	now := t.lines.cfg.Clock.Now()
@@ -80,7 +80,7 @@ func (t *Tries) skipped() (more bool) {
 	return t.mayGoOn()
 }
 
-// IsRetryable reports whether an attempt that ended with err may be followed by a better one.
+// IsRetryable reports whether an attempt ended with err may be followed by a better one.
 func IsRetryable(err error) bool {
 	return errors.Is(err, engine.ErrTaken) || err == engine.ErrExpired || err == engine.ErrBusy || errors.Is(err, engine.ErrNoQuorum)
 }

@@ -11,15 +11,15 @@ import (
 
 // turns is since when this process has wanted a key again and again without a break. A process that releases a lock and
 // has it again at once leaves others no turn: a release may travel in one batch with the next acquire of its key, and an
-// acquire right behind a release comes before those of processes farther away. No refusal shows that others wait then.
+// acquire right behind a release comes before those of processes farther away. No denial shows that others wait then.
 // So the process owes them:
 //
 //   - a look: its next caller goes through the queue, as if the key were contended. The first is due after finest, each
 //     other one after a pause twice as long, lookEvery at most.
-//   - a gap, after contention.GapAfter: it leaves the key free for a while, for those in no queue.
+//   - a gap, after contention.GapAfter: it leaves the key free for a while, for callers in no queue.
 //
 // A break is measured: from the end of a lock to the instant from which the caller of the next one wanted it. So neither
-// the length of the work counts nor that of the wait, and of locks that are shared the union of their times. All of it
+// the length of the work counts nor that of the wait, and of shared locks the union of their times. All of it
 // is noted in one place, where a lock ends (Had), and outlives the desks of the key.
 //
 // A key has one of the four cells of its bucket: its own, or else the one noted longest ago, unless that is in a run too.
@@ -86,7 +86,7 @@ func (b *bucket) of(hash uint64) (r *run, its bool) {
 	return r, false
 }
 
-// note notes a turn with a lock on a key, which ends now. It returns what the process owes from now on, and how long
+// note notes a turn with a lock on a key, ending now. It returns what the process owes from now on, and how long
 // holders have the key. awaited: a caller waits for the release.
 func (all *turns) note(hash uint64, t holding.Turn, now clock.Instant, awaited bool) (d due, hold time.Duration) {
 	b := all.bucket(hash)
@@ -150,7 +150,7 @@ func (all *turns) mayLook(now clock.Instant, awaited bool) bool {
 	return int64(now) >= at && next.CompareAndSwap(at, int64(now.Add(pause)))
 }
 
-// owing is the run of a key for which something is due, or nil. After two breaks others have had their turn.
+// owing is the run of a key with something due, or nil. After two breaks others have had their turn.
 func (all *turns) owing(hash uint64, c clock.Clock) *run {
 	r, its := all.bucket(hash).of(hash)
 	if its && r.owes.Load() != uint32(nothing) && c.Now().Sub(clock.Instant(r.latest.Load())) < 2*contention.GapLength {
@@ -167,9 +167,9 @@ func (all *turns) take(hash uint64, c clock.Clock) (d due, hold time.Duration) {
 	return nothing, 0
 }
 
-// Had notes a turn with a lock on key, which ends now. The next caller for key may owe others a look or a gap.
+// Had notes a turn with a lock on key, ending now. The next caller for key may owe others a look or a gap.
 func (l *Lines) Had(key string, t holding.Turn, now clock.Instant, awaited bool) {
-	if !t.Waits && !t.Shared { // a caller that tries stands in no queue
+	if !t.Waits && !t.Shared { // a caller of TryAcquire stands in no queue
 		return
 	}
 	hash := l.hash(key)
@@ -178,7 +178,7 @@ func (l *Lines) Had(key string, t holding.Turn, now clock.Instant, awaited bool)
 	}
 }
 
-// owe has the next caller go through the queue: to look who waits there, or to leave a gap.
+// owe has the next caller go through the queue: to look for waiting processes there, or to leave a gap.
 func (d *desk) owe(o due, hold time.Duration) {
 	now := d.lines.cfg.Clock.Now()
 	switch o {

@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestPermitOf: the key of a permit has its name and number, and no other key has.
+// TestPermitOf: only the key of a permit has a name and a number.
 func TestPermitOf(t *testing.T) {
 	for _, name := range []string{"build", "a{t}b", "x:permit:3", "{"} {
 		for i, key := range redlock.Permits(name, 64) {
@@ -34,8 +34,8 @@ func TestPermitOf(t *testing.T) {
 	}
 }
 
-// TestPermits: an operator sees the permits of run -n by their name, and a mix with the name alone, or with another number, is
-// said to its user.
+// TestPermits: an operator sees the permits of run -n by their name. A user who mixes them with the name alone, or with
+// another number, is told so.
 func TestPermits(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -78,8 +78,10 @@ func TestPermits(t *testing.T) {
 	for _, key := range permits[1:] {
 		cluster.MustAcquire(t, c, key, cluster.TTL)
 	}
-	p := launch(t, servers, binary(append([]string{"run"}, flags(30, "-n", "4", "build", "--", "sleep", "0.3")...)...))
+	gate = filepath.Join(t.TempDir(), "gate")
+	p := start("-n", "4")
 	p.awaits("build: permit 2 of 3 is in use (by a), and -n is 4 here: all must use the same")
+	write(t, gate, "")
 	require.Zero(t, p.status())
 	_, _, errs := redlockOn(t, servers, "break", "-yes", "build")
 	require.Contains(t, errs, `"build" has 2 of 3 permits in use: -yes releases all of them with -n`)

@@ -65,7 +65,7 @@ func TestNoHotLoop(t *testing.T) {
 						s.Now = step.Until
 					case contention.Attempt:
 						actions++
-						c.Refused(s, denied)
+						c.Denied(s, denied)
 					case contention.Look:
 						actions++
 						c.Looked(s, denied == 0)
@@ -85,15 +85,15 @@ func TestNoHotLoop(t *testing.T) {
 	}
 }
 
-// TestChangedBeforeTheAnswer: a change that is known before the answer of the node counts. This process has released the
-// key itself, and a quorum has said so, while the question is on its way to a slow node.
+// TestChangedBeforeTheAnswer: a change known before the node's answer counts. This process has released the key itself,
+// confirmed by a quorum, while the question is on its way to a slow node.
 func TestChangedBeforeTheAnswer(t *testing.T) {
 	c, s := contend()
 	entered := c.Next(s)
 	require.Equal(t, contention.Enter, entered.Action)
 	c.Entered(s, entered, contention.Entry{First: true, Lease: time.Minute})
 	require.Equal(t, contention.Attempt, c.Next(s).Action)
-	c.Refused(s, 7)
+	c.Denied(s, 7)
 	step := c.Next(s)
 	require.Equal(t, contention.Watch, step.Action)
 	require.False(t, c.Pushed(step.Node), "it waits for the answer")
@@ -107,7 +107,7 @@ func TestThoseWhoShareAreInTheWay(t *testing.T) {
 	step := c.Next(s)
 	require.False(t, step.Shared)
 	c.Entered(s, step, contention.Entry{First: true, Others: 1, Lease: time.Minute})
-	c.Refused(s, 7)
+	c.Denied(s, 7)
 	watch := func() int {
 		step := c.Next(s)
 		require.Equal(t, contention.Watch, step.Action)
@@ -140,7 +140,7 @@ func TestKindsOfTurns(t *testing.T) {
 	require.Equal(t, contention.Attempt, c.Next(s).Action)
 	c.Won(s, 0, -1)
 	require.Equal(t, contention.Attempt, c.Next(s).Action, "with no other in the queue the next may share it at once")
-	c.Refused(s, 7)
+	c.Denied(s, 7)
 	node := c.Next(s).Node
 	c.Watched(s, node, contention.Seen{TTL: time.Second, Steps: true})
 	require.False(t, c.Gates(), "it shares")

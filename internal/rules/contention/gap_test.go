@@ -11,16 +11,16 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// queue is the processes waiting for one lock, in a model with one node: each holder keeps the lock
-// for a while, and comes last again. It drives one process, and answers for the others.
+// queue is the queue of processes for one lock, in a model with one node. Each holder keeps the lock for a while, and
+// comes last again. The model drives one process, and answers for the others.
 type queue struct {
 	c      *contention.Contender
 	s      *contention.Surroundings
 	others int           // in the queue
-	held   clock.Instant // another has the lock until then, found out by asking
+	held   clock.Instant // another process has the lock until then, found out by asking
 	gaps   int
-	begun  clock.Instant // since when the process wants the lock without a break
-	gap    clock.Instant // the end of one that has the first place
+	begun  clock.Instant // when the process began to want the lock without a break
+	gap    clock.Instant // the end of the gap in the first place
 }
 
 // next has the process take its next step, and returns the step.
@@ -40,7 +40,7 @@ func (q *queue) next() contention.Step {
 		q.c.Watched(q.s, step.Node, contention.Seen{TTL: max(0, q.held.Sub(q.s.Now))})
 	case contention.Attempt:
 		if q.s.Now < q.held {
-			q.c.Refused(q.s, 7)
+			q.c.Denied(q.s, 7)
 			break
 		}
 		q.c.Won(q.s, 0, -1)
@@ -88,7 +88,7 @@ func TestAsks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, s := contend()
-			c.Refused(s, 7)
+			c.Denied(s, 7)
 			prepare(c, s)
 			last := s.Now
 			for asked := 0; asked < 10; {
@@ -106,7 +106,7 @@ func TestAsks(t *testing.T) {
 					c.Watched(s, step.Node, contention.Seen{TTL: time.Hour})
 				case contention.Attempt:
 					asked, last = asked+1, s.Now
-					c.Refused(s, 7)
+					c.Denied(s, 7)
 				case contention.Look:
 					asked, last = asked+1, s.Now
 					c.Looked(s, false)
@@ -116,11 +116,11 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// TestAFreeLockIsAskedFor: a process behind another looks, and asks for a lock that stays free in less than two seconds; but
-// not before a gap is over, and the first has had time to take it.
+// TestAFreeLockIsAskedFor: a process behind another looks, and asks for a lock that stays free, in less than two
+// seconds. It does not ask before a gap is over and the first has had time to take the lock.
 func TestAFreeLockIsAskedFor(t *testing.T) {
 	c, s := contend()
-	c.Refused(s, 7)
+	c.Denied(s, 7)
 	began, free := s.Now, clock.Never
 	for {
 		switch step := c.Next(s); step.Action {
@@ -140,11 +140,11 @@ func TestAFreeLockIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestASetBehindOthers: a set asks for its keys in a turn, and never because it has not asked for long.
+// TestASetBehindOthers: a set asks for its keys in its turns alone, however long ago it last asked.
 func TestASetBehindOthers(t *testing.T) {
 	c, s := contend()
 	s.Set = true
-	c.Refused(s, 7)
+	c.Denied(s, 7)
 	for end := s.Now.Add(time.Minute); s.Now < end; {
 		step := c.Next(s)
 		switch step.Action {
@@ -159,24 +159,23 @@ func TestASetBehindOthers(t *testing.T) {
 	}
 }
 
-// TestOutvotedNode: a node that refused a granted attempt has the key of no holder, and is not
-// watched.
+// TestOutvotedNode: a node outvoted by a grant has the key of no holder, and is not watched.
 func TestOutvotedNode(t *testing.T) {
 	c, s := contend()
 	c.Entered(s, contention.Step{Action: contention.Enter}, contention.Entry{First: true, Lease: time.Hour})
-	c.Refused(s, 7)
+	c.Denied(s, 7)
 	watched := c.Next(s)
 	require.Equal(t, contention.Watch, watched.Action)
 	c.Won(s, 1<<uint(watched.Node), -1)
 	c.Entered(s, contention.Step{Action: contention.Enter}, contention.Entry{First: true, Lease: time.Hour})
-	c.Refused(s, 7)
+	c.Denied(s, 7)
 	again := c.Next(s)
 	require.Equal(t, contention.Watch, again.Action)
 	require.NotEqual(t, watched.Node, again.Node)
 }
 
-// TestGoesHome: a process in the queue of another node, entered while the lock's own could not be
-// used, moves to the one used by all others after its turn.
+// TestGoesHome: a process entered another node's queue while the lock's own node was unusable. After its turn it moves
+// to the queue used by all others.
 func TestGoesHome(t *testing.T) {
 	c, s := contend()
 	home := c.Next(s).Node
@@ -193,7 +192,7 @@ func TestGoesHome(t *testing.T) {
 	require.Equal(t, contention.Step{Action: contention.Enter, Node: home}, c.Next(s))
 }
 
-// TestNoGapAfterAGap: one that is due while a gap is open is that gap.
+// TestNoGapAfterAGap: a gap due while one is open counts as that one.
 func TestNoGapAfterAGap(t *testing.T) {
 	c, s := contend()
 	s.Usable = 0 // it polls

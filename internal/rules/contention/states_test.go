@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// TestStates has each state of a contender, and what it does after each event. enter+ has the node track the key too.
+// TestStates shows each state of a contender, and its action after each event. enter+ has the node track the key too.
 func TestStates(t *testing.T) {
 	type (
 		c = *contention.Contender
@@ -21,7 +21,7 @@ func TestStates(t *testing.T) {
 	enter := func(e contention.Entry) func(c, s) { return func(c c, s s) { c.Entered(s, c.Next(s), e) } }
 	see := func(seen contention.Seen) func(c, s) {
 		return func(c c, s s) {
-			c.Refused(s, all)
+			c.Denied(s, all)
 			c.Watched(s, c.Next(s).Node, seen)
 		}
 	}
@@ -36,7 +36,7 @@ func TestStates(t *testing.T) {
 		"first,tracked":  {alone, see(contention.Seen{TTL: time.Minute})},
 		"gating,stepped": {alone, see(contention.Seen{TTL: time.Minute, Steps: true})},
 		"last":           {first, func(c c, s s) { c.Won(s, 0, -1) }},
-		"polling":        {alone, func(c c, s s) { c.Refused(s, 0); c.Next(s) }},
+		"polling":        {alone, func(c c, s s) { c.Denied(s, 0); c.Next(s) }},
 		"gap:due":        {alone, func(c c, s s) { c.Due(s.Now, 0) }},
 		"gap:open":       {enter(contention.Entry{Gap: true, Others: 1, Lease: 3 * time.Second, Left: 200 * time.Millisecond})},
 	}
@@ -44,8 +44,8 @@ func TestStates(t *testing.T) {
 		"nothing": func(c, s) {},
 		"rung":    func(c c, s s) { c.Rung(s.Now, seat(c)) },
 		"changed": func(c c, _ s) { c.Pushed(seat(c)) },
-		"denied":  func(c c, s s) { c.Refused(s, all) },
-		"failed":  func(c c, s s) { c.Refused(s, 0) }, // no holder has refused it
+		"denied":  func(c c, s s) { c.Denied(s, all) },
+		"failed":  func(c c, s s) { c.Denied(s, 0) }, // no holder has denied it
 		"won":     func(c c, s s) { c.Won(s, 0, -1) },
 		"parted":  func(c c, s s) { c.Won(s, 0, seat(c)) }, // won, and its place is gone
 		"lost":    func(c c, s s) { s.Usable &^= c.Nodes() },

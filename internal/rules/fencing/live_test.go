@@ -60,7 +60,7 @@ func (m *stepper) locks(s *state, set quorum.Set, now uint64, step uint8) bool {
 		if !ok {
 			return false
 		}
-		var r Refusals
+		var r Answers
 		granted := quorum.Set(0)
 		for i := range m.nodes {
 			if set>>i&1 == 0 {

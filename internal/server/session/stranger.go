@@ -6,7 +6,7 @@ import (
 )
 
 // A stranger is a connection whose client has yet to log in. Strangers have bounds of their own, in
-// number and in memory: they take no room from clients who have logged in. Beyond their number the one
+// number and in memory: they take no room from known clients. Beyond their number the one
 // connected for longest makes room, so a client can always log in.
 
 // strangers is these connections, the one connected for longest first.
@@ -65,7 +65,7 @@ func (s *session) recognize() {
 	}
 }
 
-// budget is the memory that the session takes from.
+// budget is the memory used by the session.
 func (s *session) budget() *budget {
 	if s.isStranger.Load() {
 		return &s.server.unknown.budget

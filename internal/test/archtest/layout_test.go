@@ -76,12 +76,12 @@ func TestFiles(t *testing.T) {
 		for _, problem := range append(checkImports(f), unnamedFields(t, f)...) {
 			t.Error(problem)
 		}
-		most := maxLines
+		most, mend := maxLines, "one noun a file; move another one out"
 		if f.path == "redlock.go" {
-			most = maxAPI
+			most, mend = maxAPI, "it has types and one-line methods; decisions belong to a room, and figures in comments to a DESIGN.md"
 		}
 		if lines := bytes.Count(f.src, []byte("\n")); lines > most {
-			t.Errorf("%s: %d lines, more than %d: one noun a file; move another one out", f.path, lines, most)
+			t.Errorf("%s: %d lines, more than %d: %s", f.path, lines, most, mend)
 		}
 		if strings.HasPrefix(f.path, "internal/wire/token/") && !strings.HasSuffix(f.path, "_test.go") {
 			tokens = append(tokens, importsOf(f)...)

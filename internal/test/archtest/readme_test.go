@@ -53,7 +53,7 @@ func TestReadmeCompiles(t *testing.T) {
 			isCode = !isCode
 		}
 		if isCode {
-			require.LessOrEqual(t, len([]rune(strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "    "))), 80, line)
+			require.LessOrEqual(t, len([]rune(strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "    "))), 80, "a line of code in README.md is cut off in a page of 80 columns, tabs of four: break it\n%s", line)
 		}
 	}
 	blocks := goBlock.FindAllStringSubmatch(string(text), -1)
@@ -113,7 +113,7 @@ func TestPages(t *testing.T) {
 				target = path.Join(path.Dir(page), m[1])
 			}
 			_, err := fs.Stat(repository, target)
-			require.NoError(t, err, "%s links to %s", page, m[1])
+			require.NoError(t, err, "%s links to %s, and there is no such file: mend the link", page, m[1])
 			if m[2] != "" {
 				there, err := fs.ReadFile(repository, target)
 				require.NoError(t, err)
@@ -121,11 +121,11 @@ func TestPages(t *testing.T) {
 				for _, h := range heading.FindAllStringSubmatch(string(there), -1) {
 					anchors = append(anchors, strings.ReplaceAll(unnamed.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-"))
 				}
-				require.Contains(t, anchors, m[2], "%s links to %s", page, m[1])
+				require.Contains(t, anchors, m[2], "%s links to a heading of %s that is not there: mend the link", page, target)
 			}
 		}
 		for _, m := range testName.FindAllStringSubmatch(string(text), -1) {
-			require.Contains(t, tests, "\nfunc "+m[1]+"(", page)
+			require.True(t, strings.Contains(tests, "\nfunc "+m[1]+"("), "%s names %s, and there is no such test: after a rename, rename it there too", page, m[1])
 		}
 	}
 }

@@ -20,39 +20,42 @@ var (
 	bannedNames = regexp.MustCompile(`^[tT]ells?($|[A-Z])|Tells?($|[A-Z])`)
 )
 
-// wrongNames returns a predicate of names: those with a banned word, or with one of the last column of the glossary (one
-// word for one meaning).
-func wrongNames(t *testing.T) func(name string) bool {
+// wrongNames returns what to write in place of a name with a banned word, or with one of the last column of the glossary
+// (one word for one meaning); "" for any other name.
+func wrongNames(t *testing.T) func(name string) (mend string) {
 	page, err := fs.ReadFile(repository, "internal/DESIGN.md")
 	require.NoError(t, err)
 	_, glossary, found := strings.Cut(string(page), "\n| word | meaning | not |\n|---|---|---|\n")
 	require.True(t, found)
 	glossary, _, _ = strings.Cut(glossary, "\n\n")
-	var words []string
+	var parts []string // of camelCase: at the beginning of a name, and later
+	mends := map[string]string{}
 	for row := range strings.SplitSeq(glossary, "\n") {
 		columns := strings.Split(strings.Trim(row, "|"), "|")
 		require.Len(t, columns, 3, row)
 		for word := range strings.FieldsFuncSeq(columns[2], func(r rune) bool { return r == ',' || r == ' ' }) {
-			words = append(words, word)
+			parts = append(parts, "^"+word, strings.ToUpper(word[:1])+word[1:])
+			mends[word] = fmt.Sprintf("%s is not a word of the glossary of internal/DESIGN.md: it has %s", word, strings.TrimSpace(columns[0]))
 		}
 	}
-	require.NotEmpty(t, words)
-	var parts []string // of camelCase: at the beginning of a name, and later
-	for _, word := range words {
-		parts = append(parts, "^"+word, strings.ToUpper(word[:1])+word[1:])
-	}
+	require.NotEmpty(t, parts)
 	synonyms := regexp.MustCompile(`(` + strings.Join(parts, "|") + `)(s|ed)?($|[A-Z_])`)
-	known := map[string]bool{}
-	return func(name string) bool {
+	known := map[string]string{}
+	return func(name string) string {
 		if _, isKnown := known[name]; !isKnown {
-			known[name] = bannedNames.MatchString(name) || synonyms.MatchString(name)
+			known[name] = ""
+			if found := synonyms.FindStringSubmatch(name); found != nil {
+				known[name] = mends[strings.ToLower(found[1])]
+			} else if bannedNames.MatchString(name) {
+				known[name] = "say what is done, not that it is told"
+			}
 		}
 		return known[name]
 	}
 }
 
 // wordProblems returns file:line of each banned word.
-func wordProblems(f file, isWrong func(name string) bool) (problems []string) {
+func wordProblems(f file, mendOf func(name string) string) (problems []string) {
 	fset := token.NewFileSet()
 	source := fset.AddFile(f.path, -1, len(f.src))
 	var s scanner.Scanner
@@ -62,8 +65,8 @@ func wordProblems(f file, isWrong func(name string) bool) (problems []string) {
 		switch {
 		case kind == token.EOF:
 			return problems
-		case kind == token.IDENT && isWrong(text):
-			problems = append(problems, fmt.Sprintf("%v: name %s: the glossary of internal/DESIGN.md has another word for it", source.Position(at), text))
+		case kind == token.IDENT && mendOf(text) != "":
+			problems = append(problems, fmt.Sprintf("%v: name %s: %s", source.Position(at), text, mendOf(text)))
 		}
 		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 			if banned[strings.ToLower(word)] {
@@ -74,15 +77,15 @@ func wordProblems(f file, isWrong func(name string) bool) (problems []string) {
 }
 
 func TestWords(t *testing.T) {
-	isWrong := wrongNames(t)
+	mendOf := wrongNames(t)
 	for _, f := range goFiles(t) {
 		if strings.HasSuffix(f.path, "archtest/words_test.go") {
 			continue
 		}
-		for _, problem := range wordProblems(f, isWrong) {
+		for _, problem := range wordProblems(f, mendOf) {
 			t.Error(problem)
 		}
 	}
 	src := "package p\n\n// Whatever it is, nobody asks.\nvar tellAll, hotel, stellar, guardAll, isGuarded, safeguards int\n"
-	require.Len(t, wordProblems(file{path: "a.go", src: []byte(src)}, isWrong), 5)
+	require.Len(t, wordProblems(file{path: "a.go", src: []byte(src)}, mendOf), 5)
 }

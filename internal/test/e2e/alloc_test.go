@@ -179,7 +179,7 @@ func requireBest(t *testing.T, name string, most float64, measure func() float64
 		}
 		all = append(all, n)
 	}
-	require.Fail(t, "it allocates", "%s: %v, want at most %v", name, all, most)
+	require.Fail(t, "it allocates", "%s: %v, want at most %v: calls of one key use memory again, of the call, the lease or the batch (go test -memprofile shows what does not)", name, all, most)
 }
 
 // TestAllocationsFenced: none for a fenced lock, also where the clock of another client is ahead
