@@ -13,7 +13,6 @@ import (
 	"github.com/redlock-go/redlock/bench/floor"
 	"github.com/redlock-go/redlock/bench/harness"
 	"github.com/redlock-go/redlock/bench/ours"
-	"github.com/redlock-go/redlock/bench/underlock"
 )
 
 func main() {
@@ -23,7 +22,6 @@ func main() {
 			ours.Driver{}, ours.Driver{Portable: true}, ours.Driver{Scripted: true}, ours.Driver{Async: true}, ours.Driver{NoHandOver: true}, ours.Driver{Fenced: true}, ours.Driver{Joint: true}, ours.Driver{Groups: true}, ours.Driver{Semaphore: 8}, ours.Submitter{}, ours.Doer{}, ours.Served{}, floor.Driver{}, floor.Driver{Goroutines: true}, floor.Driver{Obliged: true},
 		},
 		Chosen: []string{"redlock", "floor", "floor-goroutines"},
-		Lock:   underlock.Run,
 		Source: "./bench",
 		Notes: []string{
 			"pair: one acquire and one release of one lock; a pair counts when its last reply has arrived inside the window",

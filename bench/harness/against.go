@@ -264,6 +264,9 @@ type usage struct{ took, others time.Duration }
 func (s *site) turn(ctx context.Context, opts Options, of side, driver string, nodes []string, cell result.Cell) (r *result.Result, u usage, err error) {
 	args := append([]string{"-json", "-nodes", join(nodes), "-driver", driver,
 		"-d", opts.Timing.Window.String(), "-warmup", opts.Timing.Warmup.String(), "-ttl", opts.TTL.String()}, flagsOf(cell)...)
+	if opts.Focus != "" {
+		args = append(args, "-focus", opts.Focus)
+	}
 	cmd := exec.CommandContext(ctx, of.binary, args...)
 	cmd.Env = append(append(os.Environ(), turnEnv+"=1"), of.env...)
 	var printed, failed bytes.Buffer

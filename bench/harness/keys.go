@@ -30,9 +30,6 @@ const (
 	MaxMasters = 32
 )
 
-// Keys builds keys of the usual length for workers that share none.
-func Keys(workers int) [][]string { return keys(workers, DefaultKeyLen) }
-
 // keys builds the keys of a cell ahead, so that the measured loop builds none.
 // Each cell has its own prefix: keys of an earlier cell that was interrupted must not refuse a
 // lock to this one.

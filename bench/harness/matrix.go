@@ -23,9 +23,6 @@ func (o Options) unwell() bool {
 // cells lists every cell that the options ask for, in the order in which they
 // run: concurrency changes first, as the tables of a scenario are read.
 func (o Options) cells() []result.Cell {
-	if o.lock {
-		return nil
-	}
 	nodes := o.Masters
 	if len(o.Nodes) > 0 {
 		nodes = []int{len(o.Nodes)}
@@ -87,14 +84,10 @@ func vary[T any](cells []result.Cell, values []T, set func(*result.Cell, T)) []r
 const (
 	overhead  = 150 * time.Millisecond
 	perWorker = 100 * time.Microsecond
-	profiled  = 20 * time.Second // of the section about the driver lock
 )
 
 // estimate is the approximate time that the options take.
 func (o Options) estimate() time.Duration {
-	if o.lock {
-		return profiled
-	}
 	var all time.Duration
 	for _, c := range o.cells() {
 		if c.Scenario.OfMany() {

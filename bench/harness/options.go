@@ -66,10 +66,10 @@ type Options struct {
 	Together    bool     // servers and clients share the processors
 	Out         string   // directory
 	CPUProfile  string   // file
+	Focus       string   // functions, by an expression
 	JSON        bool
 
-	own  *side // this program, which measures each turn in a process of its own; nil: in this process
-	lock bool  // measure what the driver lock takes, and no cell
+	own *side // this program, which measures each turn in a process of its own; nil: in this process
 }
 
 // ParseOptions reads the command line of a program, less its name. Help goes to
@@ -123,6 +123,7 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 	}
 	fs.StringVar(&o.Out, "o", "", "write results.jsonl and README.md to `directory`")
 	fs.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of the clients, for go tool pprof, to `file`")
+	fs.StringVar(&o.Focus, "focus", "", "uncontended: show the share of the clients' CPU, warm-up included, in functions that match an `expression`; go tool pprof must be there")
 	fs.BoolVar(&o.JSON, "json", false, "print results as JSON, one a line, in place of tables")
 	listVar(fs, &o.Render, "render", "", "measure nothing, and show the results in `files`; of several files, side by side", item)
 

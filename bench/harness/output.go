@@ -73,14 +73,6 @@ func (o *output) notes() {
 	}
 }
 
-// note keeps and shows a note.
-func (o *output) note(n result.Note) {
-	o.add(result.Line{Note: &n})
-	if !o.json {
-		render.Note(o.stdout, n)
-	}
-}
-
 // fail notes that a run was not completed.
 func (o *output) fail(err error) { o.add(result.Line{Failed: err.Error()}) }
 
@@ -95,9 +87,6 @@ func (o *output) load(names []string) error {
 		render.Head(o.stdout, run.Head)
 		for _, g := range run.Groups {
 			render.Table(o.stdout, g)
-		}
-		for _, n := range run.Found {
-			render.Note(o.stdout, n)
 		}
 		render.Notes(o.stdout, run)
 	}

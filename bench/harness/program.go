@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/pprof"
 	"slices"
 	"time"
 
@@ -28,8 +27,6 @@ type Program struct {
 	Real bool
 	// Notes are what a reader has to know in order to compare.
 	Notes []string
-	// Lock measures what is no cell, for the section "lock" of a suite.
-	Lock func(ctx context.Context, nodes []string, note func(result.Note)) error
 	// Source is the program's own package in its repository, "./bench", for -against; without it there is no such
 	// flag.
 	Source string
@@ -109,19 +106,6 @@ func (p Program) run(ctx context.Context, args []string, opts Options, stdout, s
 	return errors.Join(err, stop(), out.pages())
 }
 
-// profile has the CPU time of this process written to a file, if it is named, until stop.
-func profile(file string) (stop func() error, err error) {
-	if file == "" {
-		return func() error { return nil }, nil
-	}
-	f, err := os.Create(file)
-	if err != nil {
-		return nil, err
-	}
-	stop = func() error { pprof.StopCPUProfile(); return f.Close() }
-	return stop, pprof.StartCPUProfile(f)
-}
-
 func (p Program) names() []string {
 	names := make([]string, len(p.Drivers))
 	for i, d := range p.Drivers {
@@ -181,10 +165,6 @@ func (p Program) bench(ctx context.Context, opts Options, section Section, out *
 	}
 	if len(cells) > 0 {
 		out.notes()
-	}
-	if opts.lock {
-		runtime.GOMAXPROCS(defaultProcs)
-		return p.Lock(ctx, s.addrs[:min(5, len(s.addrs))], out.note)
 	}
 	// A driver that fails while a node is down or faulty is a finding, not a failure of the run.
 	if bad > 0 || good == 0 {

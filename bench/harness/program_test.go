@@ -2,7 +2,6 @@ package harness
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -129,7 +128,6 @@ func everySection() Program {
 		drivers = append(drivers, &still{name: name})
 	}
 	p := program(drivers...)
-	p.Lock = func(context.Context, []string, func(result.Note)) error { return nil }
 	p.Suite = Suite{Drivers: []string{"redlock", "redlock-portable", "floor"}, Sections: append(Sections("1,64,512", "1,64"), OwnSections()...)}
 	return p
 }
@@ -139,7 +137,7 @@ func TestSectionsAreWhatTheProgramUnderstands(t *testing.T) {
 	var took time.Duration
 	for _, part := range p.parts(nil, []string{all}) {
 		require.NoError(t, part.err, part.Name)
-		require.True(t, part.opts.lock || len(part.opts.cells()) > 0 && len(part.Shows) > 0, part.Name)
+		require.True(t, len(part.opts.cells()) > 0 && len(part.Shows) > 0, part.Name)
 		// The summary knows all measures that the section shows.
 		groups := []*result.Group{{Rows: []*result.Row{{Driver: "redlock", Error: "none"}}}}
 		require.NoError(t, render.Write(t.TempDir(), []*result.Run{{Head: result.Head{Shows: part.Shows}, Groups: groups}}))
@@ -163,16 +161,10 @@ func TestSuite(t *testing.T) {
 	t.Setenv(realredis.EnvValkey9, "")
 	dir := t.TempDir()
 	p := program(&still{name: "redlock"}, &still{name: "floor"}, &still{name: "sad", openErr: errors.New("no luck")})
-	p.Lock = func(_ context.Context, nodes []string, note func(result.Note)) error {
-		require.NotEmpty(t, nodes)
-		note(result.Note{Part: "clients", What: "1", Figures: []result.Figure{{Value: 12345, Unit: "pairs/s"}}})
-		return nil
-	}
 	p.Suite.Sections = []Section{
 		{"away", "One dies", "-scenario uncontended -c 2 -n 3 -fault hung,refusing", []string{"pairs", "heap"}},
 		{"newer", "Newer servers", "-server valkey9", []string{"pairs"}},
 		{"bad", "Bad", "-n 3 -nodes a:1", nil},
-		{"lock", "Clients", "", nil},
 	}
 	var stdout, stderr bytes.Buffer
 	args := []string{"-suite", "all", "-o", dir, "-rounds", "2", "-d", "20ms", "-warmup", "1ms"}
@@ -185,7 +177,7 @@ func TestSuite(t *testing.T) {
 	for _, want := range []string{
 		"medians of 2, each 20ms after 1ms of warm-up", "## One dies\n\n`-scenario uncontended -c 2 -n 3 -fault hung,refusing`",
 		"by fault:\n\n| driver | hung | refusing |\n", "| **redlock** | ", "no figures of sad: open: no luck (hung; refusing)",
-		"![One dies](away.svg)", "## Newer servers\n\n`-server valkey9`", "Not complete: ", "clients:\n\n* 1: 12,300 pairs/s\n",
+		"![One dies](away.svg)", "## Newer servers\n\n`-server valkey9`", "Not complete: ",
 	} {
 		require.Contains(t, string(text), want)
 	}

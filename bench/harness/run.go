@@ -95,7 +95,7 @@ func (s *site) measure(ctx context.Context, opts Options, drivers []Driver, cell
 				*r, err = many(ctx, d, cfg)
 			} else {
 				cfg.Keys = keys(cell.Concurrency, cell.KeyLen)
-				*r, err = Measure(ctx, d, cfg, timing)
+				*r, err = focused(ctx, opts.Focus, func() (result.Result, error) { return Measure(ctx, d, cfg, timing) })
 			}
 			if ctx.Err() != nil {
 				return nil, errInterrupted

@@ -27,9 +27,6 @@ type Section struct {
 	Shows []string // names of measures: the summary has one table each
 }
 
-// lockSection is about the driver lock, and has no cells.
-const lockSection = "lock"
-
 // suiteDefaults are the flags of a suite that are not given.
 var suiteDefaults = []string{"-rounds", "3", "-d", "1s", "-warmup", "300ms"}
 
@@ -62,7 +59,6 @@ func (p Program) parts(args []string, only []string) []part {
 		}
 		next := part{Section: s}
 		next.opts, next.err = ParseOptions(append(slices.Clone(given), strings.Fields(s.Args)...), p, io.Discard)
-		next.opts.lock = s.Name == lockSection
 		chosen = append(chosen, next)
 	}
 	return chosen

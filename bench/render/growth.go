@@ -29,16 +29,6 @@ func growth(w io.Writer, runs []*result.Run) {
 	fmt.Fprintf(w, "| what grows | driver | from | to | slope of pairs/s | of CPU per pair | of p50 | of bytes each |\n|---|---|---|---|---|---|---|---|\n%s\n\n", strings.Join(lines, "\n"))
 }
 
-// counted is the number that a text begins with, or 0, and the rest.
-func counted(text string) (n float64, rest string) {
-	number, rest, _ := strings.Cut(text, " ")
-	n, err := strconv.ParseFloat(number, 64)
-	if err != nil {
-		return 0, text
-	}
-	return n, rest
-}
-
 // slopes are the lines of our drivers.
 func slopes(run *result.Run, groups []*result.Group, axis dimension) (lines []string) {
 	at := make([]float64, len(groups))
@@ -132,20 +122,18 @@ It assumes:
 `, digits(group), 100*busyShare, scaleCallers, maxGroups)
 }
 
-// lockPart begins the notes about the part of the client's CPU under the driver lock; package underlock makes them.
-const lockPart = "client CPU under the driver lock"
-
 // moreCores computes what more client cores would bring, by Amdahl's law.
 func moreCores(w io.Writer, runs []*result.Run) {
 	var lines []string
 	counts := []float64{4, 8, 16}
 	for _, run := range runs {
-		for _, n := range run.Found {
-			if n.Part != lockPart || len(n.Figures) != 2 {
+		for _, g := range run.Groups {
+			r := g.Row("redlock")
+			part, each := r.FocusShare, r.CPUPerPair
+			if run.Section != "lock" || part == 0 {
 				continue
 			}
-			part, each := n.Figures[0].Value/100, n.Figures[1].Value
-			line := fmt.Sprintf("| %s | %s µs | %.0f %% |", n.What, digits(each), 100*part)
+			line := fmt.Sprintf("| %d callers | %s µs | %.0f %% |", g.Concurrency, digits(each), 100*part)
 			for _, cores := range counts {
 				line += fmt.Sprintf(" %.1f × = %s |", 1/(part+(1-part)/cores), digits(1e6/each/(part+(1-part)/cores)))
 			}

@@ -107,6 +107,8 @@ var measures = []measure{
 		}, when: func(c result.Cell) bool { return c.Fault.OfClients() }},
 	{name: "havoc", short: "faults", heading: "Faults", of: func(f *result.Figures) float64 { return f.Faults },
 		when: func(c result.Cell) bool { return c.Fault == result.Any }},
+	{name: "focus", short: "focused", heading: "Share of the client's CPU in the functions asked for",
+		text: func(_ *result.Group, r *result.Row) string { return fmt.Sprintf("%.0f %%", 100*r.FocusShare) }},
 	{name: "each", short: "each holds", heading: "What each holds",
 		text: func(_ *result.Group, r *result.Row) string {
 			return fmt.Sprintf("%s bytes, %s goroutines, %s descriptors", digits(r.BytesEach), digits(r.GoroutinesEach), digits(r.DescriptorsEach))
@@ -119,6 +121,9 @@ var measures = []measure{
 // has reports whether a group has the measure.
 func (m measure) has(g *result.Group) bool {
 	if m.name == "floor" && !slices.ContainsFunc(g.Rows, func(r *result.Row) bool { return strings.HasPrefix(r.Driver, yardstick) }) {
+		return false
+	}
+	if m.name == "focus" && !slices.ContainsFunc(g.Rows, func(r *result.Row) bool { return r.FocusShare > 0 }) {
 		return false
 	}
 	if m.name == "first" && (len(g.Rows) < 2 || len(g.Rows[0].Rounds) < leastRounds) {

@@ -39,7 +39,7 @@ func allLines() []result.Line {
 			}
 		}
 	}
-	return append(all, result.Line{Note: &result.Note{Part: "clients", What: "idle", Figures: []result.Figure{{Value: 12345, Unit: "bytes"}}}})
+	return all
 }
 
 func TestTheSummary(t *testing.T) {
@@ -53,7 +53,7 @@ func TestTheSummary(t *testing.T) {
 		"* no figures of dead: hangs <for ever> (1 / healthy; 64 / healthy; 64 / hung)\n",
 		"* errors of lone, of which the first: <lost> (1 / healthy: 2; ",
 		"Where redlock is behind, its figure as a multiple of theirs:\n\n* Client CPU, µs per pair – 1 / healthy: peer 5.00;", "* Pairs per second – 1 / healthy: peer 0.20;",
-		"clients:\n\n* idle: 12,300 bytes\n", "* lone *: one server, a weaker guarantee", "* be fair & kind\n",
+		"* lone *: one server, a weaker guarantee", "* be fair & kind\n",
 	} {
 		require.Contains(t, out.String(), want)
 	}
@@ -124,7 +124,8 @@ func TestScale(t *testing.T) {
 		cell := result.Cell{Scenario: result.Held, Concurrency: n, Nodes: 5, Fault: result.NoFault, KeyLen: usualKeyLen}
 		lines = append(lines, result.Line{Result: &result.Result{Driver: "redlock", Cell: cell, Figures: result.Figures{PairsPerSec: 7, BytesEach: float64(n)}}})
 	}
-	lines = append(lines, result.Line{Note: &result.Note{Part: lockPart, What: "512 callers", Figures: []result.Figure{{Value: 40, Unit: "%"}, {Value: 2, Unit: "µs"}}}})
+	lines = append(lines, result.Line{Head: &result.Head{Section: "lock"}}, result.Line{Result: &result.Result{Driver: "redlock",
+		Cell: result.Cell{Concurrency: 512}, Figures: result.Figures{CPUPerPair: 2, FocusShare: .4}}})
 	var out bytes.Buffer
 	summarize(&out, result.Collect(lines))
 	for _, want := range []string{

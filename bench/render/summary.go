@@ -125,7 +125,6 @@ func section(w io.Writer, run, first *result.Run) {
 		missing(w, groups)
 		losses(w, groups)
 	}
-	found(w, run.Found)
 }
 
 // working are the rows of the drivers with figures.
@@ -298,24 +297,4 @@ func ahead(g *result.Group, of func(*result.Figures) float64, more bool) []strin
 		}
 	}
 	return all
-}
-
-// found writes the notes, part after part.
-func found(w io.Writer, notes []result.Note) {
-	for len(notes) > 0 {
-		n := slices.IndexFunc(notes, func(n result.Note) bool { return n.Part != notes[0].Part })
-		if n < 0 {
-			n = len(notes)
-		}
-		part := notes[0].Part
-		if x, rest := counted(part); x > 0 {
-			part = digits(x) + " " + rest
-		}
-		fmt.Fprintf(w, "%s:\n\n", part)
-		for _, note := range notes[:n] {
-			fmt.Fprintf(w, "* %s: %s\n", note.What, figuresOf(note))
-		}
-		fmt.Fprintln(w)
-		notes = notes[n:]
-	}
 }

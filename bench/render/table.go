@@ -105,20 +105,6 @@ func Table(w io.Writer, g *result.Group) {
 	}
 }
 
-// Note prints a note.
-func Note(w io.Writer, n result.Note) {
-	fmt.Fprintf(w, "%s, %s: %s\n", n.Part, n.What, figuresOf(n))
-}
-
-// figuresOf is the figures of a note in one line.
-func figuresOf(n result.Note) string {
-	parts := make([]string, len(n.Figures))
-	for i, f := range n.Figures {
-		parts[i] = digits(f.Value) + " " + f.Unit
-	}
-	return strings.Join(parts, ", ")
-}
-
 // Notes prints what a reader of the figures has to know.
 func Notes(w io.Writer, run *result.Run) {
 	fmt.Fprintln(w)

@@ -2,9 +2,8 @@
 // written, read and shown.
 //
 // A file of results has one JSON object a line. A [Head] describes a run: what is measured, on
-// what and how. A [Result] is one driver in one cell in one round, and a [Note] is a
-// measurement that is no cell. What follows a head belongs to it, so files can be
-// concatenated: their results are then more rounds.
+// what and how. A [Result] is one driver in one cell in one round. What follows a head
+// belongs to it, so files can be concatenated: their results are then more rounds.
 package result
 
 import "time"
@@ -13,7 +12,6 @@ import "time"
 type Line struct {
 	Head   *Head   `json:"run,omitempty"`
 	Result *Result `json:"result,omitempty"`
-	Note   *Note   `json:"note,omitempty"`
 	Failed string  `json:"failed,omitempty"` // why a run was not completed
 }
 
@@ -197,6 +195,9 @@ type Figures struct {
 	OrphanP50 float64 `json:"orphan_p50_us,omitempty"`
 	OrphanMax float64 `json:"orphan_max_us,omitempty"`
 
+	// FocusShare is the share of the client's CPU in the functions that were asked for.
+	FocusShare float64 `json:"focus_share,omitempty"`
+
 	// Of scenarios of much: what one lock holds, or an idle client, and its CPU in a second.
 	BytesEach       float64 `json:"bytes_each,omitempty"`
 	GoroutinesEach  float64 `json:"goroutines_each,omitempty"`
@@ -210,17 +211,4 @@ func (f *Figures) Above() float64 {
 		return 0
 	}
 	return f.AcquireP50 - f.PingP50
-}
-
-// Note is a few figures about one thing that is no cell.
-type Note struct {
-	Part    string   `json:"part"` // what it belongs to
-	What    string   `json:"what"`
-	Figures []Figure `json:"figures"`
-}
-
-// Figure is a number and its unit, which also names it.
-type Figure struct {
-	Value float64 `json:"value"`
-	Unit  string  `json:"unit"`
 }

@@ -17,7 +17,6 @@ import (
 type Run struct {
 	Head
 	Groups []*Group
-	Found  []Note
 	Failed []string
 }
 
@@ -106,8 +105,6 @@ func Collect(lines []Line) []*Run {
 			run = all[i]
 		case l.Result != nil:
 			run.row(l.Result).Rounds = append(run.row(l.Result).Rounds, l.Result)
-		case l.Note != nil:
-			run.Found = append(run.Found, *l.Note)
 		case l.Failed != "":
 			run.Failed = append(run.Failed, l.Failed)
 		}
