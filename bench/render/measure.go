@@ -38,11 +38,12 @@ func crossed(c result.Cell) bool   { return c.Processes > 1 && c.Crowd == "" }
 func nodeFault(c result.Cell) bool {
 	return alone(c) && c.Fault != result.NoFault && !c.Fault.OfClients()
 }
+func busy(c result.Cell) bool   { return c.Scenario != result.Idle }
 func ofMany(c result.Cell) bool { return c.Scenario.OfMany() }
 
 // measures are all measures, in the order of the columns.
 var measures = []measure{
-	{name: "pairs", short: "pairs/s", heading: "Pairs per second", of: func(f *result.Figures) float64 { return f.PairsPerSec }, ranged: true},
+	{name: "pairs", short: "pairs/s", heading: "Pairs per second", of: func(f *result.Figures) float64 { return f.PairsPerSec }, ranged: true, when: busy},
 	{name: "first", short: "of the first's", heading: "Pairs per second, of the first driver's, with the interval of its rounds", text: ofFirst},
 	{name: "floor", short: "×floor", heading: "Throughput as a part of the floor's", text: ofFloor, when: alone},
 	{name: "p50", short: "p50 µs", heading: "p50 of a pair, µs", of: func(f *result.Figures) float64 { return f.P50 }, ranged: true, when: paired},
@@ -57,7 +58,7 @@ var measures = []measure{
 	{name: "added", heading: "p50 of an acquire above that of a PING, µs", of: func(f *result.Figures) float64 { return f.Added }, ranged: true, when: alone},
 	{name: "ping", short: "acquire/PING", heading: "p50 of an acquire as a multiple of a PING's", text: ofPing,
 		when: func(c result.Cell) bool { return alone(c) && c.RTT > 0 }},
-	{name: "cpu", short: "CPU µs/pair", heading: "Client CPU, µs per pair", of: func(f *result.Figures) float64 { return f.CPUPerPair }, ranged: true},
+	{name: "cpu", short: "CPU µs/pair", heading: "Client CPU, µs per pair", of: func(f *result.Figures) float64 { return f.CPUPerPair }, ranged: true, when: busy},
 	{name: "core", heading: "Client CPU, µs per pair, and locks a second for which a core of it is enough", of: func(f *result.Figures) float64 { return f.CPUPerPair }, ranged: true,
 		also: func(r *result.Row) string { return rateOf(r.CPUPerPair) }},
 	{name: "servers", short: "servers' CPU", heading: "CPU of all servers, µs per pair", of: func(f *result.Figures) float64 { return f.ServerCPU }, ranged: true,
