@@ -1,16 +1,97 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock/bench/result"
 	"github.com/redlock-go/redlock/internal/test/realredis"
 )
+
+// strike kills processes, one after the other, and replaces each.
+func (c *contest) strike(ctx context.Context) error {
+	every := 3 * c.spec.Config.TTL
+	for at := c.board.from.Load() + int64(every)/2; at+int64(every) <= c.board.to.Load(); at += int64(every) {
+		if err := sleep(ctx, time.Duration(at-now())); err != nil {
+			return err
+		}
+		caught := c.headWaiter
+		if c.cell.Fault == result.KillHolder {
+			caught = c.stopHolder
+		}
+		place, err := caught(time.Now().Add(every / 2))
+		if err != nil {
+			return err
+		}
+		if err := c.replace(place); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replace kills a process, and starts another in its place.
+func (c *contest) replace(place int) error {
+	c.mu.Lock()
+	p := c.crew[place]
+	c.crew[place] = nil
+	c.gone = append(c.gone, p)
+	c.mu.Unlock()
+	if err := cmp.Or(p.Signal(os.Kill), c.start(place)); err != nil {
+		return err
+	}
+	c.order(place)
+	return nil
+}
+
+// stopHolder stops the process that holds the first key.
+func (c *contest) stopHolder(limit time.Time) (int, error) {
+	s := &c.board.slots[0]
+	for time.Now().Before(limit) {
+		holder, granted := s.holder.Load(), s.granted.Load()
+		if holder == 0 {
+			time.Sleep(50 * time.Microsecond)
+			continue
+		}
+		place := int(holder-1) / c.cell.Concurrency
+		if err := c.crew[place].Signal(sigStop); err != nil {
+			return 0, err
+		}
+		// The signal has arrived when the process's threads have been scheduled.
+		time.Sleep(2 * time.Millisecond)
+		if s.holder.Load() == holder && s.granted.Load() == granted {
+			return place, nil // nothing was asked of the nodes since
+		}
+		if err := c.crew[place].Signal(sigCont); err != nil {
+			return 0, err
+		}
+	}
+	return 0, errors.New("no holder was caught: -hold is too short")
+}
+
+// headWaiter finds the process whose last grant is the oldest: in a fair queue of
+// processes it is the head.
+func (c *contest) headWaiter(time.Time) (int, error) {
+	head, oldest := 0, int64(math.MaxInt64)
+	for place := range c.crew {
+		last := int64(0)
+		for i := range c.cell.Concurrency {
+			last = max(last, c.board.records[place*c.cell.Concurrency+i].last.Load())
+		}
+		if holder := c.board.slots[0].holder.Load(); last < oldest && (holder == 0 || int(holder-1)/c.cell.Concurrency != place) {
+			head, oldest = place, last
+		}
+	}
+	return head, nil
+}
 
 // Between two faults by chance.
 const calmLeast, calmMore = 500 * time.Millisecond, 1500 * time.Millisecond
