@@ -62,7 +62,6 @@ type Options struct {
 	Render      []string // files, in place of measuring
 	Together    bool     // servers and clients share the processors
 	Out         string   // directory
-	SVG         string   // file
 	CPUProfile  string   // file
 	JSON        bool
 
@@ -115,8 +114,7 @@ func ParseOptions(args []string, p Program, out io.Writer) (Options, error) {
 		fs.StringVar(&o.Against, "against", "", "build this `commit` and the source tree, have both take turns, and show the ratios; "+strings.Join(againstDefaults, " ")+" unless given")
 		fs.Float64Var(&o.Notice, "notice", 5, "-against: go on until each figure is certainly worse or certainly not worse by so many per `cent`; fail where one is worse")
 	}
-	fs.StringVar(&o.Out, "o", "", "write results.jsonl, README.md and a picture of each section to `directory`")
-	fs.StringVar(&o.SVG, "svg", "", "write the picture of the first section, pairs/s and CPU, to `file`")
+	fs.StringVar(&o.Out, "o", "", "write results.jsonl and README.md to `directory`")
 	fs.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of the clients, for go tool pprof, to `file`")
 	fs.BoolVar(&o.JSON, "json", false, "print results as JSON, one a line, in place of tables")
 	listVar(fs, &o.Render, "render", "", "measure nothing, and show the results in `files`; of several files, side by side", item)

@@ -70,7 +70,7 @@ func TestBadOptions(t *testing.T) {
 	}
 	var out bytes.Buffer
 	require.Zero(t, testProgram.Main([]string{"-h"}, &out, io.Discard))
-	require.Contains(t, out.String(), "-svg file")
+	require.Contains(t, out.String(), "-cpuprofile file")
 }
 
 func TestCells(t *testing.T) {

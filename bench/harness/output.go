@@ -18,13 +18,13 @@ type output struct {
 	lines          []result.Line
 	stdout, stderr io.Writer
 	json           bool     // in place of tables
-	dir, svg       string   // or empty
+	dir            string   // or empty
 	file           *os.File // in dir, or nil
 	err            error    // the first of writing
 }
 
 func newOutput(opts Options, stdout, stderr io.Writer) (*output, error) {
-	o := &output{stdout: stdout, stderr: stderr, json: opts.JSON, dir: opts.Out, svg: opts.SVG}
+	o := &output{stdout: stdout, stderr: stderr, json: opts.JSON, dir: opts.Out}
 	if o.dir == "" {
 		return o, nil
 	}
@@ -86,21 +86,11 @@ func (o *output) fail(err error) { o.add(result.Line{Failed: err.Error()}) }
 
 // load takes results from files instead of measuring.
 func (o *output) load(names []string) error {
-	for _, name := range names {
-		f, err := os.Open(name)
-		if err != nil {
-			return fmt.Errorf("-render: %w", err)
-		}
-		label := ""
-		if len(names) > 1 {
-			label = filepath.Base(name[:len(name)-len(filepath.Ext(name))])
-		}
-		lines, err := result.Read(f, label)
-		if err := errors.Join(err, f.Close()); err != nil {
-			return fmt.Errorf("-render %s: %w", name, err)
-		}
-		o.lines = append(o.lines, lines...)
+	lines, err := result.Load(names)
+	if err != nil {
+		return fmt.Errorf("-render: %w", err)
 	}
+	o.lines = lines
 	for _, run := range result.Collect(o.lines) {
 		render.Head(o.stdout, run.Head)
 		for _, g := range run.Groups {
@@ -114,7 +104,7 @@ func (o *output) load(names []string) error {
 	return o.pages()
 }
 
-// pages writes summary and pictures of everything so far.
+// pages writes a summary of everything so far.
 func (o *output) pages() error {
 	runs := result.Collect(o.lines)
 	if o.err == nil && o.dir != "" {
@@ -124,11 +114,6 @@ func (o *output) pages() error {
 		if o.err == nil && o.file != nil { // beside what they are made of
 			var b bytes.Buffer
 			o.err = errors.Join(write(&b, o.lines), os.WriteFile(filepath.Join(o.dir, name), b.Bytes(), 0o644))
-		}
-	}
-	if o.err == nil && o.svg != "" && len(runs) > 0 {
-		if picture := render.Picture(runs[0]); picture != nil {
-			o.err = os.WriteFile(o.svg, picture, 0o644)
 		}
 	}
 	return o.err

@@ -2,7 +2,7 @@
 // copied: a program that has one of these libraries already needs nothing else. Without them
 // redlock's Stats.WriteMetrics writes the same series by itself.
 //
-// grafana.json is a dashboard of them, which ../results/dashboard.svg shows; picture draws that.
+// grafana.json is a dashboard of them, which ../results/dashboard.svg shows; ../pictures draws that.
 package metrics
 
 import (

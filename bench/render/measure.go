@@ -1,5 +1,5 @@
-// Package render shows results: as tables of text, as a summary in Markdown, and as one
-// picture for each run. It measures nothing, and knows of drivers only the colours of some.
+// Package render shows results: as tables of text, and as a summary in Markdown. It selects what a picture of
+// each run shows, and measures nothing.
 package render
 
 import (

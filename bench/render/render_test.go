@@ -2,12 +2,7 @@ package render
 
 import (
 	"bytes"
-	"encoding/xml"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -90,27 +85,23 @@ func TestScenariosApart(t *testing.T) {
 	require.NotContains(t, text, "floor's", "there is none to compare with")
 }
 
-func TestThePicture(t *testing.T) {
-	dir := t.TempDir()
+// TestTheChart: every driver that has figures is in it, and of the cells those that lie on the axis.
+func TestTheChart(t *testing.T) {
 	runs := result.Collect(allLines())
-	require.NoError(t, Write(dir, runs))
-	svg, err := os.ReadFile(filepath.Join(dir, "all.svg"))
-	require.NoError(t, err)
-	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
-		if _, err := d.Token(); errors.Is(err, io.EOF) {
-			break
-		} else {
-			require.NoError(t, err)
-		}
+	c := NewChart(runs[0])
+	require.Equal(t, "all.svg", c.File)
+	require.Equal(t, "goroutines", c.Axis)
+	require.Equal(t, []string{"1", "64"}, c.Labels)
+	require.Equal(t, runs[0].Groups[:2], c.Groups, "those that are healthy")
+	require.Equal(t, "uncontended, 5 nodes, 1 × Redis 7, 1 × down", c.About[1])
+	require.Contains(t, c.About[2], "commit abc")
+	var drivers []string
+	for _, r := range c.Drivers {
+		drivers = append(drivers, r.Driver)
 	}
-	text := string(svg)
-	require.NotContains(t, text, "NaN")
-	require.Equal(t, 3*4+1, strings.Count(text, "<polyline"), "three measures of four drivers that have figures, and the limit of the servers")
-	require.Contains(t, text, "the servers&#39; limit")
-	for _, want := range []string{"prefers-color-scheme", "lone (one server)", "commit abc", `class="band"`, "<title>redlock: 9,600</title>"} {
-		require.Contains(t, text, want)
-	}
-	require.Nil(t, Picture(&result.Run{Groups: runs[0].Groups[:1]}), "nothing varies")
+	require.Equal(t, []string{"redlock", "lone", "floor", "peer"}, drivers)
+	require.InDelta(t, 1e6*2/((2e3/500+2e3/1000)/2), c.Limits[0], 1e-6, "of the peer, which asks least of the servers")
+	require.Nil(t, NewChart(&result.Run{Groups: runs[0].Groups[:1]}), "nothing varies")
 }
 
 func TestDigits(t *testing.T) {

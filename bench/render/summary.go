@@ -3,7 +3,6 @@ package render
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,24 +18,15 @@ import (
 // usual are the measures of a run that names none.
 var usual = []string{"core", "added", "pair", "pairs", "seconds", "ideal", "fair", "goroutine", "process", "cross", "commands", "orphan"}
 
-// Write writes README.md, and a picture of each run that varies something, to a directory.
+// Write writes README.md to a directory. It refers to a picture beside it for each run that has a [Chart].
 func Write(dir string, runs []*result.Run) error {
 	if len(runs) == 0 {
 		return nil
 	}
 	var text bytes.Buffer
 	summarize(&text, runs)
-	err := os.WriteFile(filepath.Join(dir, "README.md"), text.Bytes(), 0o644)
-	for _, run := range runs {
-		if svg := Picture(run); svg != nil {
-			err = errors.Join(err, os.WriteFile(filepath.Join(dir, pictureName(run)), svg, 0o644))
-		}
-	}
-	return err
+	return os.WriteFile(filepath.Join(dir, "README.md"), text.Bytes(), 0o644)
 }
-
-// pictureName is the file of the picture of a run.
-func pictureName(run *result.Run) string { return cmp.Or(run.Section, "results") + ".svg" }
 
 // summarize writes every run as Markdown, ready to be pasted; what they have in
 // common comes first.
@@ -113,8 +103,8 @@ func section(w io.Writer, run, first *result.Run) {
 	for _, why := range run.Failed {
 		fmt.Fprintf(w, "Not complete: %s\n\n", oneLine(why))
 	}
-	if Picture(run) != nil {
-		fmt.Fprintf(w, "![%s](%s)\n\n", cmp.Or(run.Title, "results"), pictureName(run))
+	if c := NewChart(run); c != nil {
+		fmt.Fprintf(w, "![%s](%s)\n\n", cmp.Or(run.Title, "results"), c.File)
 	}
 	shows := run.Shows
 	if len(shows) == 0 {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -44,6 +46,26 @@ func (g *Group) Row(driver string) *Row {
 		}
 	}
 	return &Row{Driver: driver, Error: "not measured"}
+}
+
+// Load reads files of results. The drivers of several are told apart by the names of the files.
+func Load(names []string) (all []Line, err error) {
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		label := ""
+		if len(names) > 1 {
+			label = filepath.Base(name[:len(name)-len(filepath.Ext(name))])
+		}
+		lines, err := Read(f, label)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, lines...)
+	}
+	return all, nil
 }
 
 // Read reads a file of results. It appends the label, if any, to the name of each driver.

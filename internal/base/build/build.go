@@ -1,4 +1,4 @@
-// Package build says what was built: the version, and the commit and its day where they are known.
+// Package build identifies the build: the version, and the commit and its day if they are known.
 package build
 
 import (
@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// Version is the release that this source is, or will be.
+// Version is the release made, or to be made, from this source.
 const Version = "0.1.0"
 
 const module = "github.com/redlock-go/redlock"
 
 // Set by the linker in a release: -ldflags "-X github.com/redlock-go/redlock/internal/base/build.commit=…". The date is
-// one of RFC 3339.
+// in the form of RFC 3339.
 var commit, date string
 
-// Info is what is known of the build.
+// Info describes the build, as far as it is known.
 type Info struct {
 	Version string // without v; between two releases it ends in -dev
 	Commit  string // 12 digits, or ""
 	Changed bool   // files were changed since the commit
-	Date    string // of the commit, as 2026-11-28, or ""
+	Date    string // of the commit, such as 2026-11-28, or ""
 }
 
-// Read returns what is known of this program.
+// Read returns the build of this program.
 var Read = sync.OnceValue(func() Info {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -34,8 +34,8 @@ var Read = sync.OnceValue(func() Info {
 	return read(info, commit, date)
 })
 
-// read takes what the linker was given, or else what the go command knows: of a dependency and of a program that was installed by
-// its version that version, of a checkout the commit.
+// read takes the values given to the linker, or else those known to the go command. For a dependency, and for a program
+// installed by its version, that is the version; for a checkout it is the commit.
 func read(info *debug.BuildInfo, commit, date string) Info {
 	b := Info{Version: Version, Commit: commit}
 	version := info.Main.Version
@@ -70,8 +70,8 @@ func read(info *debug.BuildInfo, commit, date string) Info {
 	return b
 }
 
-// Word is the version with the rest as its build metadata (semver.org), such as 0.1.0+6d8ea72cab12.20261128: one word, as
-// servers want it from CLIENT SETINFO.
+// Word is the version with the rest as its build metadata (semver.org), such as 0.1.0+6d8ea72cab12.20261128. It is one
+// word, as servers require it in CLIENT SETINFO.
 func (b Info) Word() string {
 	if b.Commit == "" {
 		return b.Version
@@ -79,7 +79,7 @@ func (b Info) Word() string {
 	return strings.TrimSuffix(b.Version+"+"+b.Commit+"."+strings.ReplaceAll(b.Date, "-", ""), ".")
 }
 
-// String is all of it, for people.
+// String shows all of it, for people.
 func (b Info) String() string {
 	text := b.Version
 	if b.Commit != "" {

@@ -10,11 +10,11 @@ package clock
 
 import "time"
 
-// Instant is a reading of one [Clock]. A span is a [time.Duration]: so the compiler tells the end of
-// a validity from a TTL.
+// Instant is a reading of one [Clock]. A span is a [time.Duration], so the compiler distinguishes the end of a validity
+// from a TTL.
 type Instant time.Duration
 
-// Never is an instant after all others, and Forever the longest span.
+// Never is the instant after all others, and Forever the longest span.
 const (
 	Never   = Instant(Forever)
 	Forever = time.Duration(1<<63 - 1)

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
-// TestSystem counts from its making, above zero, goes forward, and allocates nothing.
+// TestSystem: the clock counts from its making, above zero, goes forward, and allocates nothing.
 func TestSystem(t *testing.T) {
 	c := clock.New()
 	before := c.Now()
@@ -25,8 +25,8 @@ func TestSystem(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { c.Now() }))
 }
 
-// TestSuspended: the time of a suspension is counted once, by the next reading, on the clock of
-// this machine alone. A difference within the error of reading two clocks is none.
+// TestSuspended: the time of a suspension is counted once, by the next reading, on the clock of this machine alone. A
+// difference within the error of reading two clocks does not count.
 func TestSuspended(t *testing.T) {
 	other := clock.New()
 	before := other.Now()

@@ -18,15 +18,14 @@ type System struct {
 	looked    atomic.Int64  // Monotonic before the last look at Ahead
 }
 
-// Source is the clocks of an operating system.
+// Source has the clocks of an operating system.
 type Source struct {
 	Monotonic func() time.Duration // may stand still while the machine is suspended
-	// Ahead is the lead over Monotonic of a clock that never stands still. It is false without such
-	// a clock.
+	// Ahead is the lead over Monotonic of a clock that never stands still. ok is false without such a clock.
 	Ahead func() (time.Duration, bool)
 }
 
-// OS is the clocks of this machine.
+// OS returns the clocks of this machine.
 func OS() Source {
 	start := time.Now() // has a monotonic reading for time.Since
 	return Source{

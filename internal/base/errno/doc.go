@@ -1,3 +1,3 @@
 // Package errno names errors of connections as the system gives them. On Windows the constants of package syscall are
-// numbers that no socket returns.
+// numbers never returned by a socket.
 package errno

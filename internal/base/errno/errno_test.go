@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestErrno: what sockets return is what the names say, on each system.
+// TestErrno: on each system sockets return the errors named here.
 func TestErrno(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

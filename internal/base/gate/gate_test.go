@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGate: an end waits for all that have entered, also for one that was outside for a while, and for none that comes
-// late. Several ends may wait. One that is late, or whose caller has gone, waits no longer.
+// TestGate: an end waits for everything that has entered, also for work outside for a while, and for no late work.
+// Several ends may wait. An end out of time, or without its caller, waits no longer.
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New()

@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// firstGiven is the first of the files that a supervisor gives: SD_LISTEN_FDS_START.
+// firstGiven is the number of the first file passed by a supervisor: SD_LISTEN_FDS_START.
 const firstGiven = 3
 
-// given are the listeners that a supervisor has opened, as sd_listen_fds(3) has them, by name: "metrics" is that of
-// -metrics, and any other that of -listen. Two servers may have the same one, so that no connection is refused while one
-// takes the other's place. The variables are dropped: they are not for programs started by this one.
+// given holds the listeners opened by a supervisor, as in sd_listen_fds(3), by name: "metrics" is the listener of
+// -metrics, and any other the one of -listen. Two servers may have the same listener, so no connection is refused while
+// one replaces the other. The variables are dropped: they are not meant for programs started by this one.
 var given = sync.OnceValues(func() (map[string]net.Listener, error) {
 	defer func() {
 		for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} {
@@ -39,7 +39,7 @@ var given = sync.OnceValues(func() (map[string]net.Listener, error) {
 			return nil, fmt.Errorf("LISTEN_FDS has two sockets for -%s: FileDescriptorName=metrics is the name of that of -metrics", name)
 		}
 		file := os.NewFile(uintptr(firstGiven+i), name)
-		l, err := net.FileListener(file) // a copy, which is closed on exec
+		l, err := net.FileListener(file) // a copy, closed on exec
 		_ = file.Close()
 		if err != nil {
 			return nil, fmt.Errorf("LISTEN_FDS: file %d is no listening socket: %w", firstGiven+i, err)
@@ -52,7 +52,7 @@ var given = sync.OnceValues(func() (map[string]net.Listener, error) {
 	return all, nil
 })
 
-// takeGiven returns the listener that a supervisor has opened for a setting, or nil.
+// takeGiven returns the listener opened by a supervisor for a setting, or nil.
 func takeGiven(name string) (net.Listener, error) {
 	all, err := given()
 	if err != nil {

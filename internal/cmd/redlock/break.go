@@ -52,7 +52,7 @@ func breakLock(ctx context.Context, env *environment, args []string) error {
 	return t.breakOne(ctx, client, state)
 }
 
-// breakPermits shows the permits of a name that are in use, and releases each after a question.
+// breakPermits shows the permits of a name in use, and releases each after a question.
 func (t *tool) breakPermits(ctx context.Context, client *redlock.Client, states []redlock.KeyState, err error) error {
 	if err != nil {
 		return statusOf(err)
@@ -86,7 +86,7 @@ func (t *tool) breakOne(ctx context.Context, client *redlock.Client, state redlo
 	return t.releaseOf(ctx, client, state)
 }
 
-// releaseOf releases the lock of another.
+// releaseOf releases the lock of another process.
 func (t *tool) releaseOf(ctx context.Context, client *redlock.Client, state redlock.KeyState) error {
 	lock, err := client.Attach(ctx, state.Key, state.Token(), time.Now().Add(redlock.MaxTTL))
 	if err == nil {

@@ -13,7 +13,7 @@ Completion prints a script for a shell, which completes commands and their setti
   redlock completion zsh > "${fpath[1]}/_redlock"
   redlock completion fish > ~/.config/fish/completions/redlock.fish`
 
-// shells is the text before the commands, for each command with its settings, and after them.
+// shells has the text before the commands, the text for each command with its settings, and the text after them.
 var shells = map[string]struct{ begin, each, end string }{
 	"bash": {"_redlock() {\n  local words='%s'\n  (( COMP_CWORD > 1 )) && case ${COMP_WORDS[1]} in\n",
 		"    %s) words='%s' ;;\n", "    *) words= ;;\n  esac\n  COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n}\ncomplete -o default -F _redlock redlock\n"},

@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// sent is the signals that a tree has had.
+// sent records the signals to a tree.
 type sent struct{ all []syscall.Signal }
 
 func (s *sent) send(got syscall.Signal) {
@@ -36,7 +36,7 @@ type discarded struct{ io.Writer }
 
 func (discarded) Close() error { return nil }
 
-// aJob is a job whose keeper has the lock for ten seconds.
+// aJob is a job whose keeper holds the lock for ten seconds.
 func aJob(t *testing.T) (*job, *sent) {
 	s := &sent{}
 	j := &job{runner: aRun(t), pipe: discarded{io.Discard}, tree: newTree()}
@@ -47,8 +47,8 @@ func aJob(t *testing.T) (*job, *sent) {
 	return j, s
 }
 
-// looks has the job look as often as it wants to, and the keeper answer what it asks, or be silent. It returns the time of the
-// last look.
+// looks makes the job look as often as it wants to, and the keeper answer its questions, or be silent. It returns the
+// time of the last look.
 func (j *job) looks(from, to clock.Instant, answer func(now clock.Instant) news) clock.Instant {
 	for now := from; now < to; {
 		now = now.Add(j.look(now))
@@ -61,8 +61,8 @@ func (j *job) looks(from, to clock.Instant, answer func(now clock.Instant) news)
 	return to
 }
 
-// TestJobWakes: after a stop of any length the job asks the keeper, and its answer decides: it has kept the lock. An answer to an
-// earlier question shows what is left since then.
+// TestJobWakes: after a stop of any length the job asks the keeper, and its answer decides: it has kept the lock. An
+// answer to an earlier question shows the time left since that question.
 func TestJobWakes(t *testing.T) {
 	held := func(clock.Instant) news { return news{kind: newsHeld, left: 8 * time.Second} }
 	for _, stop := range []time.Duration{time.Second, 8 * time.Second, 9500 * time.Millisecond, 11 * time.Second, 24 * time.Hour} {
@@ -81,8 +81,8 @@ func TestJobWakes(t *testing.T) {
 	}
 }
 
-// TestJobEnds: where the keeper is silent the tree gets SIGTERM first, with time to clean up, and SIGKILL before the lock ends;
-// after a long stop, when it has had time to answer, and -kill-after.
+// TestJobEnds: if the keeper is silent, the tree gets SIGTERM first, with time to clean up, and SIGKILL before the lock
+// ends. After a long stop the keeper first has time to answer, and the program has -kill-after to clean up.
 func TestJobEnds(t *testing.T) {
 	j, s := aJob(t)
 	at := map[syscall.Signal]clock.Instant{}
@@ -96,7 +96,7 @@ func TestJobEnds(t *testing.T) {
 	require.InDelta(t, (10*time.Second - j.killAfter*3/4).Seconds(), time.Duration(at[syscall.SIGTERM]).Seconds(), 0.2)
 	require.ErrorContains(t, j.failed, "the second process stands still")
 
-	j, s = aJob(t) // which has waited for its lock for nearly its TTL
+	j, s = aJob(t) // after it has waited for its lock for nearly its TTL
 	j.looks(clock.Instant(9900*time.Millisecond), clock.Instant(10600*time.Millisecond), nil)
 	require.Empty(t, s.all, "the program is being started")
 	j, s = aJob(t)
@@ -117,8 +117,8 @@ func TestJobEnds(t *testing.T) {
 	require.Equal(t, []syscall.Signal{syscall.SIGKILL}, s.all, "the keeper has sent the other")
 }
 
-// TestKeeperAsks: a lock is given up when the nodes were asked, and not before: an outage that has ended, or a stop of the keeper,
-// ends no program. SIGTERM comes first, and SIGKILL before the end of the lock.
+// TestKeeperAsks: a lock is given up after the nodes were asked, and not before. So an outage already over, or a stop
+// of the keeper, ends no program. SIGTERM comes first, and SIGKILL before the end of the lock.
 func TestKeeperAsks(t *testing.T) {
 	require.Equal(t, 2500*time.Millisecond, aRun(t).killAfter)
 	refuses := func(context.Context) error { return redlock.ErrNoQuorum }
@@ -169,7 +169,8 @@ func TestKeeperAsks(t *testing.T) {
 	}
 }
 
-// TestGrace: SIGKILL comes before the lock ends. Where it has ended already the program may clean up for -kill-after.
+// TestGrace: SIGKILL comes before the lock ends. If the lock has ended already, the program may clean up for
+// -kill-after.
 func TestGrace(t *testing.T) {
 	r := &runner{running: running{killAfter: 4 * time.Second}}
 	for left, want := range map[time.Duration]time.Duration{

@@ -28,7 +28,7 @@ the lock.
 
   redlock demo`
 
-// demoTTL is the TTL of the demo's lock, and the wait of a node that has forgotten.
+// demoTTL is the TTL of the demo's lock, and the wait of a node that has forgotten its locks.
 const demoTTL = time.Second
 
 // demoWorker is the hidden argument of worker processes.
@@ -85,7 +85,7 @@ func demo(ctx context.Context, env *environment, args []string) error {
 	return ctx.Err()
 }
 
-// stage is what the demo shows.
+// stage is the scene of the demo.
 type stage struct {
 	env     *environment
 	began   time.Time
@@ -95,7 +95,7 @@ type stage struct {
 	}
 
 	mu      sync.Mutex
-	holder  int    // the worker that holds the lock and has not written, plus 1; 0: none
+	holder  int    // the worker with the lock that has not written yet, plus 1; 0: none
 	stop    bool   // the next holder is to be stopped
 	stopped int    // the stopped worker, plus 1
 	largest uint64 // the resource: the largest token seen
@@ -229,7 +229,7 @@ func demoClient(nodes string) (*redlock.Client, error) {
 	return redlock.New(redlock.Config{Nodes: strings.Split(nodes, ","), Fenced: true, MaxTTL: demoTTL, Logger: slog.New(slog.DiscardHandler)})
 }
 
-// work is a worker: it writes to the resource each time it has the lock, and reports to the demo.
+// work is the code of a worker: it writes to the resource each time it has the lock, and reports to the demo.
 func work(ctx context.Context, env *environment, nodes string) error {
 	client, err := demoClient(nodes)
 	if err != nil {

@@ -73,7 +73,7 @@ func fence(ctx context.Context, env *environment, args []string) error {
 	return t.showNodes(ctx, client)
 }
 
-// acts is the verbs and their acts.
+// acts maps the verbs to their acts.
 var acts = map[string]string{
 	"status":  "",
 	"init":    "giving the nodes of a new fleet their vote",

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// operator types commands about real nodes, of which only the last has the name localhost.
+// operator types commands about real nodes, only the last of them with the name localhost.
 type operator struct {
 	*testing.T
 	servers []*realredis.Server
@@ -32,7 +32,7 @@ func newOperator(t *testing.T, n int) *operator {
 	return o
 }
 
-// types types a command that ends with a status, and returns what it prints.
+// types types a command, requires a status, and returns the output.
 func (o *operator) types(want int, typed string, args ...any) string {
 	o.Helper()
 	c := command{vars: map[string]string{patient: "10s", "REDLOCK_NODES": o.nodes}}
@@ -47,8 +47,8 @@ func (o *operator) asks(node int, command string) string {
 	return testkit.DialText(o.T, o.servers[node].Addr()).Do(command)
 }
 
-// TestLooksWriteNothing: neither does an act that is refused. So none of them is in the way of the act that follows,
-// though their longest TTL was another.
+// TestLooksWriteNothing: a look writes nothing, and neither does a refused act. So none of them hinders the next act,
+// although their longest TTL was another.
 func TestLooksWriteNothing(t *testing.T) {
 	o := newOperator(t, 3)
 	blank := func() {
@@ -78,8 +78,8 @@ func TestLooksWriteNothing(t *testing.T) {
 	o.types(exitOK, "fence recover -max-ttl 100ms -at-least 1")
 }
 
-// TestRecoverIsRefused: a number far beyond all that nodes show, and names of no node. Where the nodes that are left are
-// no quorum, the act ends with that reason.
+// TestRecoverIsRefused: recover refuses a number far beyond those shown by the nodes, and names of no node. If the
+// remaining nodes are no quorum, the act ends with that reason.
 func TestRecoverIsRefused(t *testing.T) {
 	o := newOperator(t, 3)
 	const recovers = "fence recover -max-ttl 100ms -at-least "
@@ -90,7 +90,7 @@ func TestRecoverIsRefused(t *testing.T) {
 	require.NotContains(t, o.asks(0, "ZRANGE redlock:fence 0 -1"), "floor")
 	o.types(exitOK, "%s%d", recovers, now+(23*time.Hour).Microseconds())
 	o.types(exitOK, "%s%d -force", recovers, far)
-	o.types(exitOK, "%s%d", recovers, far+(23*time.Hour).Microseconds()) // nodes show that much now
+	o.types(exitOK, "%s%d", recovers, far+(23*time.Hour).Microseconds()) // the nodes show as much now
 
 	o.asks(0, "FLUSHALL")
 	require.NoError(t, o.servers[1].Kill())

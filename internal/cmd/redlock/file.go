@@ -18,10 +18,10 @@ type line struct {
 	text   string
 }
 
-// byteOrderMark is what some editors put before a text.
+// byteOrderMark is put before a text by some editors.
 var byteOrderMark = []byte("\xEF\xBB\xBF")
 
-// readFile reads the config file: what was not given as a flag or a variable.
+// readFile takes the settings not given as a flag or a variable from the config file.
 func (s *settings) readFile() error {
 	lines, err := s.linesOf(s.config)
 	s.lines = lines
@@ -61,7 +61,7 @@ func (s *settings) linesOf(path string) (map[string]line, error) {
 	return lines, nil
 }
 
-// readLine reads one line into lines. Its errors do not quote the value: it may be a password.
+// readLine reads one line into lines. Its errors do not quote the value, which may be a password.
 func (s *settings) readLine(l line, lines map[string]line, scratch *settings) error {
 	end := strings.IndexAny(l.text, " \t=")
 	if end < 0 {
@@ -93,7 +93,7 @@ func (s *settings) readLine(l line, lines map[string]line, scratch *settings) er
 	return nil
 }
 
-// readWhole reads a file, and what the system says of the very one that was read.
+// readWhole reads a file, and returns with its text the system's description of that very file.
 func readWhole(path string) ([]byte, fs.FileInfo, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -111,7 +111,7 @@ func readWhole(path string) ([]byte, fs.FileInfo, error) {
 	return text, info, err
 }
 
-// readSecret reads a file that no other user of the machine may read.
+// readSecret reads a file, and refuses it if other users of the machine may read it.
 func readSecret(path string) ([]byte, error) {
 	text, info, err := readWhole(path)
 	if err != nil {

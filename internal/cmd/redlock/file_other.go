@@ -4,8 +4,8 @@ package main
 
 import "io/fs"
 
-// checkSecret refuses no file: there is no mode of Unix.
+// checkSecret refuses no file: there are no Unix modes here.
 func checkSecret(fs.FileInfo) error { return nil }
 
-// withMode makes files: there is no mode of Unix.
+// withMode makes files: there are no Unix modes here.
 func withMode(_ fs.FileMode, makes func()) { makes() }

@@ -14,8 +14,8 @@ func ownedByRoot(info fs.FileInfo) bool {
 	return ok && stat.Uid == 0
 }
 
-// checkSecret refuses a file that others than its owner can read; the group may where root is the owner, as in a Secret
-// of Kubernetes with an fsGroup.
+// checkSecret refuses a file readable by others than its owner. The group may read it if root is the owner, as in a
+// Secret of Kubernetes with an fsGroup.
 func checkSecret(info fs.FileInfo) error {
 	if !info.Mode().IsRegular() { // a pipe of the shell: <(…)
 		return nil
@@ -31,7 +31,7 @@ func checkSecret(info fs.FileInfo) error {
 	return nil
 }
 
-// withMode makes files with a mode. The umask is that of the process: nothing else may make files meanwhile.
+// withMode makes files with a mode. It sets the umask of the whole process, so nothing else may make files meanwhile.
 func withMode(mode fs.FileMode, makes func()) {
 	before := syscall.Umask(int(fs.ModePerm &^ mode))
 	defer syscall.Umask(before)

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/conn"
 )
 
-// fleet is the masters, during a change too, as settings.
+// fleet has the settings of the masters, with both lists during a change.
 type fleet struct {
 	now, next          nodeList
 	maxTTL, nextMaxTTL time.Duration
@@ -24,7 +24,7 @@ func newFleet() fleet {
 	return fleet{now: nodeList{flag: "nodes"}, next: nodeList{flag: "next-nodes"}}
 }
 
-// longest is the longest TTL that the nodes keep.
+// longest is the longest TTL kept by the nodes.
 func (f *fleet) longest() time.Duration {
 	if f.nextMaxTTL > 0 {
 		return min(f.maxTTL, f.nextMaxTTL)
@@ -35,8 +35,8 @@ func (f *fleet) longest() time.Duration {
 // isChanging reports whether a change is under way.
 func (f *fleet) isChanging() bool { return f.next.text != "" || f.nextMaxTTL > 0 }
 
-// configure sets the nodes of a client: as groups where one of the lists has several. A single
-// group is the same as its nodes.
+// configure sets the nodes of a client. They become groups if one of the lists has several: a single group is the same
+// as its nodes.
 func (f *fleet) configure(cfg *redlock.Config, log *slog.Logger) error {
 	now, err := f.now.groups()
 	if err != nil {
@@ -66,8 +66,7 @@ func (f *fleet) configure(cfg *redlock.Config, log *slog.Logger) error {
 	return nil
 }
 
-// nodeList is the value of -nodes or -next-nodes. Its errors do not quote it: it may have
-// passwords.
+// nodeList is the value of -nodes or -next-nodes. Its errors do not quote it, since it may have passwords.
 type nodeList struct {
 	flag, text string
 	times      int // how often it was given
@@ -110,7 +109,7 @@ func (l *nodeList) groups() (all [][]string, err error) {
 	return all, nil
 }
 
-// check reads the addresses of the list.
+// check parses the addresses of the list.
 func (l *nodeList) check() error {
 	groups, err := l.groups()
 	for _, group := range groups {
@@ -121,7 +120,7 @@ func (l *nodeList) check() error {
 	return err
 }
 
-// list is the elements of a setting with commas between.
+// list returns the elements of a setting separated by commas.
 func list(text string) (all []string) {
 	for element := range strings.SplitSeq(text, ",") {
 		element = strings.TrimSpace(element)

@@ -16,23 +16,23 @@ import (
 	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
-// job is the process that the caller waits for. It passes on signals, and ends the tree where the keeper does not: it
-// has died, or stands still.
+// job is the process that the caller waits for. It passes on signals. It also ends the tree if the keeper does not,
+// because the keeper has died or stands still.
 //
-// It takes the keeper's silence for that, and never its own clock alone: ^Z stops this process, but not the keeper, which keeps
-// the lock meanwhile.
+// A keeper's silence is the sign for it, never the job's own clock alone: ^Z stops this process, but not the keeper.
+// The keeper keeps the lock meanwhile.
 type job struct {
 	*runner
 	course
 	clock *clock.System
-	tree  *tree // the keeper is its program
+	tree  *tree // with the keeper as its program
 	pipe  io.WriteCloser
 
 	question               // to the keeper
 	number   byte          // of the question
-	until    clock.Instant // of the lock, at least: counted from the question that the keeper has answered
-	isYoung  bool          // the question of until is older than the lock, which may last for much longer
-	failed   error         // why the job ends the tree
+	until    clock.Instant // the earliest end of the lock, counted from the question of the keeper's last answer
+	isYoung  bool          // that question is older than the lock, which may last much longer
+	failed   error         // the reason for the job to end the tree
 	over     *news         // the last word of the keeper
 }
 
@@ -46,15 +46,15 @@ func (r *runner) runs(args []string) error {
 	defer j.notes.close()
 	got := make(chan os.Signal, 64)
 	receive(got)
-	j.tree.foreign = children(os.Getpid()) // of a script that became redlock by exec
+	j.tree.foreign = children(os.Getpid()) // of a script turned into redlock by exec
 	adopt()
 	heard := make(chan news, 16)
 	if err := j.start(heard); err != nil {
 		return fmt.Errorf("the second process cannot be started: %w", err)
 	}
 	defer j.pipe.Close()
-	_ = sendArguments(j.pipe, append(args, j.text)) // it has died if this fails, and what follows finds how
-	j.ask(j.clock.Now())                            // to be answered when it has the lock
+	_ = sendArguments(j.pipe, append(args, j.text)) // if this fails the keeper has died, and the code below finds out how
+	j.ask(j.clock.Now())                            // answered once the keeper has the lock
 	look := time.NewTimer(lookPause)
 	defer look.Stop()
 	coming := heard // nil once the keeper's end is closed
@@ -66,7 +66,7 @@ func (r *runner) runs(args []string) error {
 			if isOpen {
 				j.hear(n)
 			} else {
-				coming = nil // that it has ended says tree, and is no news of the lock
+				coming = nil // tree reports the keeper's end, and it is no news of the lock
 			}
 		case c := <-j.tree.changes:
 			if c.kind == programEnded {
@@ -77,15 +77,15 @@ func (r *runner) runs(args []string) error {
 			}
 		case <-look.C:
 		}
-		for len(coming) > 0 { // what is known comes before a judgement
+		for len(coming) > 0 { // known news comes before a judgement
 			j.hear(<-coming)
 		}
 		look.Reset(j.look(j.clock.Now()))
 	}
 }
 
-// start starts the keeper: this command, whose name is another for pkill and killall. Files are passed on by their numbers, so
-// that those of the caller keep theirs. No other process is started meanwhile.
+// start starts the keeper: this command, under another name for pkill and killall. Files are passed on by number, so
+// the caller's files keep their numbers. No other process is started meanwhile.
 func (j *job) start(heard chan<- news) error {
 	var down, up [2]int
 	if err := errors.Join(syscall.Pipe(down[:]), syscall.Pipe(up[:])); err != nil {
@@ -118,7 +118,8 @@ func (j *job) ask(now clock.Instant) {
 	_, _ = j.pipe.Write([]byte{j.number})
 }
 
-// executable is the file of this command: the same also after an upgrade. Without /proc it is found as the caller has found it.
+// executable returns the file of this command, the same one also after an upgrade. Without /proc the command is
+// searched for as the caller has searched for it.
 func executable() (string, error) {
 	const same = "/proc/self/exe"
 	if _, err := os.Stat(same); err == nil {
@@ -131,8 +132,8 @@ func executable() (string, error) {
 	return path, nil
 }
 
-// hear notes the news of the keeper. What is left at an answer is counted from the question, so an answer that has waited in
-// the pipe, while this process was stopped, shows less.
+// hear notes the news of the keeper. The time left in an answer is counted from the question. So an answer that has
+// waited in the pipe while this process was stopped shows less.
 func (j *job) hear(n news) {
 	switch {
 	case n.kind == newsOver:
@@ -150,13 +151,13 @@ func (j *job) hear(n news) {
 	j.isOpen = false
 }
 
-// look asks the keeper, ends the tree where the keeper is silent and should have done so, and returns when to look again.
+// look asks the keeper, ends the tree if a silent keeper should have done so, and returns the time to the next look.
 func (j *job) look(now clock.Instant) time.Duration {
 	if j.step == waiting || j.over != nil {
 		return lookPause
 	}
 	left := j.until.Sub(now)
-	begin := j.killAfter / 4 * 3 // the keeper begins before
+	begin := j.killAfter / 4 * 3 // the keeper begins earlier
 	if pause := now.Sub(j.asked); !j.isOpen && (pause >= min(askPause, j.ttl/6) || left <= begin && pause >= killPause) {
 		j.ask(now)
 	}
@@ -166,21 +167,21 @@ func (j *job) look(now clock.Instant) time.Duration {
 	case j.step == holding && left <= begin:
 		j.fail("the second process stands still")
 		j.end(now, j.grace(left))
-	case j.step == ending && now >= j.killAt: // it has sent SIGTERM, and no more
+	case j.step == ending && now >= j.killAt: // the keeper has sent SIGTERM, and nothing since
 		j.fail("the second process stood still")
 	}
 	pause := min(lookPause, max(left-begin, killPause))
 	if j.failed != nil {
 		pause = min(pause, j.course.look(now))
-		if j.step == killing && now >= j.killAt.Add(time.Second) { // SIGKILL has ended the tree, and the keeper has not said so
+		if j.step == killing && now >= j.killAt.Add(time.Second) { // SIGKILL has ended the tree, and the keeper has not reported it
 			j.tree.kill()
 		}
 	}
 	return pause
 }
 
-// patience is for how long an answer of the keeper is waited for, on a busy machine. While something is left of the lock
-// there may be time to end the program in order. Where nothing is left it was this process that stood still, as a rule.
+// patience is the time to wait for an answer of the keeper on a busy machine. While something is left of the lock,
+// there may be time to end the program in order. If nothing is left, this process itself stood still, as a rule.
 func (j *job) patience(left time.Duration) time.Duration {
 	switch {
 	case j.step > holding:
@@ -213,7 +214,7 @@ func (j *job) finish(keeper treeChange) error {
 	return &exit{keeper.status, nil}
 }
 
-// clear ends the tree, which the keeper has left to the job.
+// clear ends the tree left to the job by the keeper.
 func (j *job) clear() {
 	j.tree.spared = 0
 	now := j.clock.Now()
@@ -223,7 +224,7 @@ func (j *job) clear() {
 	}
 }
 
-// runKeeper is the keeper. files are the numbers of its ends of the pipes.
+// runKeeper runs the keeper. files has the numbers of its ends of the pipes.
 func runKeeper(env *environment, files string) int {
 	first, second, _ := strings.Cut(files, ",")
 	in, err1 := strconv.Atoi(first)
@@ -241,7 +242,7 @@ func runKeeper(env *environment, files string) int {
 	if err == nil {
 		go k.link.listen(k.signals.jobs, k.jobEnded)
 		silent := *env
-		silent.err = io.Discard // the job has said it
+		silent.err = io.Discard // the job has reported it
 		last := len(args) - 1
 		silent.file = args[last]
 		k.runner, err = newRunner(&silent, args[:last])
@@ -255,8 +256,8 @@ func runKeeper(env *environment, files string) int {
 	return status
 }
 
-// hasTerminal reports whether there is a terminal at which a user can have a stopped job go on. Elsewhere the job does not
-// stop: a supervisor ends it by SIGTERM, which a stopped process does not see.
+// hasTerminal reports whether there is a terminal, from which a user can make a stopped job go on. Without one the job
+// does not stop: a supervisor ends it by SIGTERM, and a stopped process does not see that.
 func hasTerminal() bool {
 	fd, err := syscall.Open("/dev/tty", syscall.O_RDWR|syscall.O_NOCTTY|syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
 	if err == nil {
@@ -265,14 +266,14 @@ func hasTerminal() bool {
 	return err == nil
 }
 
-// caller is the job as the keeper sees it.
+// caller is the job, from the keeper's view.
 type caller int
 
-// name is how the lock shows it.
+// name is the job's name as shown with the lock.
 func (c caller) name() string { return holderName(int(c)) }
 
-// stop stops the job as ^Z does: the kernel ignores it where no shell could have it go on.
+// stop stops the job as ^Z does. The kernel ignores it if no shell could make the job go on.
 func (c caller) stop() { _ = syscall.Kill(int(c), syscall.SIGTSTP) }
 
-// resume has the job go on.
+// resume makes the job go on.
 func (c caller) resume() { _ = syscall.Kill(int(c), syscall.SIGCONT) }

@@ -15,7 +15,7 @@ import (
 )
 
 // keeper holds the lock while the program runs, and ends the program before the lock ends. It is the parent of the
-// program. One goroutine decides all that follows, at each event.
+// program. One goroutine takes all decisions, one at each event.
 type keeper struct {
 	*runner
 	course
@@ -31,24 +31,24 @@ type keeper struct {
 	extend    func(ctx context.Context) error // the lock
 	kept      context.Context                 // of the lock
 	nodes     question                        // whether they still have it
-	answers   chan error                      // of the nodes
-	refusedAt clock.Instant                   // when they have refused it last, or 0
-	refusal   error                           // then
-	mix       chan string                     // what is wrong with the use of a name, or ""; nil: it was said
+	answers   chan error                      // from the nodes
+	refusedAt clock.Instant                   // when the nodes last refused it, or 0
+	refusal   error                           // the reason then
+	mix       chan string                     // the warning about a mixed use of a name, or ""; nil: already shown
 
 	state  state
-	since  clock.Instant  // when it began
+	since  clock.Instant  // when the state began
 	status int            // of the program
-	died   syscall.Signal // that has ended the program, or the wait for the lock
-	lost   error          // why the lock was lost, or given up
+	died   syscall.Signal // the signal that ended the program, or the wait for the lock
+	lost   error          // why the lock was lost or given up
 }
 
-// state is that of the program.
+// state is the state of the program.
 type state uint8
 
 const (
 	atWork   state = iota
-	halted         // by ^Z, or another
+	halted         // by ^Z or another signal
 	mirrored       // redlock has been stopped as well
 	hasEnded
 )
@@ -61,17 +61,17 @@ func newKeeper(t *tree) *keeper {
 }
 
 const (
-	// lookPause bounds the pause between two looks at the time left of the lock: the clock of a timer stands still
-	// while the machine is suspended.
+	// lookPause bounds the pause between two looks at the time left of the lock: a timer's clock stands still while the
+	// machine is suspended.
 	lookPause = 100 * time.Millisecond
-	// killPause is the pause between two rounds of SIGKILL: a process may have forked right before the last.
+	// killPause is the pause between two rounds of SIGKILL: a process may have forked right before the last one.
 	killPause = 20 * time.Millisecond
-	// mirrorPause is how long redlock has to stop with its group before it is stopped because the program is.
+	// mirrorPause is the time for redlock to stop with its group, before the keeper stops it to follow the program.
 	mirrorPause = 30 * time.Millisecond
-	// stragglers is how much longer than a quorum the other nodes have to connect: a silent one delays no program. A service
-	// waits for longer, once.
+	// stragglers is the extra time for nodes outside the first quorum to connect: a silent node delays no program. A
+	// service waits longer, once.
 	stragglers = 2 * time.Millisecond
-	// startPause is how long after its start the program may have missed a signal to the group.
+	// startPause is the time after its start in which the program may have missed a signal to the group.
 	startPause = 50 * time.Millisecond
 )
 
@@ -109,7 +109,7 @@ func (k *keeper) keep() error {
 		}
 		return err
 	}
-	if k.link != nil { // the job knows of the lock before there is a program
+	if k.link != nil { // the job learns of the lock before there is a program
 		select {
 		case number := <-k.link.asked:
 			k.answer(number)
@@ -117,7 +117,7 @@ func (k *keeper) keep() error {
 		}
 	}
 	mix := k.mix
-	go func() { // beside the start of the program
+	go func() { // during the start of the program
 		ctx, cancel := context.WithTimeout(context.Background(), max(time.Second, k.nodeTimeout))
 		defer cancel()
 		mix <- k.mixed(ctx, client)
@@ -132,7 +132,7 @@ func (k *keeper) keep() error {
 	}
 	k.supervise()
 	if k.lost != nil {
-		if k.lock.Remaining() > k.killAfter { // given up by -stopped: the nodes answer
+		if k.lock.Remaining() > k.killAfter { // given up because of -stopped: the nodes answer
 			isReleased = release(k.lock) == nil
 		}
 		k.died = 0
@@ -145,7 +145,7 @@ func (k *keeper) keep() error {
 	return nil
 }
 
-// lasts has the lock last for -at-least in any case, and then for -ttl at a time. An extension shortens no lock.
+// lasts makes the lock last for -at-least in any case, and then for -ttl at a time. An extension shortens no lock.
 func (k *keeper) lasts() {
 	if k.atLeast == 0 {
 		return
@@ -158,7 +158,7 @@ func (k *keeper) lasts() {
 	_ = k.lock.Extend(ctx, k.ttl)
 }
 
-// wait waits for the lock, or for a signal that would end a process by default.
+// wait waits for the lock, or for a signal whose default is to end a process.
 func (k *keeper) wait(client *redlock.Client) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -186,7 +186,7 @@ func (k *keeper) wait(client *redlock.Client) error {
 		case <-k.jobEnded:
 			return interrupt(syscall.SIGHUP)
 		case err := <-done:
-			if err == nil && k.signals.areComing() { // it is said within a moment which they are
+			if err == nil && k.signals.areComing() { // the next moment shows which ones
 				done <- nil
 				time.Sleep(time.Millisecond)
 				continue
@@ -238,7 +238,7 @@ func (k *keeper) supervise() {
 	}
 }
 
-// warn says what is wrong with the use of a name, also with -q.
+// warn shows the warning about a mixed use of a name, also with -q.
 func (k *keeper) warn(text string) {
 	k.mix = nil
 	if text != "" {
@@ -246,7 +246,7 @@ func (k *keeper) warn(text string) {
 	}
 }
 
-// note notes what has become of the program.
+// note notes a change of the program.
 func (k *keeper) note(c treeChange) {
 	k.since = k.clock.Now()
 	switch c.kind {
@@ -262,7 +262,7 @@ func (k *keeper) note(c treeChange) {
 	}
 }
 
-// decide does what is due where so much of the lock is left, and returns when to look again.
+// decide acts on the time left of the lock, and returns the time to the next look.
 func (k *keeper) decide(now clock.Instant, left time.Duration) time.Duration {
 	pause, inState := lookPause, now.Sub(k.since)
 	isStopped := k.state == halted || k.state == mirrored
@@ -304,11 +304,12 @@ func (k *keeper) mirror() {
 	}
 }
 
-// patience is for how long the nodes may leave a question open before the lock is given up, beside -kill-after.
+// patience is how long the nodes may leave a question open before the lock is given up, besides -kill-after.
 func (k *keeper) patience() time.Duration { return min(k.killAfter/4, 500*time.Millisecond) }
 
-// isRefused asks the nodes for the lock, when little is left of it, and reports whether they have not given it. The last try
-// of a renewal may be a second old: an outage may have ended since, or it was this process that stood still.
+// isRefused asks the nodes for the lock when little is left of it, and reports whether they have not given it. The last
+// try of a renewal may be a second old. Since then an outage may have ended, or this process itself may have stood
+// still.
 func (k *keeper) isRefused(now clock.Instant, left time.Duration) bool {
 	if !k.nodes.isOpen {
 		k.nodes.ask(now)
@@ -358,7 +359,7 @@ func (k *keeper) answer(number byte) {
 	k.link.report(n)
 }
 
-// limit is for how long a stopped program keeps the lock, as part of a sentence.
+// limit says how long a stopped program keeps the lock, as part of a sentence.
 func (k *keeper) limit() string {
 	if k.stopped == 0 {
 		return ""
@@ -366,14 +367,14 @@ func (k *keeper) limit() string {
 	return fmt.Sprintf(" for %v", k.stopped)
 }
 
-// notice shows the user what happens.
+// notice shows an event to the user.
 func (k *keeper) notice(text string) {
 	if !k.quiet {
 		k.notes.say(strings.Join(k.names, " ") + ": " + text)
 	}
 }
 
-// blame reports processes that cannot be signalled, each once.
+// blame reports each process that cannot be signalled, once.
 func (r *runner) blame(denied []int) {
 	for _, pid := range denied {
 		if !r.blamed[pid] {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// phase is where a server is in its life. Each follows the one before it, and end alone moves it.
+// phase is a phase in a server's life. Each follows the one before it. Only leave and drain begin one.
 type phase int32
 
 const (
@@ -18,7 +18,7 @@ const (
 	draining       // the listener is closed, and commands under way are answered
 )
 
-// life is when a server reads its files again, and when it ends.
+// life decides when a server reads its files again, and when it ends.
 type life struct {
 	phase   atomic.Int32
 	signals chan os.Signal
@@ -28,8 +28,8 @@ type life struct {
 	over    chan struct{}
 }
 
-// live takes the signals of the process until close. A write to a closed pipe, such as the log's, is an error of that write and
-// no more: SIGPIPE is taken, and not ignored, so that a program that is started gets it as usual.
+// live takes the signals of the process until close. A write to a closed pipe, such as the log's, is no more than an
+// error of this write. For that SIGPIPE is taken, not ignored, so programs started by this one get it as usual.
 func live() *life {
 	l := &life{
 		signals: make(chan os.Signal, 16), reload: make(chan struct{}, 1),
@@ -45,7 +45,7 @@ func (l *life) close() {
 	close(l.over)
 }
 
-// listen never waits for what a signal causes: the second signal to end must be heard while a reload hangs.
+// listen never waits for the effect of a signal: the second signal to end must be heard while a reload hangs.
 func (l *life) listen() {
 	ends := []chan struct{}{l.asked, l.cut}
 	for {
@@ -57,7 +57,7 @@ func (l *life) listen() {
 			case syscall.SIGHUP:
 				select {
 				case l.reload <- struct{}{}:
-				default: // one is asked for, and has not begun
+				default: // another is due, and has not begun
 				}
 			case syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT:
 				if len(ends) > 0 {
@@ -72,7 +72,7 @@ func (l *life) listen() {
 // in reports the phase.
 func (l *life) in() phase { return phase(l.phase.Load()) }
 
-// wait returns when the server is asked to end, by a signal or by ctx, or has failed. It reloads meanwhile.
+// wait returns when the server has failed or is asked to end, by a signal or by ctx. It reloads meanwhile.
 func (l *life) wait(ctx context.Context, failed <-chan error, reload func()) error {
 	for {
 		select {
@@ -88,7 +88,8 @@ func (l *life) wait(ctx context.Context, failed <-chan error, reload func()) err
 	}
 }
 
-// leave has the server be not ready for so long, while it serves. A second signal ends that.
+// leave makes the server report itself as not ready for so long, while it still serves. A second signal ends this phase
+// early.
 func (l *life) leave(long time.Duration, failed <-chan error) {
 	l.phase.Store(int32(leaving))
 	timer := time.NewTimer(long)
@@ -100,7 +101,7 @@ func (l *life) leave(long time.Duration, failed <-chan error) {
 	}
 }
 
-// drain begins the last phase. Its context ends after so long, or at once by a second signal.
+// drain begins the last phase. Its context ends after so long, or at once at a second signal.
 func (l *life) drain(long time.Duration) (context.Context, context.CancelFunc) {
 	l.phase.Store(int32(draining))
 	ctx, cancel := context.WithTimeout(context.Background(), long)

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// maxFiles is how many files and connections the process may have open.
+// maxFiles returns how many files and connections the process may have open.
 func maxFiles() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || uint64(limit.Cur) > 1<<30 {
@@ -17,8 +17,8 @@ func maxFiles() int {
 	return int(limit.Cur)
 }
 
-// reap takes the ends of orphans, where the process is the first of its container: they are given to it, and stay as zombies
-// otherwise. A server starts no programs of its own, so each end is an orphan's.
+// reap takes the ends of orphans if the process is the first of its container. It is their parent then, and they would
+// stay as zombies. A server starts no programs of its own, so each end is an orphan's.
 func reap() {
 	if os.Getpid() != 1 {
 		return

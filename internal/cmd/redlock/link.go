@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// link is the keeper's end of the two pipes between it and the job. The job closes its end when it ends, also
-// by SIGKILL. A nil link leads nowhere: there is one process.
+// link is the keeper's end of the two pipes between it and the job. The job closes its end when it ends, also by
+// SIGKILL. A nil link leads nowhere: there is one process.
 //
-// The job sends signals and questions, and the keeper an answer to each question, and its last word. The job asks one question
-// at a time, so neither pipe fills while one of the two is stopped, and no answer is older than its question.
+// The job sends signals and questions. The keeper sends an answer to each question, and its last word. The job asks one
+// question at a time, so neither pipe fills while one of the two is stopped, and no answer is older than its question.
 type link struct {
 	in    *bufio.Reader
 	out   io.Writer
@@ -25,8 +25,8 @@ func newLink(in io.Reader, out io.Writer) *link {
 	return &link{bufio.NewReader(in), out, make(chan byte, 1)}
 }
 
-// arguments are the first that the job sends: those of redlock run, and the text of its -config file. They may be long, and
-// hold any bytes but 0.
+// arguments reads the first message of the job: the arguments of redlock run, and the text of its -config file. They
+// may be long, and hold any bytes but 0.
 func (l *link) arguments() ([]string, error) {
 	head, err := l.in.ReadString('\n')
 	if err != nil {
@@ -41,7 +41,7 @@ func (l *link) arguments() ([]string, error) {
 	return strings.Split(string(text), "\x00"), err
 }
 
-// sendArguments is the other end of arguments.
+// sendArguments sends the message read by arguments.
 func sendArguments(w io.Writer, args []string) error {
 	text := strings.Join(args, "\x00")
 	_, err := fmt.Fprintf(w, "%d\n%s", len(text), text)
@@ -51,7 +51,7 @@ func sendArguments(w io.Writer, args []string) error {
 // firstQuestion is the byte of question 0. Smaller ones are signals.
 const firstQuestion = 128
 
-// listen passes on the numbers of signals that the job has got, and its questions, until the job ends.
+// listen passes on the job's signals, by number, and its questions, until the job ends.
 func (l *link) listen(got chan<- syscall.Signal, jobEnded chan<- struct{}) {
 	defer close(jobEnded)
 	for {
@@ -67,7 +67,7 @@ func (l *link) listen(got chan<- syscall.Signal, jobEnded chan<- struct{}) {
 	}
 }
 
-// questions is asked, or nil.
+// questions returns the channel asked, or nil.
 func (l *link) questions() <-chan byte {
 	if l == nil {
 		return nil
@@ -75,8 +75,8 @@ func (l *link) questions() <-chan byte {
 	return l.asked
 }
 
-// What the keeper reports: the lock is held for a time, the program is being ended within a time, the run is over.
-// The job ends the program where the time has passed and it has heard nothing else.
+// Reports of the keeper: the lock is held for a time, the program is being ended within a time, the run is over. If the
+// time passes without another report, the job ends the program.
 const (
 	newsHeld   = "held"
 	newsEnding = "ending"
@@ -89,7 +89,7 @@ type news struct {
 	number byte           // held, ending: of the question
 	left   time.Duration  // held, ending
 	status int            // over: the exit status
-	signal syscall.Signal // over: the signal to end by, or 0
+	signal syscall.Signal // over: the signal to die of, or 0
 }
 
 func (l *link) report(n news) {

@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/base/errno"
 )
 
-// listen listens on host:port, or on the path of a socket, for the setting of a name. An address that is in use, or is
-// none of this machine, has a status of its own: it may be free a moment later. A socket of the supervisor comes first.
+// listen listens on host:port, or on the path of a socket, for the setting of a name. An address in use, or not of this
+// machine, has an exit status of its own: it may be free a moment later. A socket of the supervisor comes first.
 func listen(name, address string, mode fs.FileMode) (net.Listener, error) {
 	if l, err := takeGiven(name); l != nil || err != nil {
 		return l, err
@@ -26,7 +26,7 @@ func listen(name, address string, mode fs.FileMode) (net.Listener, error) {
 	var err error
 	bind := func() { l, err = net.Listen(network, address) }
 	if network == "unix" && mode != 0 {
-		withMode(mode, bind) // a mode set later is too late: others have connected by then
+		withMode(mode, bind) // setting the mode later is too late: others have connected by then
 	} else {
 		bind()
 	}
@@ -39,8 +39,8 @@ func listen(name, address string, mode fs.FileMode) (net.Listener, error) {
 	return nil, usage("-%s: %v", name, err)
 }
 
-// removeDead removes a socket that no process listens on: the one that made it was killed. A socket that was made anew since
-// the look stays.
+// removeDead removes a socket without a listening process: the process that made it was killed. A socket made anew
+// since the look stays.
 func removeDead(path string) {
 	seen, err := os.Lstat(path)
 	if err != nil || seen.Mode().Type() != fs.ModeSocket || runtime.GOOS == "windows" {

@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/conn"
 )
 
-// logins is the users and passwords of the nodes in the config file, by address. They are asked for at every dial, so that a
+// logins holds the users and passwords of the nodes in the config file, by address. Every dial asks for them, so a
 // reload changes them.
 type logins struct {
 	isUsed  [2]bool // nodes, next-nodes: the file has them
@@ -41,7 +41,7 @@ func (l *logins) read(lines map[string]line) (map[string]conn.Address, error) {
 
 var listNames = [2]string{"nodes", "next-nodes"}
 
-// start takes the lists that come from the file, and reports whether there are any.
+// start takes the lists from the file, and reports whether there are any.
 func (l *logins) start(s *settings) bool {
 	for i, name := range listNames {
 		l.isUsed[i] = s.lines[name].text != "" && !s.given[name]
@@ -57,8 +57,8 @@ func (l *logins) login(_ context.Context, node string) (user, password string, e
 	return user, password, nil
 }
 
-// prepare reads the lists again, and returns what puts their logins in use. isOther: there are other nodes, or they are reached
-// otherwise. Those that are asked now keep the login that the file has for them; one that it does not name any more keeps its own.
+// prepare reads the lists again, and returns a function to put their logins in use. isOther reports other nodes, or
+// another way to reach them. Present nodes get their login in the file. A node no longer in the file keeps its login.
 func (l *logins) prepare(lines map[string]line) (use func(), isOther bool, err error) {
 	all, err := l.read(lines)
 	if err != nil {

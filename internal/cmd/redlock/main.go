@@ -24,7 +24,7 @@ const (
 	exitTaken    = 75 // another holder has the lock
 )
 
-// statuses is what the exit statuses mean, for the manual.
+// statuses explains the exit statuses for the manual.
 var statuses = []struct {
 	number  int
 	meaning string
@@ -62,7 +62,7 @@ func init() {
 	}
 }
 
-// verbKeep is the command of the second process of run, and keeperName its first argument.
+// verbKeep is the command of the second process of run, and keeperName the first argument of that process.
 const (
 	verbKeep   = "keep"
 	keeperName = "lock-keeper"
@@ -83,10 +83,10 @@ type environment struct {
 	out, err io.Writer
 	environ  func() []string
 	help     func(s *settings, about string) // shows the help of a command in place of out; or nil
-	file     string                          // of -config, where another process has read it: a pipe is read once
+	file     string                          // of -config, if another process has read it: a pipe is read once
 }
 
-// line reads a line of the input. What follows stays for the next question.
+// line reads a line of the input. The text after it stays for the next question.
 func (e *environment) line() (text string, err error) {
 	for one := []byte{0}; ; text += string(one) {
 		if _, err = io.ReadFull(e.in, one); err != nil || one[0] == '\n' {
@@ -104,7 +104,7 @@ type exit struct {
 func (e *exit) Error() string { return fmt.Sprint(e.err) }
 func (e *exit) Unwrap() error { return e.err }
 
-// usage is the error of wrong arguments.
+// usage returns the error of wrong arguments.
 func usage(format string, args ...any) error {
 	return &exit{exitUsage, fmt.Errorf(format, args...)}
 }
@@ -113,8 +113,8 @@ func main() {
 	os.Exit(Main(context.Background(), &environment{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ}, os.Args[1:]))
 }
 
-// Main runs the command with arguments and returns its exit status. A command that leaves something behind takes its own
-// signals. All others end by them: also at a question, and so that a loop of the shell ends.
+// Main runs the command with arguments and returns its exit status. A command that leaves something behind takes its
+// own signals. All others are ended by them, even at a question, which also ends a loop of the shell.
 func Main(ctx context.Context, env *environment, args []string) int {
 	if len(args) == 0 {
 		args = []string{"help"}

@@ -27,15 +27,15 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestMain: a worker of the demo, redlock run and its second process are this binary. What is no flag of a test is a
-// command: no process that a test starts can begin the tests again.
+// TestMain: this binary also runs as a worker of the demo, as redlock run and as its second process. An argument that
+// is no flag of a test is a command, so no process started by a test can begin the tests again.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
 		main()
 		return
 	}
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP, syscall.SIGQUIT} {
-		if signal.Ignored(s) { // in the background of a script, or under nohup; programs that are started get the default
+		if signal.Ignored(s) { // in the background of a script, or under nohup; programs started from here get the default
 			signal.Notify(make(chan os.Signal, 1), s)
 		}
 	}
@@ -67,8 +67,8 @@ func (c *command) environment() *environment {
 // patient has nodes answer late: on a busy machine they do.
 const patient = "REDLOCK_NODE_TIMEOUT"
 
-// environ is the environment of a process with more variables. Those that the tests themselves are given are no settings
-// of the command.
+// environ is the environment of a process with more variables. It leaves out settings given to the tests themselves:
+// they are none of the command's.
 func environ(more ...string) []string {
 	tests := func(v string) bool { return strings.HasPrefix(v, "REDLOCK_") }
 	return append(append(slices.DeleteFunc(os.Environ(), tests), patient+"=10s"), more...)
@@ -112,7 +112,7 @@ func (p *process) signal(s syscall.Signal) {
 	require.NoError(p.t, p.Process.Signal(s))
 }
 
-// status is that of a process when it has ended, as in $? of a shell.
+// status is the status of an ended process, as in $? of a shell.
 func (p *process) status() int {
 	p.t.Helper()
 	testkit.Get(p.t, p.ended)
@@ -149,7 +149,7 @@ func nodesOf(servers []*fakeredis.Server) string {
 	return "redis://" + strings.Join(fakeredis.Addrs(servers), "?persistent=yes,redis://") + "?persistent=yes"
 }
 
-// TestTools: an operator's view of a lock, and how it is broken.
+// TestTools: an operator looks at a lock, and breaks it.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -182,7 +182,7 @@ func TestTools(t *testing.T) {
 	for range 2 {
 		readers = append(readers, testkit.Must(client.TryAcquireShared(t.Context(), "table", cluster.TTL))(t))
 	}
-	// A node that did not know the script, and was late to say so, is given the lock by an extend.
+	// A node that lacked the script, and was late to say so, gets the lock by an extend.
 	testkit.Await(t, "both are on all nodes", func() bool {
 		for _, l := range readers {
 			require.NoError(t, l.Extend(t.Context(), cluster.TTL))
@@ -222,9 +222,9 @@ func awaitFree(t testing.TB, servers []*fakeredis.Server, keys ...string) {
 	}
 }
 
-// TestNodesStatus: on a healthy fleet of any kind it is 0, also with late first answers. It is 69
-// where too few may vote, with -all where one may not, and where a new fenced fleet is not initialized, or has forgotten. A
-// refused act says so too.
+// TestNodesStatus: on a healthy fleet of any kind the status is 0, also with late first answers. It is 69 if too few
+// nodes may vote, if one may not with -all, and if a new fenced fleet is not initialized, or has forgotten. A refused
+// act says so too.
 func TestNodesStatus(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -248,7 +248,7 @@ func TestNodesStatus(t *testing.T) {
 	for _, s := range servers {
 		s.Delay(50 * time.Millisecond)
 	}
-	shows := func(args string, want, n int, word string) { // a node is asked for a second, in which a busy machine may do nothing
+	shows := func(args string, want, n int, word string) { // a node is asked for a second, perhaps not enough on a busy machine
 		t.Helper()
 		testkit.Await(t, args, func() bool {
 			status, out, _ := redlockOn(t, servers, strings.Fields(args)...)
@@ -271,8 +271,8 @@ func TestNodesStatus(t *testing.T) {
 	shows("fence recover -max-ttl 300ms -at-least 1", exitOK, 3, "votes +now ") // the refused change has left nothing
 }
 
-// TestToolsWithoutPermissions: what the nodes have refused is said, not that they do not answer. nodes shows round trips
-// with the permissions of a lock alone, for keys of any name.
+// TestToolsWithoutPermissions: a refusal by the nodes is reported as one, not as a missing answer. nodes shows round
+// trips with the permissions of a lock alone, for keys of any name.
 func TestToolsWithoutPermissions(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)

@@ -42,7 +42,7 @@ func (p *manPage) write(ctx context.Context, env *environment) error {
 	b := build.Read()
 	day, err := time.Parse(time.DateOnly, b.Date)
 	if err != nil {
-		day = time.Now() // of a build that knows no commit
+		day = time.Now() // of a build without a commit
 	}
 	fmt.Fprintf(p, ".Dd %s\n.Dt REDLOCK 1\n.Os\n", day.Format("January 2, 2006"))
 	p.section("NAME")
@@ -66,7 +66,7 @@ func (p *manPage) write(ctx context.Context, env *environment) error {
 			p.text("Help shows the commands, or what one does.")
 			continue
 		}
-		// Each command shows its help as it does for a person, but here.
+		// Each command shows its help as to a person, but here.
 		err := sub.run(ctx, &environment{in: strings.NewReader(""), out: io.Discard, err: io.Discard, environ: func() []string { return nil },
 			help: func(s *settings, about string) { p.command(s, about) }}, []string{"-h"})
 		if err != errHelp {
@@ -92,7 +92,7 @@ func (p *manPage) write(ctx context.Context, env *environment) error {
 	return nil
 }
 
-// command writes what a command does, and the settings of it and few others.
+// command describes a command, with its settings that few others have.
 func (p *manPage) command(s *settings, about string) {
 	p.text(about)
 	if own := func(row *setting) bool { return row.isOf(s.command) && row.of != forClients }; slices.ContainsFunc(s.rows(), own) {
@@ -130,7 +130,7 @@ func (p *manPage) lines(lines ...string) {
 	}
 }
 
-// text writes paragraphs, and indented lines as they are.
+// text writes paragraphs, and leaves indented lines as they are.
 func (p *manPage) text(text string) {
 	for i, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
 		if !strings.HasPrefix(paragraph, " ") {
@@ -148,10 +148,10 @@ func (p *manPage) text(text string) {
 	}
 }
 
-// sentenceEnd is where a sentence ends, or what mdoc takes for an end.
+// sentenceEnd matches the end of a sentence, and anything mdoc takes for one.
 var sentenceEnd = regexp.MustCompile(`([.!?][)"']*)\s+`)
 
-// width is that of a line of the source, in bytes.
+// width is the width of a source line, in bytes.
 const width = 78
 
 // sentences begins each sentence on a line of its own, as mdoc wants it.
@@ -171,7 +171,7 @@ func (p *manPage) sentences(text string) {
 	}
 }
 
-// escape has a text stand for itself.
+// escape makes a text stand for itself.
 func escape(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", "...", "–", `\(en`).Replace(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {

@@ -19,7 +19,7 @@ import (
 	"github.com/redlock-go/redlock/internal/server/frontend"
 )
 
-// operators is what the process shows to people and to their tools: /metrics, /ready, and the page at /.
+// operators shows the process to people and to their tools: /metrics, /ready, and the page at /.
 type operators struct {
 	page
 	client *redlock.Client
@@ -33,8 +33,8 @@ type operators struct {
 // maxScrapers bounds the connections: files are scarce, and those of the nodes come first.
 const maxScrapers = 16
 
-// scrapers holds the connections, the one without news for longest first. It makes room for another: idle connections shut
-// no probe off.
+// scrapers holds the connections, in order of their last news. The oldest idle one makes room for a new one, so idle
+// connections do not shut probes out.
 type scrapers struct {
 	mu   sync.Mutex
 	open []scraper
@@ -45,7 +45,7 @@ type scraper struct {
 	isBusy bool // with a request
 }
 
-// note is http.Server.ConnState.
+// note is a callback for http.Server.ConnState.
 func (s *scrapers) note(c net.Conn, state http.ConnState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +89,7 @@ func (o *operators) serve(l net.Listener) (stop func() error) {
 	return func() error { cancel(); return server.Close() }
 }
 
-// notReady is why clients should go elsewhere, in words, or "".
+// notReady is the reason for clients to go elsewhere, in words, or "".
 func (o *operators) notReady() string {
 	if o.leaves != nil && o.leaves() {
 		return "stopping: the server was told to end"
@@ -102,13 +102,13 @@ func (o *operators) notReady() string {
 	return ""
 }
 
-// refusals are why a node is refused until a person has changed something.
+// refusals are the reasons for refusing a node until a person has changed something.
 var refusals = []error{
 	conn.ErrSameServer, conn.ErrSentinel, conn.ErrNotRESP, conn.ErrRefused, conn.ErrUntrusted, conn.ErrRejected, conn.ErrNotTLS,
 	conn.ErrAuth, conn.ErrNotMaster, conn.ErrCluster, conn.ErrForbidden, conn.ErrNoRunID, conn.ErrTooOld,
 }
 
-// writeOwn writes what is known of the process.
+// writeOwn writes the facts about the process.
 func (o *operators) writeOwn(w io.Writer) {
 	b := build.Read()
 	isReady, hasFailed := 0, 0

@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestMetrics: one page has the counts of the client and those of the front end.
+// TestMetrics: one page has the counts of the client and of the front end.
 func TestMetrics(t *testing.T) {
 	masters, client := tried(t, 1)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -65,7 +65,7 @@ func TestMetrics(t *testing.T) {
 	require.Equal(t, "stopping: the server was told to end\n", text)
 }
 
-// TestProbesBesideIdle: probes are answered beside a thousand connections that say nothing, or have said half a word.
+// TestProbesBesideIdle: probes are answered beside a thousand connections with no words, or half a word.
 func TestProbesBesideIdle(t *testing.T) {
 	_, client := tried(t, 1)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -91,7 +91,7 @@ func TestProbesBesideIdle(t *testing.T) {
 	}
 }
 
-// TestRefusedNode: a node that is something else is one for an alert, one that is down is not.
+// TestRefusedNode: a node that is something else is a case for an alert, a node that is down is not.
 func TestRefusedNode(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()

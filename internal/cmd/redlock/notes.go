@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// notes are lines for the user of a run, written in their order by a goroutine: a terminal that stands still (^S), or a pipe
-// without a reader, delays no decision. Beyond some lines that wait they are dropped.
+// notes are lines for the user of a run. A goroutine writes them in order, so a terminal that stands still (^S), or a
+// pipe without a reader, delays no decision. When too many lines wait, further ones are dropped.
 type notes struct {
 	out     io.Writer
 	lines   chan string

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// beat answers the watchdog of a supervisor (WatchdogSec of systemd) until the end of life: with each half of its time
-// the work of the server is seen to go on.
+// beat answers the watchdog of a supervisor (WatchdogSec of systemd) until the end of life. In each half of the
+// watchdog's time it checks that the server's work goes on.
 func beat(over <-chan struct{}, alive func() bool) {
 	usec, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64)
 	if pid := os.Getenv("WATCHDOG_PID"); err != nil || usec <= 0 || pid != "" && pid != strconv.Itoa(os.Getpid()) {
@@ -29,8 +29,8 @@ func beat(over <-chan struct{}, alive func() bool) {
 	}
 }
 
-// notify reports the state of the process to a supervisor of the kind of systemd: sd_notify(3). Without one it does nothing. No
-// error matters: a supervisor that does not listen learns of the end all the same.
+// notify reports the state of the process to a supervisor like systemd: sd_notify(3). Without one it does nothing.
+// Errors do not matter: a supervisor that does not listen learns of the end all the same.
 func notify(state string) {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" || !strings.ContainsAny(socket[:1], "/@") {

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// reloading is the state of a reload, with the time that Type=notify-reload of systemd asks for.
+// reloading is the state of a reload, with the time required by Type=notify-reload of systemd.
 func reloading() string {
 	const monotonic = 1 // CLOCK_MONOTONIC
 	var now syscall.Timespec

@@ -36,7 +36,7 @@ func manual(t *testing.T, chapter string) (all, one string) {
 	return string(text), one
 }
 
-// typed finds the commands of a chapter: those in its blocks, and those with a flag in its text.
+// typed finds the commands of a chapter: the ones in its blocks, and the ones with a flag in its text.
 var typed = regexp.MustCompile("(?m)(?:^ *((?:redlock|redis-cli|export|ssh) [^`\n#]+)|`((?:redlock|redis-cli) [^`\n#]*-[^`\n#]*))")
 
 func begin(t *testing.T, chapter string, names ...string) *procedure {
@@ -45,7 +45,7 @@ func begin(t *testing.T, chapter string, names ...string) *procedure {
 	return beginText(t, text, names...)
 }
 
-// beginText is begin of a text.
+// beginText begins the procedure in a text.
 func beginText(t *testing.T, text string, names ...string) *procedure {
 	p := &procedure{T: t, names: map[string]*realredis.Server{}, vars: map[string]string{patient: "10s"}, maxTTL: "100ms", wait: "1m", starts: map[string]int{}}
 	for i, s := range realredis.StartN(t, len(names)) {
@@ -57,7 +57,7 @@ func beginText(t *testing.T, text string, names ...string) *procedure {
 	return p
 }
 
-// types types the next command of the chapter, which must be this one, and returns its status and output.
+// types types the next command of the chapter, requires it to be this one, and returns its status and output.
 func (p *procedure) types(want string) (int, string) {
 	p.Helper()
 	require.NotEmpty(p, p.untyped)
@@ -66,8 +66,8 @@ func (p *procedure) types(want string) (int, string) {
 	return p.run(want)
 }
 
-// works is types of a command with status 0 that shows a word at least so often. It is typed until it does, since a quorum
-// is all that an act waits for; fence status until it has the status, too.
+// works types a command until its status is 0 and it shows a word at least so often. An act waits for a quorum alone,
+// so the others may be late; fence status is typed until its status is 0, too.
 func (p *procedure) works(want, word string, least int) {
 	p.Helper()
 	status, out := p.types(want)
@@ -112,7 +112,7 @@ func (p *procedure) run(typed string) (int, string) {
 		words = append(words, "-max-ttl", p.maxTTL)
 	case "nodes":
 		words = append(words, "-max-ttl", p.maxTTL, "-wait", p.wait)
-	case "run": // it ends by the signals that its process gets
+	case "run": // it ends by the signals sent to its process
 		ended := launch(p.T, nil, binary(append([]string{"run", "-max-ttl", "2s", "-ttl", "1s"}, words[2:]...)...))
 		return ended.status(), ended.out.String() + ended.err.String()
 	}
@@ -122,8 +122,8 @@ func (p *procedure) run(typed string) (int, string) {
 	return status, c.out.String() + c.err.String()
 }
 
-// shell is the words of a command, as a shell has them. One that a shell reads otherwise, as a redirection or a pipe, leaves
-// a file or has other words.
+// shell splits a command into words, as a shell does. Anything a shell would read otherwise, such as a redirection or a
+// pipe, leaves a file or other words.
 func (p *procedure) shell(typed string) []string {
 	p.Helper()
 	c := exec.Command("sh", "-c", "set -- "+typed+`; printf '%s\n' "$@"`)

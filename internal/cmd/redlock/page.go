@@ -31,22 +31,21 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"short": short}).Parse(pageText))
 
-// page is an operator's view of a front end: its nodes, its locks, and its last minutes. It is one
-// document, with nothing from elsewhere, and shows no key unless asked to (/?keys).
+// page is an operator's view of a front end: its nodes, its locks, and its last minutes. It is one document, loads
+// nothing from elsewhere, and shows no key unless asked to (/?keys).
 type page struct {
 	mu       sync.Mutex
 	samples  []sample
 	troubles []trouble
 }
 
-// sample is the counts at one moment.
+// sample holds the counts at one moment.
 type sample struct {
 	at                                     time.Time
 	granted, taken, failed, commands, wait float64
 }
 
-// trouble is an error, and how often it came in a row. Errors with different durations alone are
-// one.
+// trouble is an error, and the number of times it came in a row. Errors with different durations alone are one.
 type trouble struct {
 	At                time.Time
 	What, Key, Reason string
@@ -111,7 +110,7 @@ func (p *page) watch(ctx context.Context, client *redlock.Client, front *fronten
 // plot is a small picture of one value over time, the newest at its right.
 type plot struct{ Name, Now, Top, Points string }
 
-// newPlot draws a value of the samples, or its growth.
+// newPlot draws a value of the samples, or the growth of one.
 func newPlot(name string, samples []sample, isRate bool, value func(sample) float64) plot {
 	var values []float64
 	for i, s := range samples {
@@ -134,7 +133,7 @@ func newPlot(name string, samples []sample, isRate bool, value func(sample) floa
 	return plot{name, number(values[len(values)-1]), number(slices.Max(values)), points.String()}
 }
 
-// number writes 12,345 and 0.4.
+// number writes numbers in the forms 12,345 and 0.4.
 func number(v float64) string {
 	if v < 9.95 && v != float64(int(v)) {
 		return fmt.Sprintf("%.1f", v)

@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestPage: an operator sees which node is down and why, the locks held, the rate, and the last
-// errors with their cause; no password, no key unless asked for, and nothing from elsewhere.
+// TestPage: an operator sees the nodes down and why, the locks held, the rate, and the last errors with their cause.
+// The page shows no password, no key unless asked for, and nothing from elsewhere.
 func TestPage(t *testing.T) {
 	var p operators
 	masters, client := tried(t, 3, p.hooks())

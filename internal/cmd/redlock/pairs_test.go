@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPairs: a signal that both processes have got was sent to the group. Which one it was shows the number of looks and
-// not of seconds, so a keeper that stood still between the two halves takes them for one.
+// TestPairs: a signal received by both processes was sent to the group. The number of looks decides, not seconds, so a
+// keeper that stood still between the two halves takes them for one signal.
 func TestPairs(t *testing.T) {
 	for events, want := range map[string]string{
 		"OJ": "group", "JO": "group",

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// signals decides how a signal reached redlock. The job and the keeper are in one group: what both have got was sent to
-// the group, and the program has had it too. What only one of them has got was sent to redlock alone.
+// signals finds out how a signal reached redlock. The job and the keeper are in one group. A signal to both was sent to
+// the group, and so to the program too. A signal to only one of them was sent to redlock alone.
 type signals struct {
-	own  chan os.Signal      // what the keeper has got
-	jobs chan syscall.Signal // what the job has got
+	own  chan os.Signal      // the keeper's signals
+	jobs chan syscall.Signal // the job's signals
 	due  chan arrival
 
-	coming atomic.Int32 // those not decided, or not taken from due
+	coming atomic.Int32 // signals not decided, or not taken from due
 }
 
 func newSignals() *signals {
@@ -27,12 +27,12 @@ func newSignals() *signals {
 	return s
 }
 
-// areComing reports whether signals have arrived that were not taken from due.
+// areComing reports whether there are signals not yet taken from due.
 func (s *signals) areComing() bool {
 	return s.coming.Load() > 0 || len(s.own) > 0 || len(s.jobs) > 0 || len(s.due) > 0
 }
 
-// pair waits for the second of each two signals. It runs as long as the process.
+// pair waits for the second half of each signal. It runs as long as the process.
 func (s *signals) pair() {
 	var halves pairs
 	look := time.NewTicker(pairPause / pairLooks)
@@ -45,7 +45,7 @@ func (s *signals) pair() {
 		case got := <-s.jobs:
 			s.add(&halves, got, false)
 		case <-look.C:
-			for len(s.own)+len(s.jobs) > 0 { // what has come is known before a judgement
+			for len(s.own)+len(s.jobs) > 0 { // signals already here are known before a judgement
 				select {
 				case got := <-s.own:
 					s.add(&halves, got.(syscall.Signal), true)
@@ -75,31 +75,31 @@ func (s *signals) add(halves *pairs, number syscall.Signal, isOwn bool) {
 	}
 }
 
-// half is a signal that one of the two processes has got.
+// half is a signal received by one of the two processes.
 type half struct {
 	arrival
-	isOwn bool // the keeper has got it
-	again bool // it came right after a whole one: it is dropped, and its second too
+	isOwn bool // the keeper received it
+	again bool // it came right after a whole one: it is dropped, and its second half too
 	looks int  // since then
 }
 
-// pairs is the signals of a moment. The moment is counted in looks of this process, not on a clock: while it stands still,
-// by SIGSTOP or on a busy machine, the second half of a signal cannot come, and is not late.
+// pairs holds the signals of a moment. The moment is counted in looks of this process, not on a clock. While this
+// process stands still, by SIGSTOP or on a busy machine, the second half of a signal cannot come, and is not late.
 type pairs struct {
 	first []half // without a second, in the order of arrival
 	whole []half
 }
 
 const (
-	// pairPause is how long the second of two signals to a group may take. On a machine with sixteen such jobs at once 30 ms
-	// were too few: a ^C came three times.
+	// pairPause is the time for the second half of a signal to a group to come. On a machine with sixteen such jobs at
+	// once 30 ms were too few: a ^C came three times.
 	pairPause = 100 * time.Millisecond
 	// pairLooks is the number of looks in that time.
 	pairLooks = 4
 )
 
-// add takes a half, and returns the signal if it is whole by that. One that comes again at once is dropped: timeout(1)
-// sends to its child, and then to the group.
+// add takes a half, and returns the signal if this makes it whole. A signal that comes again at once is dropped:
+// timeout(1) sends to its child, and then to the group.
 func (p *pairs) add(h half) (arrival, bool) {
 	isAlike := func(other half) bool { return other.signal == h.signal }
 	i := slices.IndexFunc(p.first, isAlike)
@@ -121,7 +121,7 @@ func (p *pairs) add(h half) (arrival, bool) {
 	return h.arrival, true
 }
 
-// look returns the signals without a second half whose moment is over, in the order of arrival.
+// look returns, in order of arrival, the signals whose moment has passed without a second half.
 func (p *pairs) look() (alone []arrival) {
 	isOver := func(h half) bool { return h.looks > pairLooks }
 	for _, halves := range [][]half{p.first, p.whole} {

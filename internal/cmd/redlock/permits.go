@@ -12,13 +12,13 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// maxPermits is how many permits a name has at most.
+// maxPermits is the largest number of permits of a name.
 const maxPermits = 64
 
 // permitKey matches the key of a permit.
 var permitKey = regexp.MustCompile(`^(.+):permit:([1-9][0-9]?)$`)
 
-// permitOf is the name and the number of a permit's key, or 0.
+// permitOf returns the name and the number of a permit's key; the number is 0 for any other key.
 func permitOf(key string) (name string, number int) {
 	m := permitKey.FindStringSubmatch(key)
 	if m == nil {
@@ -34,18 +34,18 @@ func permitOf(key string) (name string, number int) {
 	return "", 0
 }
 
-// amongMark parts the name of a holder from the number of permits that it knows of.
+// amongMark separates the name of a holder from its number of permits.
 const amongMark = "/"
 
-// among is the name of a holder of one of n permits.
+// among returns the name of a holder of one of n permits.
 func among(holder string, n int) string {
-	if n < 2 || len(holder) > 100 { // a name has its bound
+	if n < 2 || len(holder) > 100 { // names have a bound
 		return holder
 	}
 	return holder + amongMark + strconv.Itoa(n)
 }
 
-// amongOf is the name and the number of permits in it, or 0.
+// amongOf returns the name and the number of permits in it, or 0.
 func amongOf(holder string) (name string, n int) {
 	at := strings.LastIndex(holder, amongMark)
 	if at < 0 {
@@ -58,8 +58,8 @@ func amongOf(holder string) (name string, n int) {
 	return holder[:at], n
 }
 
-// permitsInUse is those of a name's permits that are held, of n, or of any number where n is 0. Then it begins with one, and ends
-// if its nodes do not show it: a login for the name alone is not refused 64 times.
+// permitsInUse returns the held permits of a name, of n, or of any number if n is 0. In the latter case it first asks
+// for one permit alone, and stops if the nodes do not show it: a login for the name alone is not refused 64 times.
 func permitsInUse(ctx context.Context, client *redlock.Client, name string, n int) (inUse []redlock.KeyState, err error) {
 	keys := redlock.Permits(name, max(n, 1))
 	if n == 0 {
@@ -88,7 +88,7 @@ func permitsInUse(ctx context.Context, client *redlock.Client, name string, n in
 	return inUse, nil
 }
 
-// permits is permits as they are shown.
+// permits returns permits in their shown form.
 func permits(states []redlock.KeyState, n int) (all []key) {
 	for _, state := range states {
 		k := newKey(state)
@@ -100,7 +100,7 @@ func permits(states []redlock.KeyState, n int) (all []key) {
 	return all
 }
 
-// inUse is how many permits are in use, in words.
+// inUse returns the number of permits in use, in words.
 func inUse(permits []key) string {
 	of := 0
 	for _, k := range permits {
@@ -115,7 +115,7 @@ func inUse(permits []key) string {
 	return fmt.Sprintf("%d permits in use", len(permits))
 }
 
-// place is a permit in words.
+// place describes a permit in words.
 func (k *key) place() string {
 	if k.Of == 0 {
 		return fmt.Sprint("permit ", k.Permit)
@@ -123,8 +123,8 @@ func (k *key) place() string {
 	return fmt.Sprintf("permit %d of %d", k.Permit, k.Of)
 }
 
-// mixed says what is wrong where a name is used with -n and without, or with several, or nothing: these exclude each other less
-// than their users think.
+// mixed returns a warning about a name used with -n and without, or with different numbers, or "". Such uses exclude
+// each other less than their users think.
 func (r *runner) mixed(ctx context.Context, client *redlock.Client) string {
 	for _, name := range r.names {
 		if r.permits > 1 {

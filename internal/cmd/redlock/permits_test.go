@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestPermitOf: the key of a permit has its name and number, and no other key has.
+// TestPermitOf: only the key of a permit has a name and a number.
 func TestPermitOf(t *testing.T) {
 	for _, name := range []string{"build", "a{t}b", "x:permit:3", "{"} {
 		for i, key := range redlock.Permits(name, 64) {
@@ -34,8 +34,8 @@ func TestPermitOf(t *testing.T) {
 	}
 }
 
-// TestPermits: an operator sees the permits of run -n by their name, and a mix with the name alone, or with another number, is
-// said to its user.
+// TestPermits: an operator sees the permits of run -n by their name. A user who mixes them with the name alone, or with
+// another number, is told so.
 func TestPermits(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)

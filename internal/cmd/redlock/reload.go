@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/server/frontend"
 )
 
-// reload reads the files again: all of them are used from now on, or, if one has a mistake, none.
+// reload reads the files again. All of them are used from now on, or none if one has a mistake.
 func (s *server) reload(front *frontend.Server) {
 	notify(reloading())
 	defer notify("READY=1")
@@ -23,7 +23,7 @@ func (s *server) reload(front *frontend.Server) {
 	fmt.Fprintln(s.env.out, "redlock has read its files again")
 }
 
-// readAgain reads everything before it uses anything. changed is the settings that need a restart.
+// readAgain reads everything before it uses anything. changed lists the settings that need a restart.
 func (s *server) readAgain(front *frontend.Server) (changed []string, err error) {
 	users, err := s.readUsers()
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *server) readAgain(front *frontend.Server) (changed []string, err error)
 	return changed, nil
 }
 
-// changed returns the settings of serve that other lines of the file have now than at the start.
+// changed returns the settings of serve whose lines in the file have changed since the start.
 func (s *server) changed(lines map[string]line) (names []string) {
 	for _, row := range s.rows() {
 		if isList := row.name == "nodes" || row.name == "next-nodes"; !isList && !s.given[row.name] && lines[row.name].text != s.lines[row.name].text {

@@ -131,7 +131,7 @@ func (r *runner) check(rest []string) error {
 	return nil
 }
 
-// term is the TTL to ask for: the nodes keep the lock for -at-least after the grant, for which they have their time.
+// term is the TTL to ask for: it must keep the lock for -at-least after the grant, and the nodes need time to grant it.
 func (r *runner) term() time.Duration {
 	if r.atLeast == 0 {
 		return r.ttl
@@ -143,7 +143,7 @@ func (r *runner) term() time.Duration {
 	return max(r.ttl, term)
 }
 
-// logger is the log of a run: -q leaves errors.
+// logger returns the log of a run: with -q only errors.
 func (r *runner) logger() *slog.Logger {
 	if r.quiet && !r.verbose {
 		return slog.New(slog.NewTextHandler(r.settings.env.err, &slog.HandlerOptions{Level: slog.LevelError}))
@@ -151,7 +151,7 @@ func (r *runner) logger() *slog.Logger {
 	return r.settings.logger()
 }
 
-// holderName is a process as Inspect shows it: host:pid.
+// holderName is the name of a process in Inspect: host:pid.
 func holderName(pid int) string {
 	host, _ := os.Hostname()
 	host = strings.Map(func(c rune) rune {
@@ -163,7 +163,7 @@ func holderName(pid int) string {
 	return host[:min(len(host), 100)] + ":" + strconv.Itoa(pid)
 }
 
-// find finds the program: one that cannot be run is no reason to take a lock.
+// find finds the program. A program that cannot be run is no reason to take a lock.
 func (r *runner) find() error {
 	path, err := exec.LookPath(r.program[0])
 	if _, isSet := os.LookupEnv("PATH"); !isSet && !strings.Contains(r.program[0], "/") {
@@ -194,7 +194,7 @@ func run(_ context.Context, env *environment, args []string) error {
 // acquire takes the lock: -wait, -n and the names say how.
 func (r *runner) acquire(ctx context.Context, client *redlock.Client) (redlock.Lock, error) {
 	once := false
-	if wait, err := time.ParseDuration(r.wait); err == nil { // and not forever
+	if wait, err := time.ParseDuration(r.wait); err == nil { // else it is "forever"
 		once = wait == 0
 		if !once {
 			var cancel context.CancelFunc
@@ -222,7 +222,7 @@ func (r *runner) acquire(ctx context.Context, client *redlock.Client) (redlock.L
 	return client.Acquire(ctx, r.names[0], ttl)
 }
 
-// refused is the exit of a run that has no lock.
+// refused is the exit of a run without a lock.
 func (r *runner) refused(err error) error {
 	if !errors.Is(err, redlock.ErrTaken) {
 		return statusOf(err)
@@ -251,8 +251,8 @@ func release(lock redlock.Lock) error {
 	return lock.Release(ctx)
 }
 
-// leave closes a client after its pending releases. A release that a quorum has confirmed was sent to the others: a silent
-// node is not waited for.
+// leave closes a client after its pending releases. A release confirmed by a quorum has been sent to the others, so a
+// silent node is not waited for.
 func leave(client *redlock.Client, isReleased bool) {
 	bound := time.Second
 	if isReleased {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// runs holds the lock in this process: there are no signals and no groups of processes here, and no second process.
+// runs holds the lock in this process: on this system there are no signals, no process groups and no second process.
 func (r *runner) runs([]string) error {
 	k := newKeeper(&tree{changes: make(chan treeChange, 2)})
 	k.runner = r
@@ -43,10 +43,10 @@ func isHarmless(syscall.Signal) bool { return false }
 func ignoreStops()                   {}
 func hasTerminal() bool              { return false }
 
-// listsProcesses says nothing of a system where that is never so.
+// listsProcesses is true, so that no run reports a missing list: this system never has one.
 func listsProcesses() bool { return true }
 
-// tree is the program: what it has started is not found here.
+// tree is the program: the processes it has started are not found here.
 type tree struct {
 	changes chan treeChange
 	program *os.Process
@@ -77,7 +77,7 @@ func (t *tree) end(syscall.Signal) []int {
 
 func (t *tree) agrees(caller, bool) bool { return false }
 
-// pass leaves ^C to the console, which sends it to the program, too.
+// pass leaves ^C to the console, which sends it to the program too.
 func (t *tree) pass(syscall.Signal, bool) []int { return nil }
 
 func suspend(*os.Process) error { return errors.ErrUnsupported }

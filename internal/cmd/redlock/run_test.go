@@ -24,12 +24,12 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// shell is the arguments to run a text of the shell under a lock.
+// shell returns the arguments to run a shell text under a lock.
 func shell(text string, settings ...string) []string {
 	return append(append([]string{"run"}, settings...), "job", "--", "sh", "-c", text)
 }
 
-// runs starts a process of redlock that runs a text of the shell under the lock of a job.
+// runs starts a process of redlock to run a shell text under the lock of a job.
 func runs(t testing.TB, servers []*fakeredis.Server, job, text string, settings ...string) *process {
 	args := shell(text, settings...)
 	args[len(args)-5] = job
@@ -59,7 +59,7 @@ func TestRun(t *testing.T) {
 	require.Equal(t, exitTaken, status)
 	require.Contains(t, errs, "taken")
 	require.NoError(t, lock.Release(t.Context()))
-	for program, want := range map[string]int{"/none/such": 127, "/etc/passwd": 126, "/etc": 126} { // that is there, and no program
+	for program, want := range map[string]int{"/none/such": 127, "/etc/passwd": 126, "/etc": 126} { // it exists, and is no program
 		status, _, _ = redlockOn(t, servers, append([]string{"run"}, append(flags(30), "job", "--", program)...)...)
 		require.Equal(t, want, status, program)
 	}
@@ -71,8 +71,8 @@ func TestRun(t *testing.T) {
 	require.Equal(t, 3, launch(t, nil, piped).status())
 }
 
-// TestRunTaken: where the lock is taken, -E is the status, also after -wait, and -q says nothing. Of several names all are
-// held, or none.
+// TestRunTaken: if the lock is taken, -E is the status, also after -wait, and -q prints nothing. Of several names all
+// are held, or none.
 func TestRunTaken(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -102,10 +102,10 @@ func TestRunTaken(t *testing.T) {
 	awaitFree(t, servers, "a", "b")
 }
 
-// waits is a program of the shell that makes a file and waits for another.
+// waits is a shell program: it makes a file and waits for another.
 const waits = `: >"$0"; while [ ! -e "$1" ]; do sleep 0.02; done`
 
-// pids are the first words of the lines that programs have written into a file.
+// pids returns the first words of the lines written into a file by programs.
 func pids(file string) (all []int) {
 	text, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(text)) {
@@ -154,8 +154,8 @@ func flags(ttl int, more ...string) []string {
 	return append([]string{"-ttl", strconv.Itoa(ttl) + "s"}, more...)
 }
 
-// TestRunLoses: where the lock cannot be kept the program ends before it does, also one that
-// ignores SIGTERM, with all of its group.
+// TestRunLoses: if the lock cannot be kept, the program ends before the lock does, with all of its group, even if it
+// ignores SIGTERM.
 func TestRunLoses(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -170,8 +170,8 @@ func TestRunLoses(t *testing.T) {
 	require.NoError(t, servers.Heal())
 }
 
-// TestRunInterrupted: an interrupted wait for the lock has the status given by shells, and leaves
-// nothing; so has a tool that waits for its input.
+// TestRunInterrupted: an interrupted wait for the lock has the status given by shells, and leaves nothing. The same
+// holds for a tool waiting for its input.
 func TestRunInterrupted(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -202,7 +202,8 @@ func TestRunInterrupted(t *testing.T) {
 	awaitFree(t, servers, "job")
 }
 
-// TestRunIsBroken: where an operator breaks the lock, or the second process is killed, the program and its child may clean up.
+// TestRunIsBroken: if an operator breaks the lock, or the second process is killed, the program and its child may clean
+// up.
 func TestRunIsBroken(t *testing.T) {
 	t.Parallel()
 	servers, dir := cluster.Start(t, 3), t.TempDir()
@@ -227,8 +228,8 @@ func TestRunIsBroken(t *testing.T) {
 	}
 }
 
-// TestRunKilled: when redlock is killed, all processes of the program end before the lock does. The supervisor
-// has seconds for that, on a busy machine too.
+// TestRunKilled: if redlock is killed, all processes of the program end before the lock does. The supervisor has
+// seconds to see to it, on a busy machine too.
 func TestRunKilled(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -275,8 +276,8 @@ func TestRunChildren(t *testing.T) {
 	require.Contains(t, string(vars), "REDLOCK_KEY=job")
 }
 
-// TestRunNests: a program may run redlock too. It gets the settings in variables, but no password, and the lock's own four are
-// those of the innermost.
+// TestRunNests: a program may run redlock too. It gets the settings in variables, but no password. The lock's own four
+// variables belong to the innermost lock.
 func TestRunNests(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -291,8 +292,8 @@ func TestRunNests(t *testing.T) {
 	require.NotContains(t, strings.Join(vars, " "), "hunter2")
 }
 
-// TestRunAtLeast: the lock of a short job stays, also if the job has failed, or all is killed, and the status is that of the job.
-// Beside -shared there is another with -shared, and none without.
+// TestRunAtLeast: the lock of a short job stays, also if the job fails or all is killed, and the exit status is the
+// job's. Beside -shared another holder has the lock with -shared, and none without.
 func TestRunAtLeast(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)

@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// The bounds of a search for keys: of what one finds, and of the time that a node has.
+// The bounds of a search for keys: on its results, and on the time for a node.
 const (
 	maxFound = 10_000
 	scanTime = 30 * time.Second
@@ -26,14 +26,15 @@ const (
 	maxReply = 64 << 20 // bytes of a reply
 )
 
-// ofLibrary matches the keys beside those of locks: a lock may be called redlock:nightly.
+// ofLibrary matches the keys used beside those of locks. A lock may still be called redlock:nightly.
 var ofLibrary = regexp.MustCompile(`^redlock:fence|:redlock:(queue$|gate$|ticket:)`)
 
 // isPattern reports whether an argument of held is a pattern of SCAN.
 func isPattern(arg string) bool { return strings.Contains(arg, "*") }
 
-// scan finds the keys that match a pattern. A lock is on a quorum, so it is on one at least of any nodes that leave no quorum
-// out: so many have to answer in each group. It uses connections of its own, since SCAN is no command of a client's.
+// scan finds the keys that match a pattern. A lock is on a quorum. So nodes that leave out less than a quorum include
+// one with the lock, and that many have to answer in each group. scan uses connections of its own: a client has no
+// SCAN.
 func (s *settings) scan(ctx context.Context, pattern string) ([]string, error) {
 	groups, err := s.now.groups()
 	if err != nil {
@@ -86,7 +87,7 @@ func (s *settings) scan(ctx context.Context, pattern string) ([]string, error) {
 	return keys, nil
 }
 
-// scanNode gives the keys of one node to take, until that has enough.
+// scanNode passes the keys of one node to take, until take has enough.
 func (s *settings) scanNode(ctx context.Context, node conn.Address, pattern string, take func([]string) bool) error {
 	nc, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, node.Network, node.Host)
 	if err != nil {

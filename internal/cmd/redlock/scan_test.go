@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestHeldPattern: what is held of the keys of a pattern, with one node down, and nothing else. Two of four nodes are
-// enough to find a key, and too few to say that it is not held.
+// TestHeldPattern: held lists the held keys of a pattern, and nothing else, with one node down. Two of four nodes are
+// enough to find a key, and too few to call it not held.
 func TestHeldPattern(t *testing.T) {
 	t.Parallel()
 	servers := realredis.StartN(t, 4, realredis.Options{Password: "hunter2", Persistent: true})

@@ -129,7 +129,7 @@ func (s *server) run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- front.Serve(listener) }()
 	notify("READY=1")
-	go beat(s.life.over, func() bool { front.Stats(); cfg.Client.Stats(); return true }) // both take the locks of the work
+	go beat(s.life.over, func() bool { front.Stats(); cfg.Client.Stats(); return true }) // both take the locks needed for the work
 	err = s.life.wait(ctx, ended, func() { s.reload(front) })
 	notify("STOPPING=1")
 	if err == nil {
@@ -142,7 +142,7 @@ func (s *server) run(ctx context.Context) error {
 	return err
 }
 
-// greet reports where the server listens, with notes for the operator.
+// greet reports the server's addresses, with notes for the operator.
 func (s *server) greet(l net.Listener, cfg frontend.Config) {
 	up := 0
 	nodes := cfg.Client.Stats().Nodes
@@ -157,14 +157,15 @@ func (s *server) greet(l net.Listener, cfg frontend.Config) {
 	}
 }
 
-// What a server keeps back of the files and connections that it may have open: as many as redis-server does, and for
-// each node its connection, the next one, and one that asks whether the node speaks TLS.
+// The files and connections kept back by a server from its limit: as many as redis-server keeps, and three for each
+// node: its connection, the next one, and one to ask whether the node speaks TLS.
 const (
 	ownFiles  = 32
 	nodeFiles = 3
 )
 
-// clientsAllowed is how many connections of clients are left beside those of the nodes: without a vote no client is served.
+// clientsAllowed is the number of client connections left beside those of the nodes: without a vote no client is
+// served.
 func (s *server) clientsAllowed(nodes int) int {
 	wanted := cmp.Or(s.clients, session.DefaultClients)
 	left := max(1, maxFiles()-ownFiles-nodeFiles*nodes)

@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestFiles: where few files may be open clients leave those of the nodes alone: more clients than that are refused, and a node
-// that has gone comes back.
+// TestFiles: with a low limit of open files, clients leave enough for the connections of the nodes. Further clients are
+// refused, and a lost node comes back.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)

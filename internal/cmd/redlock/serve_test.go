@@ -40,7 +40,7 @@ func listens(p *process) *daemon {
 	return &daemon{p}
 }
 
-// addr is where it listens.
+// addr is its address.
 func (d *daemon) addr() string {
 	d.t.Helper()
 	words := strings.Fields(d.out.String())
@@ -48,7 +48,7 @@ func (d *daemon) addr() string {
 	return strings.TrimSuffix(words[3], ":")
 }
 
-// reload has it read its files again, and waits until it has, or has failed to.
+// reload makes it read its files again, and waits until it has, or has failed to.
 func (d *daemon) reload() {
 	d.t.Helper()
 	const done, failed = "has read its files again", "nothing has changed"
@@ -70,8 +70,8 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
-// TestReload: users and their passwords change, again and again, and one time in three with a mistake, under connections
-// that work: none has an error, and none loses a lock that it keeps. SIGPIPE ends nothing.
+// TestReload: users and their passwords change, again and again, and one time in three with a mistake. Working
+// connections have no error meanwhile, and lose no lock they keep. SIGPIPE ends nothing.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	const connections, reloads = 500, 20
@@ -151,8 +151,8 @@ func TestReloadNodes(t *testing.T) {
 	require.NoFileExists(t, d.addr())
 }
 
-// TestLife: a server that is told to end is not ready, and serves on for -lame-duck, which a second signal cuts short. Its
-// supervisor is told of each step. A log without a reader ends nothing.
+// TestLife: a server asked to end is not ready, and serves on for -lame-duck. A second signal cuts that short. The
+// supervisor is notified of each step. A log without a reader ends nothing.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)

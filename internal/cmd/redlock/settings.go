@@ -16,8 +16,8 @@ import (
 // errHelp ends a command that has shown its help.
 var errHelp = errors.New("help was asked for")
 
-// settings holds the values of the table's rows, for one command. A flag comes before a variable, and a
-// variable before the file.
+// settings holds the values of the table's rows for one command. A flag takes precedence over a variable, and a
+// variable over the file.
 type settings struct {
 	env     *environment
 	command string
@@ -33,7 +33,7 @@ type settings struct {
 	verbose     bool
 	hooks       redlock.Hooks // of the client
 	stragglers  time.Duration // of the client; 0 is its default
-	looks       bool          // the client is to write nothing but what an act writes
+	looks       bool          // the client must write nothing beyond the writes of an act
 
 	json, yes bool // of tools
 	permitsOf int  // of tools; 0: any number
@@ -65,7 +65,7 @@ func newSettings(env *environment, use, about string) *settings {
 	return s
 }
 
-// rows returns the settings that the command takes.
+// rows returns the settings of the command.
 func (s *settings) rows() (rows []*setting) {
 	for i := range table {
 		if table[i].isOf(s.command) {
@@ -75,7 +75,7 @@ func (s *settings) rows() (rows []*setting) {
 	return rows
 }
 
-// parse reads the settings, and returns the arguments after them.
+// parse reads the settings, and returns the remaining arguments.
 func (s *settings) parse(args []string) ([]string, error) {
 	rest, err := s.readFlags(args)
 	if err == nil && len(s.rows()) > 0 {
@@ -91,7 +91,7 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// undefined begins the error of package flag for a flag that there is not.
+// undefined begins package flag's error for an unknown flag.
 const undefined = "flag provided but not defined: -"
 
 func (s *settings) readFlags(args []string) ([]string, error) {
@@ -129,13 +129,13 @@ func (s *settings) readFlags(args []string) ([]string, error) {
 	return rest, nil
 }
 
-// foreign are the variables that Kubernetes sets in each pod for a Service named redlock or redlock-….
+// foreign matches the variables set by Kubernetes in each pod for a Service named redlock or redlock-….
 var foreign = regexp.MustCompile(`_(SERVICE_(HOST|PORT.*)|PORT|PORT_[0-9]+_(TCP|UDP|SCTP).*)$`)
 
-// ofRun are the variables of a program that runs under a lock.
+// ofRun lists the variables of a program running under a lock.
 var ofRun = map[string]bool{"REDLOCK_KEY": true, "REDLOCK_TOKEN": true, "REDLOCK_FENCE": true, "REDLOCK_UNTIL": true}
 
-// readVariables reads the settings that are variables. One that is spelled nearly as a setting is a mistake.
+// readVariables reads the settings given as variables. A variable spelled nearly like a setting is a mistake.
 func (s *settings) readVariables() error {
 	known := map[string]*setting{}
 	for i := range table {
@@ -163,7 +163,7 @@ func (s *settings) readVariables() error {
 	return nil
 }
 
-// logger returns the log of -v, or one of warnings and worse.
+// logger returns the log of -v, or one of warnings and errors.
 func (s *settings) logger() *slog.Logger {
 	level := slog.LevelWarn
 	if s.verbose {
@@ -174,7 +174,7 @@ func (s *settings) logger() *slog.Logger {
 
 // connect returns a client of the nodes.
 func (s *settings) connect(logger *slog.Logger) (*redlock.Client, error) {
-	patience := max(time.Second, s.nodeTimeout) // a node that may be late to answer may be late to connect
+	patience := max(time.Second, s.nodeTimeout) // a node slow to answer may be slow to connect
 	cfg := redlock.Config{NodeTimeout: s.nodeTimeout, DialTimeout: patience, StallTimeout: patience, Name: s.name, Logger: logger, Hooks: s.hooks}
 	if err := s.configure(&cfg, logger); err != nil {
 		return nil, s.placed(err)
@@ -194,7 +194,7 @@ func (s *settings) connect(logger *slog.Logger) (*redlock.Client, error) {
 // fields matches the settings of a client in an error of the library.
 var fields = regexp.MustCompile(`(^|[ (:,])(?:Config\.)?(NodeTimeout|DialTimeout|StallTimeout|NextMaxTTL|MaxTTL|NextNodes|NextGroups|Nodes|Groups|Fenced|InitFencing|RecoverFencing|ChangeFencing)\b`)
 
-// flagOf is the flag or the command for each of them.
+// flagOf has the flag or the command for each of them.
 var flagOf = map[string]string{
 	"NodeTimeout": "-node-timeout", "DialTimeout": "-node-timeout", "StallTimeout": "-node-timeout",
 	"MaxTTL": "-max-ttl", "NextMaxTTL": "-next-max-ttl", "Nodes": "-nodes", "NextNodes": "-next-nodes",
@@ -202,7 +202,7 @@ var flagOf = map[string]string{
 	"InitFencing": "redlock fence init", "RecoverFencing": "redlock fence recover", "ChangeFencing": "redlock fence change",
 }
 
-// inFlags is the text of an error of the library with the command's own flags: its user has no Config.
+// inFlags puts the command's own flags into an error of the library: its user has no Config.
 func inFlags(text string) string {
 	return fields.ReplaceAllStringFunc(text, func(match string) string {
 		at := fields.FindStringSubmatch(match)
@@ -210,7 +210,7 @@ func inFlags(text string) string {
 	})
 }
 
-// placed is an error about settings with the lines of the file, and the variables, that it names.
+// placed adds to an error the lines of the file, and the variables, of the settings it names.
 func (s *settings) placed(err error) error {
 	if e := (*exit)(nil); err == nil || !errors.As(err, &e) || e.status != exitUsage || e.err == nil {
 		return err
@@ -227,6 +227,5 @@ func (s *settings) placed(err error) error {
 	return usage("%s", text)
 }
 
-// trimName is the text of an error without the name of the library: the command's own name precedes
-// it anyway.
+// trimName removes the name of the library from an error: the command's own name precedes it anyway.
 func trimName(err error) string { return strings.TrimPrefix(err.Error(), "redlock: ") }

@@ -40,8 +40,8 @@ func with(vars string) *command {
 	return c
 }
 
-// TestSettings: a flag comes before a variable, and that before the file, which has the settings of all commands. Nothing
-// that is misspelled passes.
+// TestSettings: a flag takes precedence over a variable, and a variable over the file, which has the settings of all
+// commands. No misspelling passes.
 func TestSettings(t *testing.T) {
 	s, log, err := read(t, "serve", "-max-ttl 2m -fenced", "REDLOCK_MAX_TTL=3m REDLOCK_DRAIN=7s REDLOCK_TTL=4s REDLOCK_YES= REDLOCK_PORT=tcp://10.0.0.1:80 REDLOCK_TOKEN=x REDLOCK_A_PORT_80_TCP_ADDR=x",
 		"\xEF\xBB\xBF# redlock\r\nmax-ttl 4m\r\n\tdrain 8s\nttl 5s\n\nno-ttl\t1s\r\nname  a b \njson no\n")
@@ -87,8 +87,8 @@ func TestSettings(t *testing.T) {
 	require.Equal(t, 2, strings.Count(log, "a variable is no setting: REDLOCK_"), log)
 }
 
-// TestTable: each setting has one row for each command that takes it, a value that goes where no other goes, a default
-// that it takes, and help.
+// TestTable: each setting has one row for each of its commands, a destination of its own for the value, a valid
+// default, and help.
 func TestTable(t *testing.T) {
 	commands := map[string]bool{}
 	for _, sub := range subcommands {
@@ -143,7 +143,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestSocket: a socket whose process was killed is replaced; one that is served, and a file, are not.
+// TestSocket: a socket of a killed process is replaced. A served socket, and a file, are not.
 func TestSocket(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("sockets have no mode")

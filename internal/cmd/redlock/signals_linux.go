@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// morePassed is SIGPWR and the signals in real time: container runtimes and systemd stop some programs by them.
+// morePassed returns SIGPWR and the real-time signals: container runtimes and systemd stop some programs with them.
 func morePassed() (more []os.Signal) {
 	more = append(more, syscall.SIGPWR)
 	for number := syscall.Signal(34); number <= 64; number++ {
@@ -19,7 +19,7 @@ func morePassed() (more []os.Signal) {
 	return more
 }
 
-// startMask is the mask of the signals that were ignored when this process began and that Go has left alone.
+// startMask is the mask of the signals ignored when this process began and left alone by Go.
 var startMask = sync.OnceValue(func() uint64 {
 	status, err := os.Open("/proc/self/status")
 	if err != nil {
@@ -35,11 +35,12 @@ var startMask = sync.OnceValue(func() uint64 {
 	return 0
 })
 
-// wasIgnored reports whether a signal was ignored when this process began. It is known for those that stop a process.
+// wasIgnored reports whether a signal was ignored when this process began. That is known for the signals that stop a
+// process.
 func wasIgnored(s syscall.Signal) bool { return startMask()>>(s-1)&1 != 0 }
 
-// dieOf ends this process by a signal, without a core of it, as if it were the program. It returns where that cannot be: PID 1
-// has no default actions.
+// dieOf ends this process by a signal, without a core dump, as if it were the program. It returns if that is
+// impossible: PID 1 has no default actions.
 func dieOf(s syscall.Signal) {
 	const setDumpable = 4
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, setDumpable, 0, 0)
@@ -48,5 +49,5 @@ func dieOf(s syscall.Signal) {
 	_ = syscall.Kill(os.Getpid(), s)
 }
 
-// nameKeeper has ps, pkill and killall show the keeper by a name of its own.
+// nameKeeper gives the keeper a name of its own in ps, pkill and killall.
 func nameKeeper() { _ = os.WriteFile("/proc/self/comm", []byte(keeperName), 0) }

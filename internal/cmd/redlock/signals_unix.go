@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// passed is the signals that are passed on to the program, with those of morePassed.
+// passed lists the signals passed on to the program, besides those of morePassed.
 var passed = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
 	syscall.SIGALRM, syscall.SIGCONT, syscall.SIGWINCH,
@@ -22,10 +22,10 @@ func endsJobs(s syscall.Signal) bool {
 	return s == syscall.SIGHUP || s == syscall.SIGINT || s == syscall.SIGQUIT || s == syscall.SIGTERM
 }
 
-// receive has signals sent to a channel, from now on. SIGHUP and SIGINT stay ignored where they are, and with SIGINT
-// SIGQUIT: shells ignore both for a job in the background, and Go keeps no record of the second. SIGPIPE is received and
-// dropped: a broken standard error ends nothing. The rare ones come a moment later, as if this process had begun then: each
-// costs 30 µs, and they are many.
+// receive sends signals to a channel from now on. SIGHUP and SIGINT stay ignored if they are, and SIGQUIT is ignored if
+// SIGINT is: shells ignore both for a job in the background, and Go keeps no record of SIGQUIT. SIGPIPE is received and
+// dropped, so a broken standard error ends nothing. The rare signals are received a moment later, as if this process
+// had begun then. They are many, and each costs 30 µs.
 func receive(got chan<- os.Signal) {
 	isIgnored := signal.Ignored(syscall.SIGINT)
 	if isIgnored {
@@ -43,17 +43,17 @@ func receive(got chan<- os.Signal) {
 	go take(morePassed())
 }
 
-// ignoreStops keeps this process from being stopped by a terminal. The program gets what this process began with.
+// ignoreStops keeps a terminal from stopping this process. The program gets the dispositions this process began with.
 func ignoreStops() {
 	dropped := make(chan os.Signal, 1)
 	for _, s := range []syscall.Signal{syscall.SIGTSTP, syscall.SIGTTIN} {
 		if !wasIgnored(s) {
-			signal.Notify(dropped, s) // a signal that is handled has its default again after exec; an ignored one has not
+			signal.Notify(dropped, s) // a handled signal has its default again after exec; an ignored one has not
 		}
 	}
 }
 
-// writeAtAnyTime has this process write to a terminal from the background, where stty tostop would stop its group: the
+// writeAtAnyTime lets this process write to a terminal from the background, where stty tostop would stop its group. The
 // kernel asks only whether SIGTTOU is ignored.
 func writeAtAnyTime() {
 	if !wasIgnored(syscall.SIGTTOU) {
@@ -61,7 +61,7 @@ func writeAtAnyTime() {
 	}
 }
 
-// writeInTurn undoes writeAtAnyTime, for the moment in which the program is started.
+// writeInTurn undoes writeAtAnyTime for the moment of the program's start.
 func writeInTurn() {
 	if !wasIgnored(syscall.SIGTTOU) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGTTOU)

@@ -21,8 +21,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// ticks is a program of bash that writes its PID into a file again and again until there is another file, and notes SIGTERM in a
-// third. It starts no other: one that is stopped between fork and exec has its parent hang.
+// ticks is a bash program. It writes its PID into a file again and again until another file exists, and notes SIGTERM
+// in a third. It starts no other program: a process stopped between fork and exec would hang its parent.
 const ticks = `trap "echo \$\$ >$FILE.term; exit 9" TERM; mkfifo $FILE.fifo; exec 3<>$FILE.fifo
 while [ ! -e $FILE.end ]; do echo $$ >>$FILE; read -t 0.02 -u 3; done; exit 0`
 
@@ -47,8 +47,8 @@ func burn(t *testing.T, loops int) {
 	}
 }
 
-// TestStops: redlock, its second process, both, or the program, stopped by SIGSTOP for a time in which the lock is kept, end no
-// program. Where both were stopped for longer, it gets SIGTERM and may clean up.
+// TestStops: redlock, its second process, both, or the program are stopped by SIGSTOP. If the lock is kept meanwhile,
+// the program lives on. If both were stopped longer, it gets SIGTERM and may clean up.
 func TestStops(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -90,7 +90,7 @@ func TestStops(t *testing.T) {
 					}
 					time.Sleep(c.pause)
 					for _, pid := range stopped {
-						// The first one that goes on may end the others.
+						// The first process to go on may end the others.
 						err := syscall.Kill(pid, syscall.SIGCONT)
 						assert.True(t, err == nil || c.isLost && err == syscall.ESRCH, "%v", err)
 					}
@@ -145,7 +145,7 @@ func TestTerminalSuspends(t *testing.T) {
 	}
 }
 
-// TestOutages: an outage of the masters that ends in time ends no program, whenever it begins.
+// TestOutages: an outage of the masters ends no program if it is over in time, whenever it begins.
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	kinds, phases, lengths := []string{"down"}, []time.Duration{2900 * time.Millisecond}, []time.Duration{3500 * time.Millisecond}

@@ -14,12 +14,12 @@ import (
 // setting is a row of the table: a flag of some commands, a variable, and a line of the config file.
 type setting struct {
 	name      string
-	of        string // the commands that take it
+	of        string // the commands with this setting
 	byDefault string // "" is the zero value
 	help      string // with the kind of its value in backquotes
 	// at is where its value goes: a *string, *bool, *int, *uint64, *time.Duration, *fs.FileMode or *nodeList.
 	at        func(s *settings) any
-	asFlag    bool // it is no variable
+	asFlag    bool // it cannot be a variable
 	notInFile bool
 }
 
@@ -29,7 +29,7 @@ const (
 	forTools   = "inspect held nodes break fence"
 )
 
-// table is all settings. Flags, variables, lines of a file, help, completion and errors are read off it.
+// table holds all settings. Flags, variables, lines of a file, help, completion and errors are derived from it.
 var table = []setting{
 	{name: "config", of: forClients, notInFile: true, help: "a `file` of \"name value\" lines, one for each setting", at: func(s *settings) any { return &s.config }},
 	{name: "v", of: forClients, help: "log what happens to standard error", at: func(s *settings) any { return &s.verbose }},
@@ -85,7 +85,7 @@ var table = []setting{
 	{name: "lost", of: "fence", asFlag: true, notInFile: true, help: "recover: a `list` of nodes that never come back", at: func(s *settings) any { return &s.fence.lost }},
 }
 
-// isOf reports whether a command takes the setting.
+// isOf reports whether the setting belongs to a command.
 func (row *setting) isOf(command string) bool {
 	return slices.Contains(strings.Fields(row.of), command)
 }
@@ -95,12 +95,12 @@ func (row *setting) variable() string {
 	return "REDLOCK_" + strings.ToUpper(strings.ReplaceAll(row.name, "-", "_"))
 }
 
-// find returns the row of a name: that of the command, or else one of another command, or nil.
+// find returns the row of a name: the command's own, or else one of another command, or nil.
 func find(name, command string) *setting {
 	return findWhere(command, func(row *setting) bool { return row.name == name })
 }
 
-// findShared is find among the settings that are not flags alone.
+// findShared is find without the settings that are only flags.
 func findShared(name, command string) *setting {
 	return findWhere(command, func(row *setting) bool { return row.name == name && !row.asFlag })
 }
@@ -162,7 +162,7 @@ func (row *setting) isSwitch(s *settings) bool {
 	return is
 }
 
-// explain is the setting in the help of a command.
+// explain shows the setting in the help of a command.
 func (row *setting) explain(s *settings) string {
 	kind, help := flag.UnquoteUsage(&flag.Flag{Usage: row.help})
 	if row.isSwitch(s) {
@@ -188,7 +188,7 @@ func (v value) Set(text string) error {
 	return v.row.set(v.s, text)
 }
 
-// unknown is the error of a name that the command does not take.
+// unknown returns the error for a name that the command does not have.
 func unknown(what, name, command string) error {
 	row := find(name, command)
 	switch {
@@ -215,7 +215,7 @@ func nearest(name string) (best string) {
 	return best
 }
 
-// distance is how many letters were added, left out, replaced, or swapped with the next, to make b of a.
+// distance counts the letters added, left out, replaced, or swapped with the next, to turn a into b.
 func distance(a, b string) int {
 	last, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -50,12 +50,12 @@ func (p *procedure) client(nodes string, more func(*redlock.Config)) *redlock.Cl
 	return client
 }
 
-// next are the nodes of a client's next configuration.
+// next lists the nodes of a client's next configuration.
 func (p *procedure) next(nodes string) func(*redlock.Config) {
 	return func(c *redlock.Config) { c.NextNodes = strings.Split(p.addrs(nodes), ",") }
 }
 
-// plays types the commands of the task until one that begins so, and requires success.
+// plays types the commands of the task up to the first with this beginning, and requires success.
 func (p *procedure) plays(until string) {
 	p.Helper()
 	for len(p.untyped) > 0 && (until == "" || !strings.HasPrefix(p.untyped[0], until)) {
@@ -191,7 +191,7 @@ func TestTasks(t *testing.T) {
 		p.works(status+" -wait 5m", "votes", 2)
 		require.Empty(t, p.untyped)
 	})
-	t.Run("An alert fires", func(t *testing.T) { // the alerts are those of bench/metrics, whose test reads the page
+	t.Run("An alert fires", func(t *testing.T) { // the alerts of bench/metrics, whose test reads the page
 		require.Empty(t, task(t, "An alert fires").untyped)
 	})
 	t.Run("After a FLUSHALL", func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestTasks(t *testing.T) {
 	})
 }
 
-// requireRestarted requires that servers have begun anew.
+// requireRestarted requires servers to have begun anew.
 func requireRestarted(p *procedure, names ...string) {
 	p.Helper()
 	for _, name := range names {

@@ -19,15 +19,15 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/pty"
 )
 
-// situation is something that users do at a prompt of bash, with a wrapper W before a program.
+// situation is an action of users at a prompt of bash, with a wrapper W before a program.
 type situation struct {
 	name  string
 	needs string // a tool
 	do    func(p *pty.Terminal) (seen string)
-	want  string // what is seen
+	want  string // the expected output
 }
 
-// answered runs a command that shows "begun", types something, and returns what is shown until the prompt.
+// answered runs a command, awaits "begun", types something, and returns the output up to the prompt.
 func answered(command, typed string) func(p *pty.Terminal) string {
 	return func(p *pty.Terminal) string {
 		p.Type(command + "\n")
@@ -46,7 +46,7 @@ func shown(command string) func(p *pty.Terminal) string {
 	return func(p *pty.Terminal) string { return p.Run(command) }
 }
 
-// asks is a program that reads a line.
+// asks is a program waiting for a line.
 const asks = `W sh -c 'echo begun; read a; echo got:$a'`
 
 // after does something, and then shows the result of a command.
@@ -57,7 +57,7 @@ func after(do func(p *pty.Terminal) string, command string) func(p *pty.Terminal
 	}
 }
 
-// resumed answers a program that was stopped by ^Z, after commands.
+// resumed answers a program stopped by ^Z, after commands.
 func resumed(commands ...string) func(p *pty.Terminal) string {
 	return func(p *pty.Terminal) string {
 		answered(asks, pty.Suspend)(p)
@@ -74,8 +74,9 @@ func resumed(commands ...string) func(p *pty.Terminal) string {
 	}
 }
 
-// stops waits until the shell shows that a program stops, since it reads in the background. Beside flock the program alone
-// may stop, for good: bg lets the program go on, and then flock, and the program may have read in between.
+// stops waits for the shell's notice of a program that stops because it reads in the background. Under flock it may be
+// the program alone that stops, for good: bg makes the program go on, and then flock, and the program may have read in
+// between.
 func stops(p *pty.Terminal) {
 	isFlock, went := strings.HasSuffix(p.T.Name(), "/flock"), time.Now()
 	testkit.Await(p.T, "it stops", func() bool {
@@ -183,8 +184,8 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestTerminalStopped: a program that stops itself stops redlock as well, which flock does not do, and keeps the lock; for
-// as long as -stopped allows.
+// TestTerminalStopped: a program that stops itself stops redlock too, unlike flock. It keeps the lock for as long as
+// -stopped allows.
 func TestTerminalStopped(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -207,7 +208,7 @@ func TestTerminalStopped(t *testing.T) {
 	testkit.Await(t, "the shell knows", func() bool { return strings.Contains(p.Run("jobs; wait %1; echo status:$?"), "status:70") })
 }
 
-// TestTerminalOnce: ^C reaches the program once, and redlock waits for it, which flock does not do.
+// TestTerminalOnce: ^C reaches the program once, and redlock waits for it, unlike flock.
 func TestTerminalOnce(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -221,7 +222,7 @@ func TestTerminalOnce(t *testing.T) {
 	p.Type(pty.Interrupt)
 	p.Await("int\n")
 	require.NoError(t, syscall.Kill(keeper, syscall.SIGCONT))
-	p.Await("cont\n") // all that the keeper has had is passed on
+	p.Await("cont\n") // every signal to the keeper is passed on
 	p.Suspend(keeperName)
 	require.NoError(t, syscall.Kill(redlock, syscall.SIGTERM))
 	p.Type("fg\n")
@@ -231,7 +232,7 @@ func TestTerminalOnce(t *testing.T) {
 	require.Equal(t, 1, strings.Count(p.Text(), "int\n"), p.Text())
 }
 
-// TestStoppedEnds: SIGTERM to redlock ends a program that is stopped, where there is no terminal, also beside a shell with jobs.
+// TestStoppedEnds: SIGTERM to redlock ends a stopped program if there is no terminal, also beside a shell with jobs.
 func TestStoppedEnds(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -248,7 +249,7 @@ func TestStoppedEnds(t *testing.T) {
 // wrapped is a prompt of bash in a directory with a wrapper W.
 func wrapped(t *testing.T, servers []*fakeredis.Server, wrapper string) *pty.Terminal {
 	dir := t.TempDir()
-	syscall.ForkLock.RLock() // a child that has the file open to write would have it be busy
+	syscall.ForkLock.RLock() // a child with the file open for writing would make it busy
 	err := os.WriteFile(filepath.Join(dir, "W"), []byte("#!/bin/sh\n"+wrapper+"\n"), 0o700)
 	syscall.ForkLock.RUnlock()
 	require.NoError(t, err)
@@ -258,7 +259,7 @@ func wrapped(t *testing.T, servers []*fakeredis.Server, wrapper string) *pty.Ter
 	return p
 }
 
-// lacks skips a test for want of a tool, and fails it where all are to be there.
+// lacks skips a test for want of a tool, or fails it if all tools are required.
 func lacks(t *testing.T, why error) {
 	if os.Getenv("REDLOCK_REQUIRE_SERVERS") != "" {
 		t.Fatal(why)

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// pair is the files of a certificate and its key.
+// pair names the files of a certificate and its key.
 type pair struct{ cert, key string }
 
 func (p pair) isSet() bool { return p.cert+p.key != "" }
 
-// load reads a pair. Where either is missing flag names the two.
+// load reads a pair. If either is missing, flag names the two in the error.
 func (p pair) load(flag string) (tls.Certificate, error) {
 	switch {
 	case p.key == "":
@@ -38,7 +38,7 @@ func (p pair) load(flag string) (tls.Certificate, error) {
 	return loaded, nil
 }
 
-// listenTLS returns the TLS of the listener, by a certificate that is read again when it changes; nil without one.
+// listenTLS returns the TLS of the listener, nil without one. Its certificate is read again when it changes.
 func (p pair) listenTLS(log *slog.Logger) (*tls.Config, *watched[*tls.Certificate], error) {
 	if !p.isSet() {
 		return nil, nil, nil
@@ -56,7 +56,7 @@ func (p pair) listenTLS(log *slog.Logger) (*tls.Config, *watched[*tls.Certificat
 	}, w, nil
 }
 
-// masterTLS is how rediss:// nodes are trusted, and what they trust.
+// masterTLS has the files for the trust between this client and rediss:// nodes, in both directions.
 type masterTLS struct {
 	ca string
 	pair
@@ -94,7 +94,7 @@ func looksLikeKey(text []byte) string {
 	return ""
 }
 
-// watch returns the TLS of the nodes, which is made again when its files change; nil without settings for it.
+// watch returns the TLS of the nodes, nil without settings for it. It is made again when its files change.
 func (m *masterTLS) watch(log *slog.Logger, nodes string) (*watched[*tls.Config], error) {
 	if !m.isSet() {
 		return nil, nil

@@ -18,8 +18,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// TestTLS: masters that ask for certificates, as Redis does by default with TLS, are reached by each command. A listener's
-// certificate is renewed while it serves: what is new by half is not used.
+// TestTLS: each command reaches masters that require certificates, as Redis does by default with TLS. A listener's
+// certificate is renewed while it serves. A half-renewed pair is not used.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	dir, authority := t.TempDir(), testkit.NewAuthority(t)

@@ -52,15 +52,15 @@ type key struct {
 	Status string    `json:"status"`
 	Holder string    `json:"holder,omitempty"`  // the name of its client
 	Digest string    `json:"digest,omitempty"`  // of its token
-	Shared int       `json:"holders,omitempty"` // of a shared lock: how many
+	Shared int       `json:"holders,omitempty"` // of a shared lock: the number
 	Names  []string  `json:"names,omitempty"`   // of their clients
 	TTL    float64   `json:"ttl_seconds"`
 	Nodes  []keyNode `json:"nodes"`
 
-	Name    string `json:"name,omitempty"`    // of a permit: that of run -n
-	Permit  int    `json:"permit,omitempty"`  // its number
-	Of      int    `json:"of,omitempty"`      // how many there are, if known
-	Permits []key  `json:"permits,omitempty"` // of a name: those in use
+	Name    string `json:"name,omitempty"`    // of a permit: the name of run -n
+	Permit  int    `json:"permit,omitempty"`  // the permit's number
+	Of      int    `json:"of,omitempty"`      // the number of permits, if known
+	Permits []key  `json:"permits,omitempty"` // of a name: the permits in use
 }
 
 type keyNode struct {
@@ -89,7 +89,7 @@ func newKey(s redlock.KeyState) key {
 	return k
 }
 
-// headline is a lock in one line.
+// headline describes a lock in one line.
 func (k *key) headline() string {
 	line := fmt.Sprintf("%q is %s", k.Key, k.Status)
 	if k.Permit > 0 {
@@ -107,7 +107,7 @@ func (k *key) headline() string {
 	return line
 }
 
-// holders are those of a shared lock, or the one of another.
+// holders names the holder of a lock, or the holders of a shared one.
 func (k *key) holders() string {
 	if k.Shared == 0 {
 		return cmp.Or(k.Holder, k.Digest)
@@ -126,7 +126,7 @@ func counted(holders int) string {
 	return fmt.Sprint(holders, " holders")
 }
 
-// unknownState is the error of a key of which no quorum has shown anything, with what each node has said.
+// unknownState returns the error of a key not shown by a quorum, with the answer of each node.
 func unknownState(s redlock.KeyState) error {
 	err := &redlock.QuorumError{Cause: redlock.ErrNoQuorum, Nodes: len(s.Nodes)}
 	for _, n := range s.Nodes {
@@ -142,7 +142,7 @@ func isHeld(s redlock.KeyStatus) bool {
 	return s == redlock.KeyHeld || s == redlock.KeyEternal || s == redlock.KeyShared
 }
 
-// dash is text, or a dash for an empty one.
+// dash returns text, or a dash if it is empty.
 func dash(text string) string {
 	if text == "" {
 		return "-"
@@ -150,7 +150,7 @@ func dash(text string) string {
 	return text
 }
 
-// span is a time as people read it: 1h0m0s, and not 3.6e+03s.
+// span writes a time for people: 1h0m0s, not 3.6e+03s.
 func span(seconds float64) time.Duration {
 	d := time.Duration(seconds * float64(time.Second))
 	if d > time.Second {
@@ -159,7 +159,7 @@ func span(seconds float64) time.Duration {
 	return d.Round(time.Microsecond)
 }
 
-// oneWord is a key as one word of one line: quoted, where it is not that.
+// oneWord writes a key as one word on one line, quoted if it is not one.
 func oneWord(key string) string {
 	if strings.ContainsFunc(key, func(c rune) bool { return c == ' ' || !unicode.IsPrint(c) }) {
 		return strconv.Quote(key)
@@ -229,7 +229,7 @@ func inspect(ctx context.Context, env *environment, args []string) error {
 	return err
 }
 
-// showPermits prints the permits of a name that are in use.
+// showPermits prints the permits of a name in use.
 func (k *key) showPermits(w *tabwriter.Writer) {
 	if len(k.Permits) == 0 {
 		return
@@ -253,7 +253,8 @@ A name with permits (run -n) is held where one is in use, and has a line for eac
   redlock held < keys.txt
   redlock held 'orders:*'                 what is held, by whom, and for how long`
 
-// heldOf is those of the keys that are held, and the permits in use of those that are not, or of all with -n.
+// heldOf returns the held ones among the keys. For a key that is not held, and for all keys with -n, it returns the
+// permits in use.
 func (t *tool) heldOf(ctx context.Context, client *redlock.Client, keys []string) (all []key, err error) {
 	for _, name := range keys {
 		state, err := client.Inspect(ctx, name)
@@ -334,7 +335,7 @@ func held(ctx context.Context, env *environment, args []string) error {
 // node is a node as shown by nodes.
 type node struct {
 	Node       string  `json:"node"`
-	In         string  `json:"in,omitempty"` // its lists, during a change
+	In         string  `json:"in,omitempty"` // the lists with this node, during a change
 	Up         bool    `json:"up"`
 	Votes      bool    `json:"votes"`
 	Quarantine float64 `json:"no_vote_for_seconds,omitempty"`
@@ -342,7 +343,7 @@ type node struct {
 	Dialect    string  `json:"releases_by,omitempty"`
 	Trip       float64 `json:"round_trip_seconds"`
 	Error      string  `json:"error,omitempty"`
-	Volatile   string  `json:"not_persistent,omitempty"` // its settings, against its URL
+	Volatile   string  `json:"not_persistent,omitempty"` // its settings, if they contradict its URL
 	Serves     string  `json:"serves,omitempty"`
 }
 
@@ -376,17 +377,17 @@ func nodes(ctx context.Context, env *environment, args []string) error {
 	return t.showNodes(ctx, client)
 }
 
-// firstAnswers is how long showNodes waits for every node's first answer, whether it has a vote.
+// firstAnswers is how long showNodes waits for every node's first answer. It shows whether the node has a vote.
 const firstAnswers = time.Second
 
-// showNodes prints the state of the nodes. The status is 69 where too few may vote, or with -all where one may not. It waits
-// for that first, for as long as -wait allows.
+// showNodes prints the state of the nodes. The status is 69 if too few may vote, or with -all if one may not. First it
+// waits for their votes, for as long as -wait allows.
 func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 	ready := client.Ready
 	if t.nodes.all {
 		ready = client.ReadyAll
 	}
-	look, cancel := context.WithTimeout(ctx, firstAnswers) // of every node: whether it has a vote
+	look, cancel := context.WithTimeout(ctx, firstAnswers) // for every node: whether it has a vote
 	defer cancel()
 	_ = client.ReadyAll(look)
 	wait, stop := context.WithTimeout(ctx, t.nodes.wait)
@@ -430,7 +431,7 @@ func (t *tool) showNodes(ctx context.Context, client *redlock.Client) error {
 	return err
 }
 
-// in is a node's lists, while there are two.
+// in returns the lists of a node while there are two.
 func (t *tool) in(n redlock.Node) string {
 	switch {
 	case !t.isChanging():

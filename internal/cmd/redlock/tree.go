@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// treeChange is what has happened to a tree: the program, and all that it has started.
+// treeChange is a change of a tree: the program, and every process started below it.
 type treeChange struct {
 	kind   treeKind
-	status int            // of programEnded, as of a shell
-	signal syscall.Signal // that has ended it, or 0
+	status int            // programEnded: its exit status, as in a shell
+	signal syscall.Signal // the signal that ended it, or 0
 }
 
 type treeKind int
@@ -18,12 +18,12 @@ const (
 	programStopped treeKind = iota
 	programContinued
 	programEnded
-	treeGone // all of it has ended
+	treeGone // no process of it is left
 )
 
-// arrival is a signal that redlock has got.
+// arrival is a signal received by redlock.
 type arrival struct {
 	signal    syscall.Signal
-	isOfGroup bool // the whole process group has got it
+	isOfGroup bool // sent to the whole process group
 	at        time.Time
 }

@@ -14,7 +14,7 @@ import (
 // adopt has no counterpart here.
 func adopt() {}
 
-// start starts the program, and reports what becomes of the tree.
+// start starts the program, and reports the changes of the tree.
 func (t *tree) start(path string, argv, environ []string) error {
 	if err := t.fork(path, argv, environ, nil); err != nil {
 		return err
@@ -23,7 +23,7 @@ func (t *tree) start(path string, argv, environ []string) error {
 	return nil
 }
 
-// reap waits for the program, and looks four times a second for what it has left.
+// reap waits for the program, and then looks for the processes it has left, four times a second.
 func (t *tree) reap() {
 	program := t.program
 	for {
@@ -78,8 +78,8 @@ func children(pid int) (all []int) {
 	return all
 }
 
-// descendants returns the processes below one, parents first, and those that have lost their parent and are in the group of
-// this process: a pipeline's other programs have the shell as their parent. ps itself is gone when it is read.
+// descendants returns the processes below one, parents first, and orphans in the group of this process. The other
+// programs of a pipeline are no orphans: the shell is their parent. ps itself is gone by the time its output is read.
 func descendants(pid int) (below []int) {
 	all := processes()
 	known := map[int]bool{pid: true, os.Getpid(): true, os.Getppid(): true}

@@ -12,15 +12,15 @@ import (
 	"unsafe"
 )
 
-// adopt makes this process the parent of those below it that lose theirs.
+// adopt makes this process the parent of all orphans below it.
 func adopt() {
 	const setChildSubreaper = 36
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0)
 }
 
-// start starts the program, and reports what becomes of the tree. If this process dies the kernel sends the program
-// SIGTERM, as from timeout(1). It does so at the end of the thread that has started it, so this goroutine keeps
-// its thread.
+// start starts the program, and reports the changes of the tree. If this process dies, the kernel sends the program
+// SIGTERM, as from timeout(1). The kernel does so at the end of the thread that started the program, so this goroutine
+// keeps its thread.
 func (t *tree) start(path string, argv, environ []string) error {
 	adopt()
 	started := make(chan error)
@@ -35,7 +35,7 @@ func (t *tree) start(path string, argv, environ []string) error {
 	return <-started
 }
 
-// reap waits for all children: the program, and what has lost its parent. When there is none the tree is gone.
+// reap waits for all children: the program and adopted orphans. Without any left the tree is gone.
 func (t *tree) reap() {
 	for {
 		const (
@@ -96,7 +96,7 @@ func children(pid int) (all []int) {
 	return all
 }
 
-// searched is children by a look at all processes.
+// searched finds the children of a process by a look at all processes.
 func searched(pid int) (all []int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, entry := range entries {
@@ -109,8 +109,8 @@ func searched(pid int) (all []int) {
 	return all
 }
 
-// descendants returns the processes below one, parents first. A process whose parent ends between the looks at the two
-// is adopted by the one at the root: so its children are looked at until all are known.
+// descendants returns the processes below one, parents first. A process whose parent ends between the two looks is
+// adopted by the root. So the root's children are looked at until no new ones appear.
 func descendants(pid int) (all []int) {
 	add := func(parent int) {
 		for _, child := range children(parent) {
@@ -129,7 +129,7 @@ func descendants(pid int) (all []int) {
 	return all
 }
 
-// stateOf returns the state of a process, a letter, and its parent, or 0 where there is none.
+// stateOf returns the state of a process, a letter, and its parent, or 0 without a process.
 func stateOf(pid int) (state byte, parent int) {
 	stat, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	at := bytes.LastIndexByte(stat, ')')
@@ -140,7 +140,7 @@ func stateOf(pid int) (state byte, parent int) {
 	return state, parent
 }
 
-// isRunning reports whether a process exists and is no zombie.
+// isRunning reports whether a process exists and is not a zombie.
 func isRunning(pid int) bool {
 	if !listsProcesses() {
 		return syscall.Kill(pid, 0) != syscall.ESRCH
@@ -155,9 +155,9 @@ func isStopped(pid int) bool {
 	return s == 'T'
 }
 
-// agrees reports whether the program has stopped, or goes on, as an event has said, and the job has not by itself: a shell
-// that has both go on is not answered by an old event. The job comes first: after a ^Z it is stopped like the program, and
-// a shell that has both go on between the two looks does not make them differ.
+// agrees reports whether the program is still in the state of an event, stopped or running, and the job is not in that
+// state already. If a shell has both go on, no old event must stop the job again. The job is looked at first: ^Z stops
+// it together with the program, and a shell that makes both go on between the two looks does not make them differ.
 func (t *tree) agrees(job caller, stopped bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -25,9 +25,9 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// wild is a program of the shell whose processes go everywhere and ignore what ends others: in its group, in a session of its own,
-// by two forks, in the group of timeout. Each notes its PID and when it began in a file, and the program notes those that work
-// there already.
+// wild is a shell program whose processes go everywhere and ignore the usual signals to end: in its group, in a session
+// of its own, by two forks, in the group of timeout. Each notes its PID and start time in a file. The program notes the
+// processes already at work there.
 const wild = `
 trap "" TERM HUP INT
 began='began() { { read -r stat </proc/$1/stat; } 2>/dev/null && set -- ${stat##*) } && [ $1 != Z ] && echo ${20}; }'
@@ -79,7 +79,7 @@ func (r *wildRun) keeper() int {
 	return 0
 }
 
-// TestTreeEnds: all that a program has started ends before its lock does, wherever it went.
+// TestTreeEnds: all processes started by a program end before its lock does, wherever they went.
 func TestTreeEnds(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -87,7 +87,7 @@ func TestTreeEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		act       func(t *testing.T, r *wildRun)
 		want      int
-		isDeleted bool // the lock, so that it is over before they end
+		isDeleted bool // delete the lock, so it is over before they end
 	}{
 		"program-killed": {act: func(_ *testing.T, r *wildRun) { _ = syscall.Kill(pids(r.file)[0], syscall.SIGKILL) }, want: 128 + 9},
 		"redlock-killed": {act: func(_ *testing.T, r *wildRun) { _ = r.Process.Kill() }, want: 128 + 9},
@@ -115,7 +115,7 @@ func TestTreeEnds(t *testing.T) {
 			})
 			c.act(t, r)
 			testkit.Await(t, "they end", func() bool {
-				isOver := holders(servers, name) < 2 // before the look at the processes
+				isOver := holders(servers, name) < 2 // checked before the look at the processes
 				n := alive(r.file)
 				require.False(t, isOver && n > 0 && !c.isDeleted, "%d work beside the next holder, %v after the start", n, time.Since(began))
 				return n == 0
@@ -125,7 +125,7 @@ func TestTreeEnds(t *testing.T) {
 	}
 }
 
-// TestTreeIsForeign: a process that this user cannot signal is reported, and the run goes on until it ends.
+// TestTreeIsForeign: a process that this user cannot signal is reported, and the run goes on until that process ends.
 func TestTreeIsForeign(t *testing.T) {
 	t.Parallel()
 	path, err := exec.LookPath("setpriv")
@@ -176,8 +176,8 @@ func TestSignalsAreNotLost(t *testing.T) {
 	}
 }
 
-// TestNoTwoAreAtWork: in many runs under a few keys, one after the other, processes of redlock are ended, stopped and hung
-// up at random. No program finds one of another run at work.
+// TestNoTwoAreAtWork: in many runs under a few keys, one after the other, processes of redlock are ended, stopped and
+// hung up at random. No program finds a process of another run at work.
 func TestNoTwoAreAtWork(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -195,7 +195,7 @@ func TestNoTwoAreAtWork(t *testing.T) {
 			for range runs {
 				r := startWild(t, servers, file, "-ttl", "8s", "-kill-after", "4s", "-wait", "forever") // time to end a tree on a busy machine
 				testkit.Await(t, "it works", func() bool { return testkit.IsClosed(r.ended) || len(pids(r.own)) > 0 })
-				if len(pids(r.own)) == 0 { // a machine that stands still for so long
+				if len(pids(r.own)) == 0 { // a machine at a standstill for so long
 					assert.Contains(t, []int{exitLost, exitNoQuorum}, r.status())
 					continue
 				}

@@ -10,18 +10,18 @@ import (
 	"syscall"
 )
 
-// tree is the program and all that it has started.
+// tree is the program and every process started below it.
 type tree struct {
 	changes chan treeChange
-	mu      sync.Mutex // held while a process is signalled, and while one is reaped: no PID belongs to another then
-	program int        // 0 once it was reaped
-	foreign []int      // children of this process that are not of the tree, with all below them
-	spared  int        // a process that is not of the tree, and whose children are; or 0
+	mu      sync.Mutex // held to signal a process, and to reap one: no PID passes to another process meanwhile
+	program int        // 0 after it was reaped
+	foreign []int      // children of this process outside the tree, with all below them
+	spared  int        // a process outside the tree whose children belong to it, or 0
 }
 
 func newTree() *tree { return &tree{changes: make(chan treeChange, 16)} }
 
-// fork starts the program with the files and the dispositions of signals that this process began with.
+// fork starts the program with this process's initial files and signal dispositions.
 func (t *tree) fork(path string, argv, environ []string, attr *syscall.SysProcAttr) error {
 	writeInTurn()
 	defer writeAtAnyTime()
@@ -34,7 +34,7 @@ func (t *tree) fork(path string, argv, environ []string, attr *syscall.SysProcAt
 	return err
 }
 
-// note sends what wait4 has reported of the program. t.mu is held until it is noted that the program was reaped.
+// note sends the program's status from wait4. If the program was reaped, t.mu was held until t.program was 0.
 func (t *tree) note(status syscall.WaitStatus) {
 	c := treeChange{kind: programEnded, status: status.ExitStatus()}
 	switch {
@@ -64,8 +64,8 @@ func (t *tree) members() []int {
 	return slices.DeleteFunc(descendants(os.Getpid()), func(pid int) bool { return others[pid] || !isRunning(pid) })
 }
 
-// end sends a signal to all processes of the tree, and has stopped ones go on. It returns those that this user may not
-// signal.
+// end sends a signal to all processes of the tree, and makes stopped ones go on. It returns the processes that this
+// user may not signal.
 func (t *tree) end(s syscall.Signal) []int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,8 +81,8 @@ func (t *tree) kill() {
 	}
 }
 
-// pass passes a signal on to the program, and one that ends jobs to its descendants in its group. hasHad says that the
-// group of redlock has got it.
+// pass passes a signal on to the program. A signal that ends jobs also goes to the program's descendants in its group.
+// hasHad says that the whole group of redlock has already received it.
 func (t *tree) pass(s syscall.Signal, hasHad bool) []int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,7 +105,7 @@ func (t *tree) pass(s syscall.Signal, hasHad bool) []int {
 	return signalAll(targets, s)
 }
 
-// signalAll signals processes and has stopped ones go on, as timeout(1) does: a stopped process does not end.
+// signalAll signals processes and makes stopped ones go on, as timeout(1) does: a stopped process does not end.
 func signalAll(pids []int, s syscall.Signal) (denied []int) {
 	for _, pid := range pids {
 		denied = append(denied, signalled(pid, s)...)
@@ -116,7 +116,7 @@ func signalAll(pids []int, s syscall.Signal) (denied []int) {
 	return denied
 }
 
-// signalled signals a process. It returns the process if this user may not.
+// signalled signals a process. It returns the process if this user may not do so.
 func signalled(pid int, s syscall.Signal) (denied []int) {
 	if err := syscall.Kill(pid, s); errors.Is(err, syscall.EPERM) && isRunning(pid) {
 		return []int{pid}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// watched is what was made of some files. They are looked at when it is used, and read again when they have changed: a
-// program that renews certificates tells nothing.
+// watched is a value made from some files. Each use checks the files, and reads them again if they have changed: a
+// program that renews certificates gives no notice.
 type watched[T any] struct {
 	files []string
 	read  func() (T, error)
@@ -18,7 +18,7 @@ type watched[T any] struct {
 
 	mu     sync.Mutex
 	value  T
-	stamp  string // of the files that were read last, with or without success
+	stamp  string // of the last read files, with or without success
 	looked time.Time
 }
 
@@ -33,7 +33,7 @@ func watch[T any](log *slog.Logger, read func() (T, error), files ...string) (w 
 	return w, err
 }
 
-// present names the files that are there now: a replaced one has another time.
+// present identifies the present files: a replaced one has another time.
 func (w *watched[T]) present() string {
 	var text strings.Builder
 	for _, file := range w.files {
@@ -46,8 +46,9 @@ func (w *watched[T]) present() string {
 	return text.String()
 }
 
-// get returns the value of the files as they are. Where they cannot be read it is that of before: of a certificate and its key
-// one may be new and the other not yet. The stamp is taken before the files are read, so what changes meanwhile is read again.
+// get returns the value of the present files, or the value of before if they cannot be read: of a certificate and its
+// key one may be new and the other not yet. The stamp is taken before the files are read, so changes meanwhile are read
+// again.
 func (w *watched[T]) get() T {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,7 +69,7 @@ func (w *watched[T]) get() T {
 	return w.value
 }
 
-// prepare reads the files, and returns what puts their value in use.
+// prepare reads the files, and returns a function to put their value in use.
 func (w *watched[T]) prepare() (use func(), err error) {
 	stamp := w.present()
 	value, err := w.read()

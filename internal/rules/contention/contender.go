@@ -7,43 +7,43 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Contender is what a process does, for all its waiters together, to get a lock that others want too.
+// Contender decides what a process does, for all its waiters together, to get a lock wanted by others too.
 //
-// Processes that want a lock queue up on one node: the first usable one in the lock's own order. Only the first in the
-// queue asks the nodes for the lock. Before that it tracks the key on one node, and waits for this node's push, or for
-// the key's expiry there. So a released lock is asked for once, by one process, at once.
+// Processes that want the same lock queue up on one node: the first usable one in the lock's own order. Only the first
+// in the queue asks the nodes for the lock. Before that it tracks the key on one node, and waits for this node's push,
+// or for the key's expiry there. So a released lock is asked for once, by one process, at once.
 //
-// It has four parts, each with its state: where it stands in the queue, what it knows of the key, its attempts, and
-// whether the lock is left free (gap.go).
+// A contender has four parts, each with its state: its place in the queue, its knowledge of the key, its attempts, and
+// the gap, in which the lock is left free (gap.go).
 type Contender struct {
 	hash   uint64 // of the key: it gives the lock's order of the nodes
-	shared bool   // its present callers share the lock, and its place is with others that do
+	shared bool   // its present callers share the lock, and its place is among sharers
 
 	// Where it stands.
 	standing standing
 	seat     int8          // the node of the queue, or none
-	others   uint8         // other processes that are known to want the lock too; 2: or more
+	others   uint8         // other processes known to want the lock too; 2 means 2 or more
 	placed   quorum.Set    // nodes that may have a ticket of the process, lost places included
-	enters   clock.Instant // when it enters again: to keep its place, or once another first may have lost its own
+	enters   clock.Instant // when it enters again: to keep its place, or because the first may have lost its own by then
 
 	// The key, and the question under way.
 	key      keyState
-	watched  int8          // the node that tracks it, or none
-	expires  clock.Instant // its end there, or when it is looked at again
-	looks    int32         // at what ends in steps, since the last attempt
-	look     clock.Instant // not again before
+	watched  int8          // the tracking node, or none
+	expires  clock.Instant // when it ends there, or is looked at again
+	looks    int32         // at a key that ends in steps, since the last attempt
+	look     clock.Instant // not before this
 	question int8          // the node to be entered or watched, or none
-	early    pushes        // of that node since, perhaps before its answer was known
+	early    pushes        // pushes from it since the question, perhaps before its answer was known
 
 	// Its attempts.
-	vain     int32         // in a row, each right after the key was free
-	overdue  bool          // the present one, or a look, is made at the deadline
+	vain     int32         // failed in a row, each right after the key was free
+	overdue  bool          // the present attempt, or look, is made at the deadline
 	vacant   uint8         // looks in a row that found the lock free
-	pause    clock.Instant // none before
+	pause    clock.Instant // no attempt before this
 	poll     clock.Instant // nor before this, where no node can push
-	deadline clock.Instant // one then, or a look, despite all other advice
-	denied   quorum.Set    // by these nodes the last one
-	outvoted quorum.Set    // nodes outvoted by the last grant: their key is no holder's
+	deadline clock.Instant // an attempt or a look then, despite all other advice
+	denied   quorum.Set    // nodes that denied the last one
+	outvoted quorum.Set    // nodes outvoted by the last grant: their key belongs to no holder
 	failed   failing       // nodes not asked for a while
 
 	gap gap
@@ -51,7 +51,7 @@ type Contender struct {
 
 const none = -1
 
-// standing is where a process stands in the queue.
+// standing is the place of a process in the queue.
 //
 //	        Entered                Rung, Entered              sharers are in the way
 //	out ────────────────► behind ────────────────► first ───────────────────────────► gating
@@ -68,20 +68,20 @@ const (
 	last                    // it has had its turn, and enters at the end
 	behind                  // others are before it
 	first                   // it has its turn
-	gating                  // likewise, and nodes are to let no others share the lock
+	gating                  // likewise, and nodes are to admit no more sharers
 )
 
-// keyState is what is known of the key.
+// keyState is the process's knowledge of the key.
 type keyState uint8
 
 const (
 	unknown keyState = iota
 	tracked          // a node pushes its next change: then it is free
-	stepped          // likewise, but it ends in steps: each change is looked at, before an attempt
+	stepped          // likewise, but it ends in steps: the process looks at each change before it attempts
 	free             // perhaps
 )
 
-// pushes is what a node has pushed.
+// pushes is a set of pushes from a node.
 type pushes uint8
 
 const (
@@ -94,7 +94,7 @@ func (c *Contender) Init(key string) {
 	*c = Contender{hash: Hash(key), seat: none, watched: none, question: none, key: free}
 }
 
-// Action is what a contender does next.
+// Action is the next action of a contender.
 type Action uint8
 
 const (
@@ -103,16 +103,16 @@ const (
 	Enter                 // the queue of Step.Node, in Step.Way
 	Leave                 // the queues of Step.Leave, and call Next at once
 	Watch                 // the key on Step.Node
-	Look                  // at all nodes, whether the lock is free: an attempt that sets nothing
+	Look                  // at all nodes, for a free lock: an attempt that sets nothing
 )
 
-// Way is how a process enters a queue.
+// Way is the way into a queue.
 type Way uint8
 
 const (
-	InPlace   Way = iota // at the end, or where it is there already
+	InPlace   Way = iota // at the end, or where it is already
 	AtEnd                // at the end
-	BehindGap            // in place, with a gap before all, unless the queue has left one lately
+	BehindGap            // in place, with a gap before all others, unless the queue has left one lately
 )
 
 // Step is an action with its details.
@@ -121,14 +121,14 @@ type Step struct {
 	Node   int
 	Way    Way
 	Shared bool          // it enters among sharers of the lock
-	Rarely time.Duration // BehindGap: the queue leaves no other gap for so long
+	Rarely time.Duration // BehindGap: the queue leaves no other gap for this time
 	Tracks bool          // Enter: the node is to track the key too, before a Watch is due
 	Gaps   bool          // Watch: a gap is due, unless the queue has left one lately
 	Leave  quorum.Set
 	Until  clock.Instant // of Pause
 }
 
-// Surroundings is what a contender looks at.
+// Surroundings is the input of a decision.
 type Surroundings struct {
 	Now    clock.Instant
 	Names  []uint64      // a hash of each node's name
@@ -136,8 +136,8 @@ type Surroundings struct {
 	Slow   quorum.Set    // slower than the others
 	Held   clock.Instant // known end of a lock held in this process
 	Pause  time.Duration // between attempts, where there are no pushes
-	Jitter time.Duration // small, added to instants known to several processes
-	Ask    time.Duration // from one attempt to the next at most
+	Jitter time.Duration // a small span, added to instants known to several processes
+	Ask    time.Duration // the longest time from one attempt to the next
 	Shared bool          // the first caller in line wants to share the lock
 	Set    bool          // it wants other keys too
 }
@@ -145,7 +145,7 @@ type Surroundings struct {
 // Next decides what to do.
 func (c *Contender) Next(s *Surroundings) Step {
 	c.overdue = false
-	if c.shared != s.Shared { // the other kind has its turn after those that are in the queue now
+	if c.shared != s.Shared { // the other kind has its turn after the processes already in the queue
 		c.shared = s.Shared
 		if c.standing != polling {
 			c.standing = last
@@ -182,17 +182,18 @@ func (c *Contender) Next(s *Surroundings) Step {
 	return step
 }
 
-// mayLook reports whether a process looks at its deadline, before it asks against all advice. Between two holders the
-// lock is free for a while. An attempt then takes the turn of the first in the queue; that of the first itself may be denied
-// by the node of the queue, where it comes before the release, and others find no key there. So a process in a queue looks
-// first. Sharers meet no free moment of another's.
+// mayLook reports whether a process looks at its deadline before it asks against all advice. The lock is free for a
+// moment between two holders. An attempt at that moment takes the turn of the first in the queue. The attempt of the
+// first may then be denied by the queue's node, if it comes before the release there, and the next process finds no key
+// on that node. So a process in a queue looks first. Sharers do not wait for a free moment.
 func (c *Contender) mayLook() bool {
 	return c.seat != none && c.standing >= behind && !c.shared && c.vacant < mostVacant
 }
 
-// Looked reports that the nodes were looked at: the lock is free, or has a holder. If it is free a process in turn asks for
-// it, and one behind others looks again before long: they are about to take it. If it has a holder the one in turn has the
-// key tracked anew: the node that tracks it may have lost it without a push, and would push no release.
+// Looked reports the result of a look at the nodes: the lock is free, or has a holder. If it is free, a process in turn
+// asks for it. A process behind others looks again before long, since they are about to take it. If the lock has a
+// holder, the process in turn has the key tracked anew: the tracking node may have lost the key without a push, and
+// would then push no release.
 func (c *Contender) Looked(s *Surroundings, isFree bool) {
 	c.overdue = false
 	if !isFree {
@@ -211,15 +212,15 @@ func (c *Contender) Looked(s *Surroundings, isFree bool) {
 }
 
 const (
-	// mostVacant is after how many looks in a row that found the lock free a process asks for it against all advice.
+	// mostVacant is the number of looks in a row that must find the lock free before a process asks against all advice.
 	mostVacant = 2
 
-	// lookAgain is from one of them to the next, and to the attempt. All of them together outlast a gap, and the time in
-	// which the first in the queue takes a lock after it, where nodes are 50 ms away.
+	// lookAgain is the time from one such look to the next, and to the attempt. All of them together outlast a gap and
+	// the time the first in the queue then needs to take the lock, with nodes 50 ms away.
 	lookAgain = 200 * time.Millisecond
 )
 
-// leaveFree begins a gap. In a queue that is a place before all others, one for all processes.
+// leaveFree begins a gap. In a queue a gap is a place before all others, and one serves all processes.
 func (c *Contender) leaveFree(s *Surroundings) Step {
 	if c.seat != none {
 		return Step{Action: Enter, Node: int(c.seat), Way: BehindGap, Rarely: c.gap.claim(c.shared)}
@@ -228,7 +229,7 @@ func (c *Contender) leaveFree(s *Surroundings) Step {
 	return Step{Until: c.gap.until}
 }
 
-// advised is what queue, watch and own belief advise.
+// advised is the advice of queue, watch and own belief.
 func (c *Contender) advised(s *Surroundings) Step {
 	c.gap.polls = s.Usable == 0
 	c.Lost(^s.Usable)
@@ -269,7 +270,7 @@ func (c *Contender) advised(s *Surroundings) Step {
 	return c.inQueue(&well)
 }
 
-// inQueue is advised for a process in a queue. Failing nodes are not usable.
+// inQueue is the advice for a process in a queue. Failing nodes are not usable.
 func (c *Contender) inQueue(s *Surroundings) Step {
 	if c.key == stepped && s.Now >= c.expires {
 		c.forget()
@@ -293,7 +294,7 @@ func (c *Contender) inQueue(s *Surroundings) Step {
 	return Step{Until: min(c.expires, c.enters)}
 }
 
-// polls is advised where no node can push: attempts with pauses between them.
+// polls is the advice where no node can push: attempts with pauses between them.
 func (c *Contender) polls(s *Surroundings) Step {
 	switch {
 	case c.gap.isOpen(s.Now):
@@ -306,7 +307,7 @@ func (c *Contender) polls(s *Surroundings) Step {
 	return Step{Action: Attempt}
 }
 
-// Home is the node of the queue, for a process that stands in none. It is false where none is used now.
+// Home is the queue's node, for a process in no queue. ok is false while no node can be used.
 func (c *Contender) Home(s *Surroundings) (node int, ok bool) {
 	out, _ := c.failed.at(s.Now)
 	well := *s
@@ -317,7 +318,7 @@ func (c *Contender) Home(s *Surroundings) (node int, ok bool) {
 	return c.home(&well, quorum.Everything), true
 }
 
-// home is the first node in the lock's order among the usable, preferred and fast ones; or else, among the usable ones.
+// home is the first usable node in the lock's order, among the fast ones and the preferred ones if there are any.
 func (c *Contender) home(s *Surroundings, preferred quorum.Set) int {
 	among := s.Usable
 	for _, set := range [...]quorum.Set{^s.Slow, preferred} {
@@ -334,8 +335,8 @@ func (c *Contender) home(s *Surroundings, preferred quorum.Set) int {
 	return home
 }
 
-// Denied reports that an attempt has not won: the nodes of denied have the key already. With the nodes out of reach,
-// denied is empty.
+// Denied reports a failed attempt: the denied nodes have the key already. The set is empty if the nodes were out of
+// reach.
 func (c *Contender) Denied(s *Surroundings, denied quorum.Set) {
 	c.denied, c.poll, c.deadline, c.vacant = denied, s.Now.Add(s.Pause), s.Now.Add(s.Ask), 0
 	switch {
@@ -363,17 +364,18 @@ func (c *Contender) Denied(s *Surroundings, denied quorum.Set) {
 	c.overdue = false
 }
 
-// Polled reports that the nodes were asked just now, for a caller of several keys.
+// Polled reports that the nodes were just asked, for a caller of several keys.
 func (c *Contender) Polled(s *Surroundings) {
 	c.poll = s.Now.Add(s.Pause)
 	c.deadline = max(c.deadline, c.poll)
 }
 
-// Queues has the process take its turn in the queue before it asks the nodes, at the latest then.
+// Queues makes the process wait for its turn in the queue before it asks the nodes, but no longer than until then.
 func (c *Contender) Queues(until clock.Instant) { c.deadline = until }
 
-// Keep reports that an attempt has not won, though no node has denied it. A process with its turn, or one that polls,
-// keeps that until then, or until the lock is freed. Keep reports whether it had its turn: it may have asked before.
+// Keep reports an attempt that failed although no node denied it. A process in turn keeps its turn until the given
+// instant, or until the lock is freed, and a polling process goes on. The result is false if the process has asked
+// before its turn.
 func (c *Contender) Keep(s *Surroundings, until clock.Instant) bool {
 	c.poll, c.deadline, c.overdue = s.Now.Add(s.Pause), s.Now.Add(s.Ask), false
 	if c.hasTurn() {
@@ -382,7 +384,7 @@ func (c *Contender) Keep(s *Surroundings, until clock.Instant) bool {
 	return c.hasTurn() || c.seat == none
 }
 
-// Vain is how many tries in a row were made right after the key was free, without the lock.
+// Vain is the number of failed tries in a row, each made right after the key was free.
 func (c *Contender) Vain() int { return int(c.vain) }
 
 // backoff is the pause after n vain tries in a row, from 1.
@@ -390,14 +392,14 @@ func backoff(s *Surroundings, n int32) time.Duration {
 	return min(s.Pause, s.Jitter+time.Millisecond<<min(n, 16))
 }
 
-// freeAttempts is how many failed attempts may follow each other without a pause: the key of
-// another holder has come between, or pushes are forged.
+// freeAttempts is the number of failed attempts in a row without a pause between them. Either another holder's key has
+// come between, or pushes are forged.
 const freeAttempts = 2
 
-// Won reports that the process has the lock, denied by these nodes alone. The node parted, if
-// not negative, has let go of its place. Else, if others want the lock too, it enters the queue at the end. If none does it stays the
-// first: a later process rings it. A place at a node other than the lock's home is given up, though: the home was not
-// usable for a while, and the others meet there.
+// Won reports that the process has the lock, denied by these nodes alone. The node parted, if not negative, has let go
+// of its place. Otherwise the process enters the queue at the end if others want the lock too. If no others do, it
+// stays the first: a later process rings it. It gives up a place at a node other than the lock's home, though: the home
+// was unusable for a while, and the others meet there.
 func (c *Contender) Won(s *Surroundings, denied quorum.Set, parted int) {
 	switch {
 	case parted >= 0:
@@ -416,14 +418,13 @@ func (c *Contender) Won(s *Surroundings, denied quorum.Set, parted int) {
 	c.gap.granted(s.Now)
 }
 
-// Parting is the node to let go of the place of a process that is about to ask for the lock, if that wins. It is so if
-// no caller of the process waits behind the asking one. Sharers stay in turn together. An attempt at the
-// deadline seldom wins.
+// Parting names the node that lets go of the process's place if its coming attempt wins. That requires that no caller
+// of the process waits behind the asking one. Sharers stay in turn together. An attempt at the deadline seldom wins.
 func (c *Contender) Parting(now clock.Instant) (node int, parts bool) {
 	return int(c.seat), c.seat != none && c.standing != last && !c.shared && !c.overdue && !c.gap.isDue(now) && !c.gap.isClearing()
 }
 
-// Parted reports that a node has let go of the process's place.
+// Parted reports a node that has let go of the process's place.
 func (c *Contender) Parted(node int) {
 	c.placed.Remove(node)
 	if int(c.seat) == node {
@@ -431,7 +432,7 @@ func (c *Contender) Parted(node int) {
 	}
 }
 
-// Freed reports that a holder in this process has released the lock.
+// Freed reports a release of the lock by a holder in this process.
 func (c *Contender) Freed() {
 	c.freed()
 	c.overdue, c.pause, c.poll = false, 0, 0
@@ -443,7 +444,7 @@ func (c *Contender) freed() { c.key, c.watched = free, none }
 // forget notes that nothing is known of the key.
 func (c *Contender) forget() { c.key, c.watched = unknown, none }
 
-// Hurry has the process ask the nodes at its next turn, and reports whether it will: not during a gap.
+// Hurry makes the process ask the nodes at its next turn, and reports whether it will: not during a gap.
 func (c *Contender) Hurry(now clock.Instant) bool {
 	c.deadline = 0
 	return !c.gap.isOpen(now)

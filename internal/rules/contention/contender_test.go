@@ -85,8 +85,8 @@ func TestNoHotLoop(t *testing.T) {
 	}
 }
 
-// TestChangedBeforeTheAnswer: a change that is known before the answer of the node counts. This process has released the
-// key itself, and a quorum has said so, while the question is on its way to a slow node.
+// TestChangedBeforeTheAnswer: a change known before the node's answer counts. This process has released the key itself,
+// confirmed by a quorum, while the question is on its way to a slow node.
 func TestChangedBeforeTheAnswer(t *testing.T) {
 	c, s := contend()
 	entered := c.Next(s)

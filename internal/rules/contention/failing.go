@@ -7,8 +7,8 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// failing holds the nodes that have failed commands of one lock although they are up. Each is left out
-// for a while, and for longer after each further failure.
+// failing holds the nodes that are up but have failed commands of one lock. Each is left out for a while, and for
+// longer after each further failure.
 type failing map[int]failed
 
 type failed struct {
@@ -23,10 +23,10 @@ const (
 	failedMost = 8 * time.Second
 )
 
-// add notes that a node has failed.
+// add notes a failure of a node.
 func (f failing) add(now clock.Instant, node int) {
 	pause := min(2*f[node].pause, failedMost)
-	if pause == 0 || now > f[node].until.Add(failedMost) { // it was well since
+	if pause == 0 || now > f[node].until.Add(failedMost) { // it has been well since
 		pause = failedFor
 	}
 	f[node] = failed{now.Add(pause), pause}

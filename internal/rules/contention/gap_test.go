@@ -11,16 +11,16 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// queue is the processes waiting for one lock, in a model with one node: each holder keeps the lock
-// for a while, and comes last again. It drives one process, and answers for the others.
+// queue is the queue of processes for one lock, in a model with one node. Each holder keeps the lock for a while, and
+// comes last again. The model drives one process, and answers for the others.
 type queue struct {
 	c      *contention.Contender
 	s      *contention.Surroundings
 	others int           // in the queue
-	held   clock.Instant // another has the lock until then, found out by asking
+	held   clock.Instant // another process has the lock until then, found out by asking
 	gaps   int
-	begun  clock.Instant // since when the process wants the lock without a break
-	gap    clock.Instant // the end of one that has the first place
+	begun  clock.Instant // when the process began to want the lock without a break
+	gap    clock.Instant // the end of the gap in the first place
 }
 
 // next has the process take its next step, and returns the step.
@@ -116,8 +116,8 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// TestAFreeLockIsAskedFor: a process behind another looks, and asks for a lock that stays free in less than two seconds; but
-// not before a gap is over, and the first has had time to take it.
+// TestAFreeLockIsAskedFor: a process behind another looks, and asks for a lock that stays free, in less than two
+// seconds. It does not ask before a gap is over and the first has had time to take the lock.
 func TestAFreeLockIsAskedFor(t *testing.T) {
 	c, s := contend()
 	c.Denied(s, 7)
@@ -140,7 +140,7 @@ func TestAFreeLockIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestASetBehindOthers: a set asks for its keys in a turn, and never because it has not asked for long.
+// TestASetBehindOthers: a set asks for its keys in its turns alone, however long ago it last asked.
 func TestASetBehindOthers(t *testing.T) {
 	c, s := contend()
 	s.Set = true
@@ -159,8 +159,7 @@ func TestASetBehindOthers(t *testing.T) {
 	}
 }
 
-// TestOutvotedNode: a node that refused a granted attempt has the key of no holder, and is not
-// watched.
+// TestOutvotedNode: a node outvoted by a grant has the key of no holder, and is not watched.
 func TestOutvotedNode(t *testing.T) {
 	c, s := contend()
 	c.Entered(s, contention.Step{Action: contention.Enter}, contention.Entry{First: true, Lease: time.Hour})
@@ -175,8 +174,8 @@ func TestOutvotedNode(t *testing.T) {
 	require.NotEqual(t, watched.Node, again.Node)
 }
 
-// TestGoesHome: a process in the queue of another node, entered while the lock's own could not be
-// used, moves to the one used by all others after its turn.
+// TestGoesHome: a process entered another node's queue while the lock's own node was unusable. After its turn it moves
+// to the queue used by all others.
 func TestGoesHome(t *testing.T) {
 	c, s := contend()
 	home := c.Next(s).Node
@@ -193,7 +192,7 @@ func TestGoesHome(t *testing.T) {
 	require.Equal(t, contention.Step{Action: contention.Enter, Node: home}, c.Next(s))
 }
 
-// TestNoGapAfterAGap: one that is due while a gap is open is that gap.
+// TestNoGapAfterAGap: a gap due while one is open counts as that one.
 func TestNoGapAfterAGap(t *testing.T) {
 	c, s := contend()
 	s.Usable = 0 // it polls

@@ -2,10 +2,10 @@ package contention
 
 import "github.com/redlock-go/redlock/quorum"
 
-// A lock has an order of its own of the nodes, from hashes of its key and of their names (rendezvous hashing). It is the
+// Each lock has its own order of the nodes, from hashes of its key and of their names (rendezvous hashing). It is the
 // same in all processes with the same names, in any order.
 
-// Rank is how many nodes come before all nodes of a set.
+// Rank is the number of nodes before all nodes of a set.
 func Rank(key string, names []uint64, set quorum.Set) (rank int) {
 	hash, least := Hash(key), uint64(0)
 	for node := range set.All() {

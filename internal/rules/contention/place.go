@@ -7,8 +7,8 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Lifetimes of tickets, without which a process loses its place. A process renews its ticket at half of it. A dead first
-// process delays the others by FirstTicket.
+// Lifetimes of tickets. A process whose ticket ends loses its place, so it renews the ticket at half of it. A dead
+// first process delays the others by FirstTicket.
 const (
 	AloneTicket  = time.Minute
 	FirstTicket  = 500 * time.Millisecond
@@ -19,15 +19,15 @@ const (
 type Entry struct {
 	First  bool
 	Gap    bool          // a gap is the first
-	Others int           // other processes; 2: or more
-	Lease  time.Duration // of the own ticket
-	Left   time.Duration // of the first's ticket, if that is another's
+	Others int           // other processes; 2 means 2 or more
+	Lease  time.Duration // of the process's own ticket
+	Left   time.Duration // of the first process's ticket, if that is another process
 	Rung   bool          // the ticket has been shortened already
 }
 
-// EntryOfQueue reads the answer of the queue's script: whether the process is the first or a gap is,
-// the number of others, and the lifetimes of its ticket and of the first's, in milliseconds. ticket is the
-// present lifetime of its own ticket.
+// EntryOfQueue reads the answer of the queue's script: whether the process or a gap is the first, the number of others,
+// and the lifetimes of the process's ticket and of the first one's, in milliseconds. ticket is the present lifetime of
+// its own ticket.
 func EntryOfQueue(said [4]int64, ticket time.Duration) Entry {
 	e := Entry{First: said[0] == 1, Gap: said[0] == 2, Others: int(min(max(0, said[1]), 2))}
 	e.Lease, e.Left = Millis(said[2]), Millis(said[3])
@@ -40,7 +40,7 @@ func Millis(n int64) time.Duration {
 	return time.Duration(min(max(0, n), 1<<40)) * time.Millisecond
 }
 
-// Entered reports that the process is in the queue of a step's node. A ring that has come since says that it is in turn.
+// Entered reports the process's entry into the queue of a step's node. A ring since the step means its turn.
 func (c *Contender) Entered(s *Surroundings, step Step, e Entry) {
 	had := c.hasTurn() && int(c.seat) == step.Node
 	rings := e.Rung || c.early&ofTicket != 0
@@ -74,12 +74,13 @@ func (c *Contender) Entered(s *Surroundings, step Step, e Entry) {
 	}
 }
 
-// leastLease bounds how often a process enters a queue with senseless answers.
+// leastLease limits how often senseless answers make a process enter a queue.
 const leastLease = 10 * time.Millisecond
 
-// Rung reports that a node has pushed the process's ticket, and returns whether this matters. The queue's script shortens
-// the ticket of a process that is in turn from now on, or that is so already and keeps others waiting. So one that was
-// behind looks at the key, and asks no more where it stands. A false ring costs the order until it enters again.
+// Rung reports a push of the process's ticket by a node, and returns whether this matters. The queue's script shortens
+// the ticket of a process for two reasons: it is in turn now, or it is in turn already and keeps others waiting. So a
+// process behind others looks at the key, and no longer asks for its place. After a false ring the process is out of
+// order until it enters again.
 func (c *Contender) Rung(now clock.Instant, node int) bool {
 	if int(c.question) == node {
 		c.early |= ofTicket
@@ -96,7 +97,7 @@ func (c *Contender) Rung(now clock.Instant, node int) bool {
 	return true
 }
 
-// Failed reports that an action at a node has failed. For a while the process uses the others.
+// Failed reports a failed action at a node. The process uses the other nodes for a while.
 func (c *Contender) Failed(s *Surroundings, node int) {
 	c.Lost(quorum.Only(node))
 	if c.failed == nil {
@@ -105,7 +106,7 @@ func (c *Contender) Failed(s *Surroundings, node int) {
 	c.failed.add(s.Now, node)
 }
 
-// Lost reports that pushes of nodes may be lost.
+// Lost reports nodes whose pushes may be lost.
 func (c *Contender) Lost(nodes quorum.Set) {
 	if c.seat != none && nodes.Has(int(c.seat)) {
 		c.leave()
@@ -115,7 +116,7 @@ func (c *Contender) Lost(nodes quorum.Set) {
 	}
 }
 
-// leave ends its place. One that polls goes on, and one that has had its turn enters at the end.
+// leave ends its place. A polling process goes on, and one that has had its turn enters at the end.
 func (c *Contender) leave() {
 	c.seat = none
 	c.gap.noClearing()
@@ -124,8 +125,8 @@ func (c *Contender) leave() {
 	}
 }
 
-// Depart has the process give up its place. It returns the nodes that may have its ticket: a node
-// that was down for a while has kept an earlier one.
+// Depart makes the process give up its place. It returns the nodes that may have a ticket of it: a node down for a
+// while has kept an earlier one.
 func (c *Contender) Depart() (placed quorum.Set) {
 	placed = c.placed
 	c.leave()
@@ -148,10 +149,10 @@ func (c *Contender) IsAlone() bool { return c.seat != none && c.standing >= behi
 // BlocksOthers reports whether the process has a place in a queue with others in it.
 func (c *Contender) BlocksOthers() bool { return c.seat != none && c.others > 0 }
 
-// MayAttempt reports whether the process is the one to ask for the lock after a release by a holder of its own.
+// MayAttempt reports whether the process may ask for the lock after a release by one of its own holders.
 func (c *Contender) MayAttempt() bool { return c.seat != none && c.hasTurn() }
 
-// Gates reports whether nodes are to let no others share the lock.
+// Gates reports whether nodes are to admit no more sharers of the lock.
 func (c *Contender) Gates() bool { return c.standing == gating || c.gap.isClearing() }
 
 // Clears reports whether the gap is the process's own, among sharers of the lock.

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// TestStates has each state of a contender, and what it does after each event. enter+ has the node track the key too.
+// TestStates shows each state of a contender, and its action after each event. enter+ has the node track the key too.
 func TestStates(t *testing.T) {
 	type (
 		c = *contention.Contender

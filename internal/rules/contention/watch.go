@@ -6,22 +6,22 @@ import (
 	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
-// Seen is what a node has in the way of a process.
+// Seen is a node's answer about the obstacles to a process: keys, gates and gaps.
 type Seen struct {
-	TTL   time.Duration // 0: nothing, clock.Forever: what does not end
-	Steps bool          // it ends in steps: holders of a shared lock leave one by one, and a gate before another lock
+	TTL   time.Duration // 0: no key; clock.Forever: a key without an end
+	Steps bool          // it ends in steps: holders of a shared lock leave one by one, and a gate goes before another lock
 	Gap   bool          // the queue has left a gap lately
 }
 
-// A process looks at each change of what ends in steps: freeLooks times at once, and after that once in lookPause. It
-// looks once in lookEvery also without a change.
+// A process looks at each change of a key that ends in steps: freeLooks times at once, and after that once in
+// lookPause. Without a change it still looks once in lookEvery.
 const (
 	freeLooks = 64
 	lookPause = 10 * time.Millisecond
 	lookEvery = 500 * time.Millisecond
 )
 
-// Watched reports that a node tracks the key, and what it has seen there.
+// Watched reports that a node tracks the key, and what the process has seen there.
 func (c *Contender) Watched(s *Surroundings, node int, seen Seen) {
 	if seen.Gap && c.gap.state == due {
 		c.gap.state = closed
@@ -58,7 +58,7 @@ func (c *Contender) Watched(s *Surroundings, node int, seen Seen) {
 	}
 }
 
-// Pushed reports that a node has pushed the key, and returns whether this matters.
+// Pushed reports a push of the key by a node, and returns whether this matters.
 func (c *Contender) Pushed(node int) bool {
 	if int(c.question) == node {
 		c.early |= ofKey
@@ -74,10 +74,10 @@ func (c *Contender) Pushed(node int) bool {
 	return true
 }
 
-// watch is the node to watch.
+// watch chooses the node to watch.
 func (c *Contender) watch(s *Surroundings) Step {
 	among := *s
-	// A recently failed node may have the key still, since it has refused the release.
+	// A recently failed node may still have the key, since it has refused the release.
 	if recently, _ := c.failed.at(s.Now.Add(-failedMost)); among.Usable&^recently != 0 {
 		among.Usable &^= recently
 	}
@@ -89,7 +89,7 @@ func (c *Contender) watch(s *Surroundings) Step {
 	return Step{Action: Watch, Node: node, Gaps: c.gap.isDue(s.Now) && node == int(c.seat)}
 }
 
-// clearing is advised in a gap of sharers.
+// clearing is the advice in a gap among sharers.
 func (c *Contender) clearing(s *Surroundings) Step {
 	switch {
 	case !c.gap.isOpen(s.Now):

@@ -25,10 +25,10 @@ const (
 	asked     = showsNext
 )
 
-// acting is the phase of an act behind its look.
+// acting is the phase of an act after its look.
 const acting = confirming
 
-// kind is that of call c: change, back, init or recover.
+// kind returns the kind of call c: change, back, init or recover.
 func (w *world) kind(c int) byte {
 	switch {
 	case w.acts != "":
@@ -42,8 +42,8 @@ func (w *world) kind(c int) byte {
 // actStep is the step of call c's client.
 func (w *world) actStep(c int) uint8 { return w.acts[3*c+1] - '0' }
 
-// actSteps is the steps of an act that gives votes: it looks at all nodes of its client, at any
-// time each, and then asks the forgetful ones. An act cut off just takes no further step.
+// actSteps returns the steps of an act that gives votes: it looks at all nodes of its client, each at any time, and
+// then asks the forgetful ones. An act cut off just takes no further step.
 func (m *stepper) actSteps(c int) {
 	k := m.s.calls[c]
 	if k.phase != looking {
@@ -66,8 +66,8 @@ func (m *stepper) actSteps(c int) {
 	}
 }
 
-// mayRecover is an operator's precondition: too many nodes have forgotten, and no earlier attempt
-// is under way. The number covers all grants from before the forgetting of a node in the look.
+// mayRecover is an operator's precondition: too many nodes have forgotten, and no earlier attempt is under way. The
+// number covers all grants made before a node in the look forgot.
 func (m *stepper) mayRecover(step uint8) bool {
 	for i := range m.nodes {
 		f := m.fleetOfNode(i, step)
@@ -138,7 +138,7 @@ func (m *stepper) endAct(s *state, c int) {
 	}
 }
 
-// decide is the verdict of an act, from the look at the nodes.
+// decide returns the verdict of an act, from the look at the nodes.
 func (m *stepper) decide(c int) {
 	step, looks := m.actStep(c), []*Look{}
 	for i := range m.nodes {
@@ -213,7 +213,7 @@ func (m *stepper) decide(c int) {
 	}
 }
 
-// lookOf is an act's look at the group of node i.
+// lookOf returns an act's look at the group of node i.
 func (m *stepper) lookOf(c, i int, f Fleet) Look {
 	l := BeginLook(f)
 	for j := range m.nodes {
@@ -260,11 +260,11 @@ func (m *stepper) openedBy(c int) (nodes quorum.Set) {
 	return nodes
 }
 
-// checked is the phase of a group behind looking and confirming: it was sealed in both looks.
+// checked is the phase of a group after looking and confirming: it was sealed in both looks.
 const checked = 2
 
-// groupSteps is those of a change of groups. A look is over in all of them at once: none is looked
-// at again before all are sealed, and none is opened before all still are.
+// groupSteps returns the steps of a change of groups. A look is over in all of them at once: none is looked at again
+// before all are sealed, and none is opened before all still are.
 func (m *stepper) groupSteps(c int) {
 	_, me := m.callFleet(c)
 	k := m.s.calls[c]

@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Token is a fencing token, or a bound of tokens: no time, though clients take theirs, in µs, for one.
+// Token is a fencing token, or a bound of tokens. It is no time, though clients take their time, in µs, for one.
 type Token uint64
 
 func (t Token) String() string { return strconv.FormatUint(uint64(t), 10) }
@@ -16,7 +16,7 @@ func (t Token) String() string { return strconv.FormatUint(uint64(t), 10) }
 // it is the year 2255.
 const MaxToken = 1<<53 - 1
 
-// Code is what a node answered.
+// Code is the kind of a node's answer.
 type Code uint8
 
 // The codes, as they are on the wire. Zero is none of them.
@@ -32,16 +32,16 @@ const (
 	Invalid                 // no possible token, or no block
 )
 
-// Answer is what a node's script replied. Each of [MemberScript] shows the node: Token is its largest, and Text its
-// marker.
+// Answer is the reply of a node's script. Each reply of [MemberScript] shows the node: Token is its largest, and Text
+// its marker.
 type Answer struct {
 	Code  Code
 	Token Token
 	Text  string
-	Age   time.Duration // of Show: how long the node has its nonce, by its clock
+	Age   time.Duration // of Show: the age of the node's nonce, by its clock
 }
 
-// Advice is what follows a lost round.
+// Advice is the next act after a lost round.
 type Advice uint8
 
 const (
@@ -51,14 +51,14 @@ const (
 	Misfit               // a fleet of another configuration, or no token: an error for good
 )
 
-// Answers holds the nodes of one round, by what they answered.
+// Answers holds the nodes of one round, by their answers.
 type Answers [Invalid + 1]quorum.Set
 
 // Add notes the answer of a node.
 func (r *Answers) Add(node int, a Answer) { r[a.Code].Add(node) }
 
-// Advise decides what to do after a lost round. shown is the markers shown by nodes: a node without one may remember,
-// unless it has answered Amnesia.
+// Advise decides the next act after a lost round. shown holds the markers shown by nodes: a node without one may
+// remember, unless it has answered Amnesia.
 func (r *Answers) Advise(f *Fleet, shown Memory) Advice {
 	number := r[Stale] | r[Low]
 	switch {

@@ -63,7 +63,7 @@ func (m *stepper) vote(k, i int) {
 	}
 }
 
-// end is the end of an attempt at any time, with or without success.
+// end ends an attempt at any time, with or without success.
 func (m *stepper) end(k int) {
 	x := m.add(givesUp, k)
 	x.after.attempts[k].phase, x.after.attempts[k].late = ended, false

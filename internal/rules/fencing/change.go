@@ -2,8 +2,8 @@ package fencing
 
 import "github.com/redlock-go/redlock/quorum"
 
-// Looks is what the nodes of each of a client's groups show, at one time. By it an operator's call, of a client of both
-// configurations, makes the next one suffice alone.
+// Looks holds the states of the nodes of each of a client's groups, at one time. An operator's call, by a client of
+// both configurations, uses it to make the next configuration suffice alone.
 //
 // The call seals nodes (SEAL) until a quorum of each configuration is sealed at one moment. When the locks of the
 // clients refused from then on have ended, it seals once more: a node with the nonce of the look before was sealed all
@@ -14,9 +14,9 @@ import "github.com/redlock-go/redlock/quorum"
 // by a look begun when all were sealed, and the floor is the largest of all.
 type Looks []*Look
 
-// Are reports whether all groups are sealed. Where it is to be confirmed, they have been since the look before: nodes
-// may be opened. A group that was opened by an earlier call is both: each quorum of the next configuration has a node
-// that serves its clients alone. These know all grants, and suffice to open others.
+// Are reports whether all groups are sealed. With confirmed, they must have been sealed since the look before too; then
+// nodes may be opened. A group opened by an earlier call counts as both: each quorum of the next configuration has a
+// node that serves only its clients. These nodes know all grants, and suffice to open others.
 func (all Looks) Are(confirmed bool, before Looks) bool {
 	for i, l := range all {
 		f, nodes, same := &l.fleet, l.Memory.Both|l.Memory.Next, quorum.Set(0)
@@ -44,8 +44,8 @@ func (all Looks) Token() (largest Token) {
 	return largest
 }
 
-// Opens returns the nonce of a node that is to serve clients of the next configuration alone once that is confirmed. It
-// is false of nodes that are not of it, are not sealed, or are open.
+// Opens returns the nonce of a node to be opened: it serves only clients of the next configuration once that is
+// confirmed. The result is false for nodes outside that configuration, for nodes not sealed, and for open nodes.
 func (l *Look) Opens(node int) (nonce string, is bool) {
 	nonce = l.Nonces[node]
 	return nonce, nonce != "" && l.Memory.Both.Has(node) && l.fleet.Next.Nodes.Has(node)

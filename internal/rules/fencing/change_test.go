@@ -41,7 +41,7 @@ const (
 	opened
 )
 
-// changeSteps is the possible steps of clients.
+// changeSteps has the possible steps of clients.
 func (w *world) changeSteps() uint8 {
 	if w.to == 0 {
 		return 1
@@ -59,7 +59,7 @@ func (w *world) client(step uint8) Me {
 	return mes[step]
 }
 
-// names is what a client has a node's marker name.
+// names returns the names that a client puts into a node's marker.
 func (m *stepper) names(k *client) int {
 	r := m.recovery(k)
 	switch {
@@ -77,7 +77,7 @@ func (m *stepper) names(k *client) int {
 	return namesBoth
 }
 
-// callFleet is the fleet of call c.
+// callFleet returns the fleet of call c.
 func (m *stepper) callFleet(c int) (f Fleet, me Me) {
 	step := joint
 	if m.kind(c) == 'b' {
@@ -90,8 +90,8 @@ func (m *stepper) callFleet(c int) (f Fleet, me Me) {
 	return f, mes[step]
 }
 
-// callSteps is the steps of an operator's call. Its second look may find nodes missed by the first.
-// An unfinished call just takes no further step.
+// callSteps returns the steps of an operator's call. Its second look may find nodes missed by the first. An unfinished
+// call just takes no further step.
 func (m *stepper) callSteps(c int) {
 	if m.groups {
 		m.groupSteps(c)

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// small is worlds of the protocol as it is, for every run.
+// small has worlds of the protocol as it is, for every run.
 var small = []world{
 	{name: "3 nodes", nodes: 3, attempts: 3},
 	{name: "3 nodes, every path", nodes: 3, attempts: 3, everyPath: true},
@@ -186,7 +186,7 @@ func TestBroken(t *testing.T) {
 				from: w.from, to: w.to, calls: w.calls, steps: w.steps, joined: w.joined,
 				acts: w.acts, groups: w.groups, gives: w.gives, given: w.given}
 			if !testkit.Long() {
-				sound.limit = 200_000 // beyond the depth of each trace that is found
+				sound.limit = 200_000 // beyond the depth of every trace found
 			}
 			if _, again := checked.LoadOrStore(sound, true); !again { // variants share their bounds
 				check(t, &sound, func(result) {})
@@ -195,8 +195,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestMisuse has a fault no rule can prevent: an act sees only blank nodes, since its client knows
-// of no others, and no better informed client has given them notice.
+// TestMisuse has a fault beyond any rule: an act sees only blank nodes, since its client knows of no others, and no
+// better informed client has given them notice.
 func TestMisuse(t *testing.T) {
 	for _, w := range []world{
 		{name: "an early init, all nodes are replaced, and no client of both has run", nodes: 2, from: 1, to: 2, attempts: 2, steps: "02", clients: 1, calls: 1, acts: "i2"},

@@ -40,9 +40,9 @@ func TestProposal(t *testing.T) {
 	require.EqualValues(t, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro(), uint64(FirstTime))
 }
 
-// TestRecovery: requests follow each other, with growing pauses where nodes do not answer. A
-// REJOIN is never sent again, and a changed nonce is found during the quarantine. The node is asked
-// after each pause: another client may have brought it back.
+// TestRecovery: requests follow each other, with growing pauses if nodes do not answer. A REJOIN is never sent again,
+// and a changed nonce is found during the quarantine. The node is asked after each pause: another client may have
+// brought it back.
 func TestRecovery(t *testing.T) {
 	const ms, at = time.Millisecond, clock.Instant(time.Millisecond)
 	three := majority(3)
@@ -100,7 +100,7 @@ func TestRecovery(t *testing.T) {
 	tr.Doubt()
 	next(3461*at, notice, 0)
 	tr.Answered(notice, Answer{Code: Active}, true, 3461*at)
-	next(3461*at, Request{}, MinPause) // and the node is in no need of it
+	next(3461*at, Request{}, MinPause) // and the node does not need it
 	require.Equal(t, NoticeVerb, tr.Step(3461*at))
 }
 
@@ -151,7 +151,7 @@ func withNonce(nonce string) Answer {
 	return Answer{Code: Amnesia, Text: Marker{Phase: Provisional, Me: Me{Run: "run"}, Nonce: nonce}.String()}
 }
 
-// recovering is a Recovery with the answers that a test gives it.
+// recovering is a Recovery with answers given by a test.
 type recovering struct{ Recovery }
 
 func (r *recovering) noticed(a Answer, at clock.Instant) {
@@ -168,7 +168,7 @@ func (r *recovering) rejoined(a Answer, at clock.Instant) {
 	r.Answered(Request{Node: r.Node, Verb: RejoinVerb}, a, true, at)
 }
 
-// TestSteps: the protocol's, without its pauses.
+// TestSteps: the steps of the protocol, without its pauses.
 func TestSteps(t *testing.T) {
 	begin := func() recovering { return recovering{Recovery{Fleet: five, Node: 1}} }
 	r := begin()
@@ -268,8 +268,8 @@ func TestRejoinInAChange(t *testing.T) {
 	}
 }
 
-// TestChange: a quorum of the present nodes must have the same nonces in two looks, and one of the
-// next must be sealed as well. Groups are looked at together, and have one floor.
+// TestChange: a quorum of the present nodes must have the same nonces in two looks, and a quorum of the next nodes must
+// be sealed as well. Groups are looked at together, and have one floor.
 func TestChange(t *testing.T) {
 	looks := func(f Fleet, nonces ...string) Looks {
 		l := BeginLook(f)
@@ -316,8 +316,8 @@ func TestChange(t *testing.T) {
 	require.EqualValues(t, 100, now.Token(), "the largest of all groups")
 }
 
-// TestLookIsBoundToNonces: an act waits until a quorum has shown a nonce. A nonce of a client of
-// one configuration counts nothing for a client of two: the latter's notice takes its place.
+// TestLookIsBoundToNonces: an act waits until a quorum has shown a nonce. For a client of two configurations, a nonce
+// of a client of one counts nothing: its own notice replaces it.
 func TestLookIsBoundToNonces(t *testing.T) {
 	now, next := Configuration{"now", 0b111, 2}, Configuration{"next", 0b111, 2}
 	for _, f := range []Fleet{{Now: now}, {Now: now, Next: next}} {
@@ -345,7 +345,7 @@ func TestLookIsBoundToNonces(t *testing.T) {
 	}
 }
 
-// TestInitBesideTokens: a group gets no first vote where another one has tokens, unless a change adds it.
+// TestInitBesideTokens: a group gets no first vote while another has tokens, unless a change adds it.
 func TestInitBesideTokens(t *testing.T) {
 	had, blank := BeginLook(majority(1)), BeginLook(majority(1))
 	had.Shown(0, "run", answered(7))

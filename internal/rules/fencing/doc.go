@@ -15,8 +15,8 @@
 // tokens accepted by a node only grow: this is the proof, while nodes forget nothing. Package fencenode of the tests
 // says in Go what the Lua scripts do.
 //
-// A client's half is a [Proposal], which chooses the token of the next attempt: max(time in µs, E + 1). No node
-// compares it with a clock, so any token above E is accepted: a voting quorum can lock a free key with the second
+// A client's half is a [Proposal]. It chooses the token of the next attempt: max(time in µs, E + 1). No node compares
+// the token with a clock, so any token above E is accepted: a voting quorum can lock a free key with the second
 // attempt. [Answers] decides what follows a lost round.
 //
 // # A node that forgets
@@ -25,20 +25,19 @@
 // an attempt still counting its votes, and for successes known to other nodes. So it gets a vote again only when
 //
 //  1. it has a provisional marker with a nonce (NOTICE), unique to this life of the node,
-//  2. all attempts that were running when the nonce was received have ended (quarantine: the
-//     longest TTL, and drift),
+//  2. all attempts running at the receipt of the nonce have ended (quarantine: the longest TTL, and drift),
 //  3. its floor is at least what N − quorum + 1 other active nodes knew after that.
 //
 // Each of the three is needed: the model checker finds the protocol broken without any one of them (TestBroken names
-// all the variants). Where too many have forgotten for the third, an operator gives the largest token seen by the
+// all the variants). If too many nodes have forgotten for the third, an operator gives the largest token seen by the
 // resources ([InitFloor]).
 //
 // # A change of configuration
 //
-// Node lists, quorum and longest TTL are a [Configuration]. It changes in two steps while clients run: those of step 0
-// have the present one, those of step 1 both, with a quorum of each, and those of step 2 the next one. Clients of
-// neighbouring steps meet at nodes of the configuration they have in common. Those of steps 0 and 2 do not meet, so the
-// nodes keep them apart:
+// Node lists, quorum and longest TTL are a [Configuration]. It changes in two steps while clients run. The clients of
+// step 0 have the present configuration, those of step 1 both, with a quorum of each, and those of step 2 the next one.
+// Clients of neighbouring steps meet at nodes of their common configuration. The clients of steps 0 and 2 do not meet,
+// so the nodes keep them apart:
 //
 //   - A [Marker] names one configuration or two, and a node serves the clients of all it names. At first each names the
 //     present one: clients of steps 0 and 1 are served.
@@ -46,8 +45,8 @@
 //     quorum of the present configuration is sealed at one moment, no client of step 0 is granted a lock, and all their
 //     grants are known there.
 //   - After the longest TTL the last of those locks has ended. Then the call gives nodes of the next configuration the
-//     largest token as their floor, and markers naming it alone: clients of step 2 are served.
-//   - A node that forgets in between learns from the nodes of each configuration named by a marker, and is sealed if
+//     largest token as their floor, and markers naming only that configuration: clients of step 2 are served.
+//   - A node that forgets in between learns from the nodes of each configuration named by a marker. It is sealed if
 //     they are ([Recovery.Names]).
 //
 // The groups of a client change by this protocol too, each for itself: a group's number, and the number of groups, are
@@ -55,16 +54,16 @@
 // first is the present configuration, and the other the next one. So no group is opened before all are sealed and the
 // longest TTL has passed, and the floor is the largest token of all groups.
 //
-// An unfinished change does no harm. Before the call it is taken back by leaving step 1. After the call, a change the
-// other way takes it back. This begins in step 1 too: a quorum of both is the same either way. Where the longest TTL
-// changes, clients with both configurations take the longer one for quarantines, and the shorter one as the bound of
-// TTLs.
+// An unfinished change does no harm. Before the call it is taken back by leaving step 1. After the call, a change in
+// the other direction takes it back. This begins in step 1 too: a quorum of both is the same in both directions. If the
+// longest TTL changes, clients with both configurations take the longer one for quarantines, and the shorter one as the
+// bound of TTLs.
 //
 // # Preconditions
 //
-// One member list, quorum and longest TTL for all clients but in a change: they are part of the marker. No TTL and no
-// extension above the longest TTL. Members are distinct servers, without failover. A server's state may be lost or
-// rolled back, but with a new run_id if it is rolled back. A connection dies with its server. Tokens are below 2^53. A
+// All clients have one member list, quorum and longest TTL, except in a change: they are part of the marker. No TTL and
+// no extension is above the longest TTL. Members are distinct servers, without failover. A server's state may be lost
+// or rolled back, but in the latter case its run_id is new. A connection dies with its server. Tokens are below 2^53. A
 // resumed node has forgotten none of its answers. An operator's number covers the tokens of all locks granted before
 // its use.
 package fencing

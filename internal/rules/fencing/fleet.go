@@ -6,7 +6,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Configuration is what all clients of a fleet must have in common.
+// Configuration holds the settings that all clients of a fleet must share.
 type Configuration struct {
 	Name   string     // a digest of nodes, quorum and longest TTL, without colon and plus
 	Nodes  quorum.Set // the client's nodes in it
@@ -18,7 +18,7 @@ func (c Configuration) IsQuorum(nodes quorum.Set) bool {
 	return c.Nodes != 0 && (c.Nodes&nodes).Len() >= c.Quorum
 }
 
-// Knows reports whether each quorum has one of nodes: N - Quorum + 1 of them. Together these know of all acts of
+// Knows reports whether each quorum has one of nodes: N - Quorum + 1 of them. Together these nodes know all acts of
 // quorums.
 func (c Configuration) Knows(nodes quorum.Set) bool {
 	return c.Nodes != 0 && (c.Nodes&^nodes).Len() < c.Quorum
@@ -41,7 +41,7 @@ func (f *Fleet) Name() string {
 	return f.Now.Name + "+" + f.Next.Name
 }
 
-// Nodes is all nodes.
+// Nodes returns all nodes.
 func (f *Fleet) Nodes() quorum.Set { return f.Now.Nodes | f.Next.Nodes }
 
 // IsQuorum reports whether nodes are a quorum of each configuration.
@@ -49,7 +49,7 @@ func (f *Fleet) IsQuorum(nodes quorum.Set) bool {
 	return f.Now.IsQuorum(nodes) && (f.Next.Nodes == 0 || f.Next.IsQuorum(nodes))
 }
 
-// blocks reports whether the other nodes of a configuration, all but these, are no quorum.
+// blocks reports whether the nodes of a configuration outside the set are no quorum.
 func (f *Fleet) blocks(nodes quorum.Set) bool {
 	return f.Now.Knows(nodes) || f.Next.Knows(nodes)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Look is what the nodes of a group show before an act of an operator, by SHOW: a read. An act decides from it alone.
-// It is a plain value.
+// Look holds the state of a group's nodes before an act of an operator, as shown by SHOW, which is a read. An act
+// decides from it alone. It is a plain value.
 type Look struct {
 	fleet   Fleet
 	Memory  Memory
@@ -15,18 +15,18 @@ type Look struct {
 	Silent  quorum.Set // nodes without an answer
 	Foreign quorum.Set // of another fleet
 	Marked  quorum.Set // with a marker of an earlier run
-	Others  quorum.Set // given notice by clients of another fleet, which run: another change is under way
-	Other   string     // that fleet
+	Others  quorum.Set // given notice by running clients of another fleet: another change is under way
+	Other   string     // the fleet of that change
 	Lost    quorum.Set // never to come back, by an operator's word
 	Added   bool       // the group comes with a change
-	Patient bool       // it waits for a nonce of each node that has answered
+	Patient bool       // it waits for a nonce of each node with an answer
 
-	// Nonces are those of nodes without a vote, and of sealed ones. An act is bound to them: a node with another one has
-	// forgotten again, behind another act, and has tokens unknown to this one.
+	// Nonces are the nonces of nodes without a vote, and of sealed ones. An act is bound to them. A node with another
+	// nonce has forgotten again, behind another act, and has tokens unknown to this one.
 	Nonces map[int]string
 }
 
-// BeginLook is for the nodes of a client.
+// BeginLook begins a look at the nodes of a client.
 func BeginLook(f Fleet) Look { return Look{fleet: f, Nonces: map[int]string{}} }
 
 // Shown takes the answer of a node to Show, in a run.
@@ -50,8 +50,8 @@ func (l *Look) Shown(node int, run string, a Answer) {
 	}
 }
 
-// acts is the verdict to give votes, once a quorum has one or has a nonce: this client gives notice to the others now.
-// A node without a nonce gets its vote from the others, a quarantine later. If one of these forgets meanwhile, too few
+// acts is the verdict to give votes, once a quorum has votes or nonces: this client gives notice to the others now. A
+// node without a nonce gets its vote from the others, a quarantine later. If one of them forgets meanwhile, too few
 // remember. So an act is patient at first.
 func (l *Look) acts() Verdict {
 	nodes := l.Memory.All()
@@ -64,20 +64,20 @@ func (l *Look) acts() Verdict {
 	return Acts
 }
 
-// HasNotice reports whether a node needs no notice by the fleet's clients: those of two configurations replace one by
-// clients of one.
+// HasNotice reports whether a node needs no notice by the fleet's clients: clients of two configurations replace a
+// notice by clients of one.
 func (f *Fleet) HasNotice(m Marker, run string) bool {
 	return m.Phase == Provisional && m.Me.Run == run && (f.Next.Nodes == 0 || OfTwo(m.Nonce))
 }
 
-// IsOther reports whether clients of another fleet have made a nonce. A nonce of one configuration of a client of two
-// is not another's: it may be of another step.
+// IsOther reports whether clients of another fleet have made a nonce. For a client of two configurations, a nonce of
+// either is not another's: it may belong to another step.
 func (f *Fleet) IsOther(nonce string) bool {
 	fleet := NonceFleet(nonce)
 	return fleet != "" && !strings.Contains("+"+f.Name()+"+", "+"+fleet+"+")
 }
 
-// Verdict is whether an act may write, or why not.
+// Verdict says whether an act may write, or why not.
 type Verdict uint8
 
 const (
@@ -91,15 +91,15 @@ const (
 	Unclear           // a node cannot be asked, and may remember, or show a change
 	HadVote           // nodes had a vote before
 	HasTokens         // there are tokens
-	InChange          // the client is of a change, which does not add the group
+	InChange          // the client is part of a change that does not add the group
 	Elsewhere         // other groups have tokens
 	Forgotten         // by too many
-	TooFew            // the nodes that are not lost are no quorum
+	TooFew            // the nodes not lost are no quorum
 )
 
-// Fits is whether the nodes are of the client's fleet. No change leads apart: it seals a quorum of the first before it
-// opens one of the second, and none comes back unsealed. So the nodes of the second were given their vote as a fleet of
-// their own.
+// Fits says whether the nodes are of the client's fleet. No change leads apart: it seals a quorum of the first fleet
+// before it opens one of the second, and no node comes back unsealed. So nodes found apart were given their vote as a
+// fleet of their own.
 func (l *Look) Fits() Verdict {
 	switch {
 	case l.Foreign != 0:
@@ -113,7 +113,7 @@ func (l *Look) Fits() Verdict {
 // Knows reports whether the answering nodes remember all tokens.
 func (l *Look) Knows() bool { return l.Memory.Names(&l.fleet) != "" }
 
-// Inits is whether each group gets its first vote.
+// Inits says whether each group gets its first vote.
 func Inits(groups []*Look) []Verdict {
 	all, tokens, stage := make([]Verdict, len(groups)), false, Begun
 	for i, l := range groups {
@@ -147,7 +147,7 @@ func (l *Look) init() Verdict {
 	return l.acts()
 }
 
-// Recovers is whether answers show that too many nodes have forgotten. An unreachable node may remember, or show a
+// Recovers says whether answers show that too many nodes have forgotten. An unreachable node may remember, or show a
 // change under way, unless an operator has named it as lost.
 func (l *Look) Recovers() Verdict {
 	switch {
@@ -163,7 +163,7 @@ func (l *Look) Recovers() Verdict {
 	return l.acts()
 }
 
-// Changes is whether a change can begin: a quorum of each list has its vote.
+// Changes says whether a change can begin: a quorum of each list has its vote.
 func (l *Look) Changes() Verdict {
 	switch {
 	case l.Memory.Perhaps(l.Silent).Names(&l.fleet) == "":

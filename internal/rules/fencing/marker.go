@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Phase is where a node is between forgetting and voting.
+// Phase is the phase of a node between forgetting and voting.
 type Phase uint8
 
 const (
@@ -20,15 +20,15 @@ type Me struct {
 	Run   string // the server's run_id
 }
 
-// Marker is what a node's tokens are worth. It is the member of the sorted set with the score -1.
+// Marker shows what a node's tokens are worth. It is the member of the sorted set with the score -1.
 //
 // A marker with a vote names one configuration or two, and the node serves the clients of all it names: the quorum rule
-// of each binds them. So a node of two configurations serves, while its marker names one, the clients of that one alone
-// and of both. Once it names both, it serves those of both only.
+// of each binds them. So while the marker of a node of two configurations names one of them, the node serves the
+// clients of this one alone, and of both. Once the marker names both, it serves only clients of both.
 type Marker struct {
 	Phase Phase
-	Me    Me     // of a provisional marker the run alone
-	Nonce string // of a provisional marker, and of a sealed one
+	Me    Me     // for a provisional marker, only the run
+	Nonce string // for a provisional marker, and for a sealed one
 }
 
 // String is the member's name: "active:<fleet>:<run>", "active:<now>+<next>:<run>:<nonce>" once it was sealed, or
@@ -72,10 +72,10 @@ func (m *Marker) Serves(me Me) bool {
 	return true
 }
 
-// NonceFleet is the fleet of the clients of a nonce: the part before its slash.
+// NonceFleet returns the fleet of the nonce's clients: the part before its slash.
 func NonceFleet(nonce string) string {
 	return nonce[:max(strings.IndexByte(nonce, '/'), 0)]
 }
 
-// OfTwo reports whether a nonce is of a client of two configurations.
+// OfTwo reports whether a nonce is from a client of two configurations.
 func OfTwo(nonce string) bool { return strings.Contains(NonceFleet(nonce), "+") }

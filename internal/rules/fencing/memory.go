@@ -2,8 +2,8 @@ package fencing
 
 import "github.com/redlock-go/redlock/quorum"
 
-// Memory holds the nodes that remember, by the configurations named in their markers. It is the one rule for who
-// remembers: for a node coming back, for the error of a lost round, and for the acts of an operator.
+// Memory holds the nodes that remember, by the configurations named in their markers. It is the only rule to identify
+// them: for a node coming back, for the error of a lost round, and for the acts of an operator.
 type Memory struct{ Now, Next, Both quorum.Set }
 
 // Add notes a node with a voting marker.
@@ -20,26 +20,26 @@ func (m *Memory) Add(f *Fleet, node int, marker Marker) {
 	}
 }
 
-// All is all of them.
+// All returns all of them.
 func (m Memory) All() quorum.Set { return m.Now | m.Next | m.Both }
 
-// Without is the memory without nodes.
+// Without returns the memory without nodes.
 func (m Memory) Without(nodes quorum.Set) Memory {
 	return Memory{m.Now &^ nodes, m.Next &^ nodes, m.Both &^ nodes}
 }
 
-// Perhaps is the memory with more nodes, of any marker: they may remember.
+// Perhaps returns the memory with more nodes, of any marker: they may remember.
 func (m Memory) Perhaps(nodes quorum.Set) Memory {
 	return Memory{m.Now | nodes, m.Next | nodes, m.Both | nodes}
 }
 
-// Names is what the marker of a node coming back is to name, or empty where too many have forgotten.
+// Names returns the configurations for the marker of a node coming back, or is empty if too many nodes have forgotten.
 //
-// Each configuration named by a marker must have been read: enough of its nodes that each quorum has one of them. While
-// no node is sealed all locks were granted by quorums of the first: its nodes know of them all. If only the second is
-// named the change is done, and its nodes know of them all. In between, the locks of clients with one configuration are
-// known to its nodes only, and a forgetful node is sealed too: unsealed it could be one of a quorum for clients refused
-// by the others.
+// Each configuration named by a marker must have been read: enough of its nodes to have one in each quorum. While no
+// node is sealed, all locks were granted by quorums of the first, and its nodes know of them all. If only the second is
+// named, the change is done, and its nodes know of them all. In between, the locks of clients with one configuration
+// are known only to its nodes. A forgetful node is then sealed too: unsealed it could be one of a quorum for clients
+// refused by the others.
 func (m Memory) Names(f *Fleet) string {
 	switch {
 	case f.Next.Knows(m.Next):
@@ -52,16 +52,16 @@ func (m Memory) Names(f *Fleet) string {
 	return ""
 }
 
-// Stage is how far a change has come, by the markers seen. A later one counts.
+// Stage is the progress of a change, shown by the markers seen. A later stage counts.
 type Stage uint8
 
 const (
 	Begun  Stage = iota // clients of the present configuration may be served
 	Sealed              // they are refused
-	Opened              // and those of the next one are served
+	Opened              // and clients of the next one are served
 )
 
-// Stage is the stage shown by the nodes that remember.
+// Stage returns the stage shown by the nodes that remember.
 func (m Memory) Stage() Stage {
 	switch {
 	case m.Next != 0:
@@ -72,7 +72,7 @@ func (m Memory) Stage() Stage {
 	return Begun
 }
 
-// At is what the markers of nodes name when an operator gives them their vote at a stage.
+// At returns the configurations for the markers of nodes given their vote by an operator at a stage.
 func (f *Fleet) At(s Stage) string {
 	switch {
 	case f.Next.Nodes == 0 || s == Begun:

@@ -27,8 +27,8 @@ const (
 	MaxPause = time.Second
 )
 
-// Lapse is for how long a notice counts that the clients of its fleet do not repeat. These do while the node has no
-// vote: at least each [MaxPause] and its jitter. The member script has it as a number.
+// Lapse is the time for which a notice counts if the clients of its fleet do not repeat it. They do repeat it while the
+// node has no vote: at least each [MaxPause] and its jitter. The member script has the time as a number.
 const Lapse = 10 * time.Second
 
 // Request is one call of the member script. The zero Request is none.
@@ -37,22 +37,22 @@ type Request struct {
 	Verb  Verb
 	Nonce string
 	Floor Token  // of RejoinVerb
-	Fleet string // of RejoinVerb: what the marker is to name
+	Fleet string // of RejoinVerb: the configurations for the marker
 }
 
-// Recovery is how one client brings one node back: it decides which node is asked what, and takes the answers, or their
-// absence. Several clients may do it at once, each with a Recovery of its own, and each may stop at any point. It is a
-// plain value: the caller hands in the time, on any clock of elapsed time, suspension included. One request is under
-// way at a time.
+// Recovery is the part of one client in bringing one node back. It decides on the next question and its node, and takes
+// the answer, or its absence. Several clients may do so at once, each with a Recovery of its own, and each may stop at
+// any point. It is a plain value: the caller hands in the time, on any clock of elapsed time, suspension included. One
+// request is under way at a time.
 //
-// A node that gets its vote from an operator takes the same steps, the quarantine included, but for the reads: its
-// floor is at least [InitFloor].
+// A node that gets its vote from an operator takes the same steps, quarantine included, except for the reads: its floor
+// is at least [InitFloor].
 type Recovery struct {
 	Fleet Fleet
 	Node  int
-	Given string // what the marker is to name, by an operator: nothing is read
+	Given string // the marker's configurations given by an operator, and nothing is read
 
-	Nonce string        // everything after NOTICE is bound to it; "": the node has not told it
+	Nonce string        // binds everything after NOTICE; "": not yet told by the node
 	Due   clock.Instant // when the quarantine ends
 	Floor Token         // the largest token read
 	read  Memory
@@ -64,14 +64,14 @@ type Recovery struct {
 }
 
 // InitFloor is the floor given by an operator's call, once the quarantine is over. atLeast is not less than any token
-// of a lock granted before the call. Blocks have k tokens: holders after the first may have some unknown to atLeast.
-// shown is what the other nodes show, with a vote or without, and now is the client's time. Beside a correct atLeast
-// these are not needed, and do no harm.
+// of a lock granted before the call. Blocks have k tokens, and holders after the first may have some unknown to
+// atLeast. shown has the tokens shown by the other nodes, with a vote or without, and now is the client's time. With a
+// correct atLeast both are not needed, and do no harm.
 func InitFloor(atLeast Token, k int, shown Token, now uint64) Token {
 	return max(atLeast+Token(k), shown, Token(now))
 }
 
-// Names is what the node's marker is to name, or empty while too few nodes have been read.
+// Names returns the configurations for the node's marker, or is empty while too few nodes have been read.
 func (r *Recovery) Names() string {
 	if r.Given != "" {
 		return r.Given
@@ -84,7 +84,7 @@ func (r *Recovery) Unread() quorum.Set {
 	return r.Fleet.Nodes() &^ (r.read.All() | quorum.Only(r.Node))
 }
 
-// Step is the verb of the protocol's next request, or empty in the quarantine.
+// Step returns the verb of the protocol's next request, or none in the quarantine.
 func (r *Recovery) Step(now clock.Instant) Verb {
 	switch {
 	case r.Nonce == "":
@@ -124,7 +124,7 @@ func (r *Recovery) Next(now clock.Instant, nonce string, voting quorum.Set) (q R
 	return q, r.rest(now)
 }
 
-// rest begins a pause, after which the node is asked.
+// rest begins a pause. After it the node is asked.
 func (r *Recovery) rest(now clock.Instant) time.Duration {
 	r.pause = min(max(2*r.pause, MinPause), MaxPause)
 	r.until, r.ask, r.tried = now.Add(r.pause), true, 0
@@ -134,13 +134,13 @@ func (r *Recovery) rest(now clock.Instant) time.Duration {
 	return r.until.Sub(now)
 }
 
-// Doubt has the node asked at once: there is a new connection, or the node has answered that it has no nonce, or has
-// granted a vote. If it has forgotten again during the quarantine, the quarantine of the new nonce begins at once, and
-// not after a refused REJOIN.
+// Doubt makes the next request ask the node at once. It is for a new connection, and for a node that has answered that it
+// has no nonce, or has granted a vote. If the node has forgotten again during the quarantine, the quarantine of the new
+// nonce then begins at once, not only after a refused REJOIN.
 func (r *Recovery) Doubt() { r.ask, r.pause, r.until = true, 0, 0 }
 
-// Answered takes the answer to the last request. ok is false if none came, or one that does not fit. received is a time
-// at or after its receipt: an attempt begun between the sending and the execution of NOTICE may have a vote of the
+// Answered takes the answer to the last request. ok is false without an answer, or if it does not fit. received is a
+// time at or after its receipt: an attempt begun between the sending and the execution of NOTICE may have a vote of the
 // node's earlier life, and must have ended too.
 func (r *Recovery) Answered(q Request, a Answer, ok bool, received clock.Instant) {
 	m := ParseMarker(a.Text)
@@ -165,7 +165,7 @@ func (r *Recovery) Answered(q Request, a Answer, ok bool, received clock.Instant
 	r.rest(received)
 }
 
-// begin begins with another nonce of the node, or without one. What was read belongs to the one before.
+// begin begins with another nonce of the node, or without one. Results of reads belong to the nonce before.
 func (r *Recovery) begin(nonce string, due clock.Instant) {
 	r.Nonce, r.Due, r.Floor, r.read = nonce, due, 0, Memory{}
 }

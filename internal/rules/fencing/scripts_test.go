@@ -99,7 +99,7 @@ func answerOf(reply any) Answer {
 	return a
 }
 
-// answersOf are those of two keys: one about the node is of both.
+// answersOf returns the answers for two keys: an answer about the node counts for both.
 func answersOf(reply any) []Answer {
 	all := reply.([]any)
 	if _, isText := all[1].(string); isText {
@@ -110,7 +110,7 @@ func answersOf(reply any) []Answer {
 
 func text(m Me) string { return m.Fleet + ":" + m.Run }
 
-// contents is a node as its sorted set.
+// contents shows a node as its sorted set.
 func contents(n *fencenode.Node) []any {
 	all := []any{}
 	if n.Marker.Phase == Provisional {
@@ -167,7 +167,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// compare compares a server. noticed sets when a notice was repeated, in a way of a fake.
+// compare compares a server. noticed sets the time of the last repeated notice, in a way of a fake.
 func compare(t *testing.T, addr string, noticed func(at uint64)) {
 	conn, err := net.Dial("tcp", addr)
 	require.NoError(t, err)

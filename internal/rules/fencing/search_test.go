@@ -28,7 +28,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// result is what a search found.
+// result is the result of a search.
 type result struct {
 	states int
 	depth  int      // of an interrupted search: traces up to it break nothing
@@ -39,8 +39,8 @@ type result struct {
 	seen   [len(texts)]int // actions, by kind
 }
 
-// search visits all states breadth first, up to the first where the property breaks: its trace is
-// one of the shortest.
+// search visits all states breadth first, up to the first state in which the property breaks: its trace is one of the
+// shortest.
 func (w *world) search() (r result) {
 	w.begin()
 	found := &arena{numbers: map[key]int32{}}
@@ -89,8 +89,8 @@ func (w *world) search() (r result) {
 	return r
 }
 
-// retrace goes to state number end again, and one step beyond, with the original names of nodes and
-// clients: a key has lost them.
+// retrace goes to state number end again, and one step beyond, with the original names of nodes and clients, since a
+// key has lost them.
 func (w *world) retrace(found *arena, end int) (r result) {
 	r.states = len(found.parents)
 	var path []int32
@@ -151,7 +151,7 @@ func (w *world) describe(r result) string {
 	return text.String()
 }
 
-// show is a state as a line: nodes, attempts with tokens, clients.
+// show writes a state as a line: nodes, attempts with tokens, clients.
 func (w *world) show(s *state) string {
 	var text strings.Builder
 	for i, n := range s.nodes[:w.nodes] {

@@ -43,15 +43,15 @@ const (
 	sealed     // of both, with a nonce
 	sealedBack // the same, for the way back
 
-	// Where acts look at nodes, provisional is by clients of the present one alone.
-	provisionalNext // by those of the next one
-	provisionalBoth // by those of both
+	// In looks of acts, provisional is by clients of the present one alone.
+	provisionalNext // by clients of the next one
+	provisionalBoth // by clients of both
 )
 
 type column struct { // a node
 	marker, f, floor uint8
 	fresh            uint16 // REJOINs under way with the present nonce, by floor and names, a bit each
-	stale            uint16 // those with an earlier one
+	stale            uint16 // REJOINs with an earlier one
 	votes            uint8  // attempts with its vote, still counting, a bit each
 	owner            uint8  // blocks: the attempt with the lock key's nonce, from 1 on
 
@@ -86,15 +86,15 @@ type state struct {
 	losses   uint8
 }
 
-// key is a hash of a state, the same for states with different names of nodes and clients only. Of the 40 million
-// states of the largest search no two have the same 128 bits but by an accident of one in 10^23.
+// key is a hash of a state, the same for states that differ only in names of nodes and clients. Of the 40 million
+// states of the largest search no two share the same 128 bits but by an accident of one in 10^23.
 type key [2]uint64
 
 func (k *key) add(word uint64) {
 	k[0], k[1] = mix(k[0]^word), mix(k[1]*0x9e3779b97f4a7c15+word)
 }
 
-// word is up to eight fields in one.
+// word packs up to eight fields into one word.
 func word(fields ...uint8) (v uint64) {
 	for i, field := range fields {
 		v |= uint64(field) << (8 * i)
@@ -128,7 +128,7 @@ func (w *world) key(s *state) (least key) {
 func (w *world) keyInOrder(s *state, order []int, alone *[maxClients]uint64) (k key) {
 	var columns [maxNodes][2]uint64
 	for i, n := range s.nodes[:w.nodes] {
-		var of [maxClients]uint8 // what a client has to do with the node
+		var of [maxClients]uint8 // the relation of a client to the node
 		for at, r := range order {
 			c := &s.clients[r]
 			of[at] = c.readOf(i)<<1 | uint8(bit(c.phase != idle && int(c.node) == i))
@@ -160,7 +160,7 @@ func (w *world) keyInOrder(s *state, order []int, alone *[maxClients]uint64) (k 
 	return k
 }
 
-// readOf is what the marker of node i named when it was read, from 1 on.
+// readOf returns the names in the marker of node i at the time of its read, from 1 on.
 func (k *client) readOf(i int) uint8 {
 	for names, nodes := range k.read {
 		if nodes>>i&1 == 1 {

@@ -120,7 +120,7 @@ func (m *stepper) lose(i int) {
 	}
 }
 
-// outlive is clients and requests after node i has begun another life.
+// outlive changes clients and requests after node i has begun another life.
 func (m *stepper) outlive(s *state, i int) {
 	s.losses++
 	m.renounce(s, i)
@@ -132,7 +132,7 @@ func (m *stepper) outlive(s *state, i int) {
 	m.settle(s)
 }
 
-// renounce is calls and requests after node i has lost its nonce.
+// renounce changes calls and requests after node i has lost its nonce.
 func (m *stepper) renounce(s *state, i int) {
 	n := &s.nodes[i]
 	n.fresh, n.stale = 0, n.stale|n.fresh
@@ -296,7 +296,7 @@ func (m *stepper) endQuarantine(r int) {
 	m.settle(&x.after)
 }
 
-// replace is clients and requests after another nonce has taken the place of node i's.
+// replace changes clients and requests after another nonce has replaced node i's.
 func (m *stepper) replace(s *state, i int) {
 	m.renounce(s, i)
 	for r := range m.clients {
@@ -306,8 +306,8 @@ func (m *stepper) replace(s *state, i int) {
 	}
 }
 
-// seen is the largest token holders may have shown: the first of each lock's block, or the token of
-// the holder after a hand-over.
+// seen is the largest token that holders may have shown: the first of each lock's block, or the token of the holder
+// after a hand-over.
 func (m *stepper) seen() (token uint8) {
 	for _, a := range m.s.attempts[:m.attempts] {
 		if m.granted(a) {
@@ -399,7 +399,7 @@ func (m *stepper) read(r, j int) {
 	m.settle(&x.after)
 }
 
-// stage is how far the change has come, by the voting nodes.
+// stage is the progress of the change, shown by the voting nodes.
 func (m *stepper) stage(step uint8) Stage {
 	var all Memory
 	for i := range m.nodes {
@@ -420,7 +420,7 @@ func (w *world) enough(k *client) bool {
 	return r.Step(1) == RejoinVerb
 }
 
-// settle does all that follows at once, and drops data without further effect.
+// settle does everything that follows at once, and drops data without further effect.
 func (m *stepper) settle(s *state) {
 	for r := range m.clients {
 		k := &s.clients[r]

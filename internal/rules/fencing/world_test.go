@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// world is the bounds of a search, and a variant of the protocol. Its zero variant is the protocol
-// itself. Variants are made here, around the rules of the package.
+// world has the bounds of a search, and a variant of the protocol. Its zero variant is the protocol itself. Variants
+// are made here, around the rules of the package.
 type world struct {
 	name                             string
 	nodes, attempts, clients, losses int
@@ -38,7 +38,7 @@ type world struct {
 	limit                            int        // of states
 	slow                             bool       // it is for long runs
 
-	atOnce        bool // a node that has forgotten votes at once
+	atOnce        bool // a forgetful node votes at once
 	noQuarantine  bool
 	noReads       bool
 	readsEarly    bool // before the quarantine's end
@@ -49,8 +49,8 @@ type world struct {
 	noWord        bool // InitFencing without an operator's number: what nodes with a vote show, and a clock
 	earlyWord     bool // the operator's number is from before the quarantine
 	lowWord       bool // and one less than required
-	bounded       bool // nodes refuse tokens far above those they know
-	firstRefusal  bool // the refusal that rules out a quorum ends an attempt
+	bounded       bool // nodes refuse tokens far above their own
+	firstRefusal  bool // a refusal that rules out a quorum ends an attempt
 	lower         bool // collection sets the floor without max
 	noFloor       bool // READ ignores the floor
 	confirmed     bool // hand-over confirmed by a quorum of extends
@@ -76,11 +76,10 @@ type world struct {
 	fleets [4]Fleet
 }
 
-// top is the largest token of interest: tokens are compared and never added to, so there are as
-// many values as tokens.
+// top is the largest token of interest: tokens are compared and never added to, so there are as many values as tokens.
 func (w *world) top() uint8 { return uint8(w.attempts * w.block) }
 
-// namings is how many there are of what a marker may name.
+// namings is the number of different names in a marker.
 func (w *world) namings() int {
 	if w.to == 0 {
 		return 1
@@ -102,7 +101,7 @@ func (w *world) begin() {
 	w.fleets = [...]Fleet{{now, Configuration{}, 1}, {now, next, 1}, {next, Configuration{}, 1}, {next, now, 1}}
 }
 
-// fleetOfNode is that of node i for clients in a step.
+// fleetOfNode is the fleet of node i for clients in a step.
 func (w *world) fleetOfNode(i int, step uint8) Fleet {
 	f := w.fleets[step]
 	if w.groups {
@@ -131,7 +130,7 @@ func (w *world) readers(step uint8, node int) Fleet {
 	return f
 }
 
-// role is the configurations of node i.
+// role has the configurations of node i.
 func (w *world) role(i int) quorum.Set { return w.from>>i&1 | w.to>>i&1<<1 }
 
 // fresh is a state before the first attempt, without its tokens.
@@ -148,8 +147,8 @@ func (w *world) fresh() (s state) {
 	return s
 }
 
-// starts is the initial states: all orders of the proposed tokens. Attempts are numbered in the
-// order of their start.
+// starts returns the initial states: all orders of the proposed tokens. Attempts are numbered in the order of their
+// start.
 func (w *world) starts() (all []state) {
 	s := w.fresh()
 	seen := map[[maxAttempts][2]uint8]bool{}
@@ -238,7 +237,7 @@ func (w *world) open(s *state) bool {
 
 func (w *world) overlap(a, b attempt) bool { return a.token <= w.last(b) && b.token <= w.last(a) }
 
-// counting is the attempts still counting votes, a bit each: a quarantine waits for their ends.
+// counting returns the attempts still counting votes, a bit each: a quarantine waits for their ends.
 func (w *world) counting(s *state) (set uint8) {
 	for k, a := range s.attempts[:w.attempts] {
 		if a.phase == running || a.phase == handing {
@@ -319,7 +318,7 @@ func (k *client) nonce() string {
 	return nonceNow
 }
 
-// nonce is that of the node, with the fleet of the clients that have given notice.
+// nonce is the node's nonce, with the fleet of the clients that have given notice.
 func (n *column) nonce() string {
 	switch n.marker {
 	case provisionalNext:
@@ -344,7 +343,7 @@ func (w *world) noticeOf(step uint8) string {
 	return "now+next/n"
 }
 
-// memory is what the client has read.
+// memory is the result of the client's reads.
 func (k *client) memory() Memory {
 	now, next, both := quorum.Set(k.read[namesNow]), quorum.Set(k.read[namesNext]), quorum.Set(k.read[namesBoth])
 	if k.step == after {
@@ -362,7 +361,7 @@ func (w *world) recovery(k *client) Recovery {
 	return RecoveryAt(w.readers(k.step, int(k.node)), int(k.node), k.nonce(), due, k.memory(), Token(k.floor))
 }
 
-// An action is a step of the model, and what it is about.
+// An action is a step of the model, with its subject.
 type action struct {
 	kind    uint8
 	a, b, c int8

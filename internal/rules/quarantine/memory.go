@@ -6,36 +6,36 @@ import (
 	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
-// Cause is why a node may have forgotten locks.
+// Cause is the reason why a node may have forgotten locks.
 type Cause uint8
 
 const (
 	None      Cause = iota
 	Restarted       // its process has started again
 	Promoted        // it was a replica, with the data of another server
-	Unmet           // it is met for the first time, and perhaps was not up for long
+	Unmet           // this is the first meeting, and it may have started shortly before
 )
 
-// Bounds is how long the locks of a call may live, drift included.
+// Bounds are the longest lives of a call's locks, drift included.
 type Bounds struct {
-	All  time.Duration // those of any client; 0: not known, and a node is trusted at the first meeting
-	Used time.Duration // those of this client so far, without All
+	All  time.Duration // for any client; 0: not known, and a node is trusted at the first meeting
+	Used time.Duration // for this client so far, without All
 }
 
-// Memory is what a client knows of a node's memory. The zero value is of a node never met.
+// Memory is a client's knowledge of a node's memory. The zero value belongs to a node never met.
 type Memory struct {
-	Cause   Cause  // of the last loss, also once it is over
+	Cause   Cause  // of the last loss, kept after its end
 	last    Server // of the last connection
 	met     bool
-	replica bool          // it was a replica since
-	since   clock.Instant // it may have forgotten locks that were granted before
+	replica bool          // it has been a replica since
+	since   clock.Instant // it may have forgotten locks granted before
 	until   clock.Instant // its vote counts in no call before
 }
 
 // SawReplica notes that the node was a replica.
 func (m *Memory) SawReplica() { m.replica = true }
 
-// Doubt is why a node that says s now may have forgotten locks since its last connection, or None.
+// Doubt is the reason why a node whose server says s now may have forgotten locks since its last connection, or None.
 func (m *Memory) Doubt(s Server, b Bounds) Cause {
 	switch promotion := s.promotion(); {
 	case m.replica:
@@ -52,7 +52,7 @@ func (m *Memory) Doubt(s Server, b Bounds) Cause {
 	return None
 }
 
-// Meets takes what the server of a new connection says.
+// Meets takes the word of the server of a new connection.
 func (m *Memory) Meets(s Server, b Bounds, now clock.Instant) {
 	if cause := m.Doubt(s, b); cause != None {
 		m.Cause, m.since = cause, now
@@ -65,10 +65,10 @@ func (m *Memory) Meets(s Server, b Bounds, now clock.Instant) {
 	m.last, m.met, m.replica = s, true, false
 }
 
-// Since is when the node may have forgotten locks last, if there is a Cause.
+// Since is the last instant at which the node may have forgotten locks, if there is a Cause.
 func (m *Memory) Since() clock.Instant { return m.since }
 
-// Due is from when on the node's vote counts in a call whose lock may live for so long, drift included.
+// Due is the instant from which the node's vote counts in a call whose lock may live for so long, drift included.
 func (m *Memory) Due(life time.Duration) clock.Instant {
 	if m.Cause == None {
 		return 0

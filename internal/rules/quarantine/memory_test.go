@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
-// TestMemory: what a server says, meeting by meeting, 100 s apart, and from when on its vote counts in a call whose lock
-// lives for a second. The client's own locks have lived for up to 10 s. Nil is a server that answers as a replica.
+// TestMemory shows meetings with a server 100 s apart, and when its vote then counts in a call with a lock of a second.
+// The client's own locks have lived for up to 10 s. Nil stands for a server that answers as a replica.
 func TestMemory(t *testing.T) {
 	const never = 0
 	at := func(meeting, seconds int) clock.Instant {
@@ -74,7 +74,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestDue: a call with a longer lock than the client's others waits for its own, and the others do not.
+// TestDue: a call with a longer lock than the client's others waits for its own lock's time, and the others do not.
 func TestDue(t *testing.T) {
 	var m Memory
 	m.Meets(Server{Run: "a"}, Bounds{Used: 10 * time.Second}, 1)

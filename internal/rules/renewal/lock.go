@@ -6,9 +6,8 @@ import (
 	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
-// Lock decides about one lock kept alive. Its events are the next renewal and the end of its
-// validity; during a renewal, the latter alone. Its user waits for the instant returned as next by
-// each method, and calls Event then.
+// Lock decides about one lock kept alive. Its events are the next renewal and the end of its validity; during a
+// renewal, only the latter. Each method returns the next instant. The user waits for it, and then calls Event.
 type Lock struct {
 	busy bool // a renewal is under way
 }
@@ -16,8 +15,8 @@ type Lock struct {
 // Held is a lock as its holder sees it.
 type Held struct {
 	Until    clock.Instant // the end of its validity
-	TTL      time.Duration // last asked of the nodes
-	Released bool          // or about to be, or gone
+	TTL      time.Duration // the TTL last asked of the nodes
+	Released bool          // or about to be released, or gone
 }
 
 // Action is what is to be done.
@@ -33,7 +32,7 @@ const (
 	Lose   // too few nodes have it
 )
 
-// Event is what to do at an instant.
+// Event returns the action at an instant.
 func (l *Lock) Event(h Held, now clock.Instant) (a Action, next clock.Instant) {
 	switch {
 	case h.Released:
@@ -47,8 +46,8 @@ func (l *Lock) Event(h Held, now clock.Instant) (a Action, next clock.Instant) {
 	return Renew, h.Until
 }
 
-// Result is what to do after the renewal under way, begun at an instant. h is the lock after it.
-// random is that of Retry.
+// Result returns the action after the renewal under way, begun at an instant. h is the lock after it. random is as in
+// Retry.
 func (l *Lock) Result(r Result, h Held, began, now clock.Instant, random float64) (a Action, next clock.Instant) {
 	l.busy = false
 	switch {
@@ -64,8 +63,8 @@ func (l *Lock) Result(r Result, h Held, began, now clock.Instant, random float64
 	return Wait, min(next, h.Until)
 }
 
-// Review returns the next event of a lock with a TTL that counts from since, at the start, and anew
-// after its holder has extended the lock, or has found it lost.
+// Review returns the next event of a lock whose TTL counts from since: at the start, and again after its holder has
+// extended the lock, or has found it lost.
 func (l *Lock) Review(h Held, since clock.Instant) (next clock.Instant) {
 	if l.busy {
 		return h.Until

@@ -10,8 +10,8 @@ import (
 	"github.com/redlock-go/redlock/internal/base/clock"
 )
 
-// MinTTL is the least TTL with time for renewals: a third of it for the nodes to answer, and the
-// same for a second try.
+// MinTTL is the least TTL with time for renewals: a third of it for the nodes to answer, and another third for a second
+// try.
 const MinTTL = 30 * time.Millisecond
 
 // Renewals due at the same instant travel together, so instants are rounded down to a multiple of a
@@ -21,8 +21,8 @@ const (
 	maxTick = 10 * time.Millisecond
 )
 
-// Next is when to renew a lock with a TTL that counts from began: a third of the TTL later. Two
-// thirds are left for failing tries.
+// Next is the instant to renew a lock with a TTL counted from began: a third of the TTL later. Two thirds are left for
+// tries that fail.
 func Next(began clock.Instant, ttl time.Duration) clock.Instant {
 	tick := max(minTick, min(ttl/64, maxTick))
 	return max(began.Add(ttl/3).Truncate(tick), began)
@@ -34,9 +34,9 @@ const (
 	maxPause = time.Second
 )
 
-// Retry is when to try again after a failed renewal, with validity until an instant. The pause is
-// random, an eighth to a quarter of the time left: tries come closer together towards the end, and
-// clients that failed together do not come back together. random is in [0, 1).
+// Retry is the instant of the next try after a failed renewal, with validity until an instant. The pause is random, an
+// eighth to a quarter of the time left: tries come closer together towards the end, and clients that failed together do
+// not come back together. random is in [0, 1).
 func Retry(now, until clock.Instant, random float64) clock.Instant {
 	most := min(until.Sub(now)/4, maxPause)
 	return now.Add(max(minPause, most/2+time.Duration(random*float64(most/2))))

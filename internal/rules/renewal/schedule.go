@@ -2,8 +2,8 @@ package renewal
 
 import "github.com/redlock-go/redlock/internal/base/clock"
 
-// Entry is an element of a [Schedule]. It remembers its own place there, from 1 on, in what Place
-// points to; 0: it is in none.
+// Entry is an element of a [Schedule]. It keeps its own place there, from 1 on, in the value that Place points to; 0
+// means that it is in none.
 type Entry interface{ Place() *int }
 
 // Schedule orders entries by the instant of their next event: a heap with four children a node, for
@@ -19,10 +19,10 @@ type slot[E Entry] struct {
 
 const children = 4
 
-// Len is how many entries there are.
+// Len is the number of entries.
 func (s *Schedule[E]) Len() int { return len(s.slots) }
 
-// Each has f called for all entries, in no order.
+// Each calls f for all entries, in no order.
 func (s *Schedule[E]) Each(f func(E) bool) {
 	for i := range s.slots {
 		if !f(s.slots[i].entry) {

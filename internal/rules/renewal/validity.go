@@ -23,8 +23,8 @@ func (v *Validity) Pass(now clock.Instant, ttl time.Duration) (until clock.Insta
 	return v.Until, true
 }
 
-// Repair is how long a node without the key may be given it again: the copy ends with the certain
-// validity. It is 0 once that is over.
+// Repair is the TTL with which a node without the key may be given it again: the copy ends with the certain validity.
+// It is 0 once that is over.
 func (v *Validity) Repair(now clock.Instant) time.Duration {
 	return max(0, v.Until.Sub(now)).Truncate(time.Millisecond)
 }
@@ -38,8 +38,7 @@ const (
 	Lost                  // too few nodes have the key
 )
 
-// Extended notes the result of an extension. If it has won, validity lasts as long as its own at
-// least.
+// Extended notes the result of an extension. If it has won, validity lasts at least as long as the extension's own.
 func (v *Validity) Extended(by Validity, r Result) {
 	switch {
 	case r == Lost:

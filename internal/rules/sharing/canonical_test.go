@@ -15,7 +15,7 @@ func (a *at) pack() uint64 {
 	return x
 }
 
-// canonical makes one state of those that are equal but for names, and for what no longer matters.
+// canonical maps all states equal but for names, and for facts that no longer matter, to one.
 func (w *world) canonical(s *state) {
 	for i := range w.actors() {
 		w.forget(s, i)
@@ -34,7 +34,7 @@ func (w *world) canonical(s *state) {
 	slices.SortFunc(s.nodes[:w.nodes], func(a, b node) int { return cmp.Compare(pack(&a), pack(&b)) })
 }
 
-// forget clears what no longer matters of an actor.
+// forget clears the facts of an actor that no longer matter.
 func (w *world) forget(s *state, i int) {
 	a := &s.actors[i]
 	if a.phase == holds || a.phase == late {
@@ -67,7 +67,7 @@ func (w *world) forget(s *state, i int) {
 	}
 }
 
-// order sorts actors of a kind by what no order of the nodes changes.
+// order sorts actors of a kind by facts independent of the order of the nodes.
 func (w *world) order(s *state, from, to int) {
 	var keys [maxActors]uint64
 	for i := from; i < to; i++ {

@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// search visits all states breadth first, up to the first that breaks an invariant. It returns how many it has seen, and
-// the events that led there, one of the shortest ways; names of nodes and actors change on it.
+// search visits all states breadth first, up to the first that breaks an invariant. It returns the number of states
+// seen, and the events leading there on one of the shortest ways. Names of nodes and actors change on the way.
 func (w world) search() (states int, trace []string, fails string) {
 	type found struct {
 		by   event
@@ -75,7 +75,7 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// TestBroken: without one of the rules there is a way to break an invariant.
+// TestBroken: without one of the rules, some order of events breaks an invariant.
 func TestBroken(t *testing.T) {
 	for name, c := range map[string]struct {
 		world

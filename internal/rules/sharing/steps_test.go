@@ -2,7 +2,7 @@ package sharing_test
 
 import "fmt"
 
-// event is what makes one state of another, by an actor at a node; -1: by none, at none.
+// event turns one state into another, by an actor at a node; -1: no actor, no node.
 type event struct {
 	what        string
 	actor, node int8
@@ -168,7 +168,7 @@ func (w *world) act(s *state, i int, try func(string, func(*state, *actor) bool)
 	}
 }
 
-// execute is what a node may do with the requests of an actor.
+// execute runs a request of an actor at a node.
 func (w *world) execute(s *state, i, k int, try func(string, func(*node, *at) bool)) {
 	a := &s.actors[i]
 	votes := func(n *node) bool { return n.forgetful == 0 || w.lacks == quarantine }

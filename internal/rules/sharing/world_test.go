@@ -10,13 +10,13 @@ const (
 	asks
 	holds
 	over
-	late // its validity has ended under an extend, which a broken variant counts all the same
+	late // its validity has ended during an extend, which a broken variant still counts
 )
 
-// ended is the rest of a member that has ended, and is still in the set.
+// ended is the rest of an ended member still in the set.
 const ended = 7
 
-// rule is a rule that a broken variant lacks.
+// rule is a rule missing in a broken variant.
 type rule uint8
 
 const (
@@ -46,7 +46,7 @@ const ttl = 2
 
 type at struct {
 	entry                            uint8 // the rest of its string or member; 0: none
-	acquire, release, extend, repair bool  // requests that are not executed yet
+	acquire, release, extend, repair bool  // requests not executed yet
 	granted, extended, missing       bool
 }
 
@@ -74,7 +74,7 @@ func (w *world) asked(actor, node int) bool {
 	return node < w.nodes && (!w.joint || node >= 2 || actor%2 == 0)
 }
 
-// hasQuorum reports whether a quorum of an actor has something.
+// hasQuorum reports whether something is true of a quorum of an actor's nodes.
 func (w *world) hasQuorum(s *state, actor int, has func(*at) bool) bool {
 	count := func(from, to int) (n int) {
 		for k := from; k < to; k++ {

@@ -16,7 +16,7 @@ type change struct {
 	owner  grants.Owner
 	value  string     // of the owner
 	ttl    grants.TTL // 0 or less: a release
-	shares bool       // the client's share may be meant
+	shares bool       // the client's share may be the target
 	answer func(isDone bool, r *session.Reply)
 }
 
@@ -142,7 +142,7 @@ func readExpire(args []string) (ttl grants.TTL, err error) {
 	return ttl, nil
 }
 
-// scaleOf is the unit of a command or an option: a P at the beginning means milliseconds.
+// scaleOf returns the unit of a command or an option: a P at the beginning means milliseconds.
 func scaleOf(name string) time.Duration {
 	if name[0]|0x20 == 'p' {
 		return time.Millisecond

@@ -9,9 +9,9 @@ import (
 	"github.com/redlock-go/redlock/internal/server/session"
 )
 
-// channels is the subscribed connections: lock scripts publish where they release a lock. A message
-// is a hint, as in Redis: it reaches those subscribed at this server, at this moment, and not full.
-// A waiting client asks for the lock now and then all the same.
+// channels holds the subscribed connections: lock scripts publish when they release a lock. A message is a hint, as in
+// Redis. It reaches the connections subscribed at this server, at this moment, with room for it. A waiting client still
+// asks for the lock now and then.
 type channels struct {
 	mu    sync.Mutex
 	of    map[string]map[*conn]struct{} // by the name, behind the prefix of the user
@@ -124,7 +124,7 @@ func (c *conn) unsubscribe(args []string, r *session.Reply) session.Plan {
 	return session.Plan{}
 }
 
-// confirm is the reply for one channel.
+// confirm writes the reply for one channel.
 func (c *conn) confirm(r *session.Reply, what, name string) {
 	r.Push(what, name, int64(len(c.channels)))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// announced is a release that wakes the waiters.
+// announced is a release script with a message to the waiters.
 const announced = `
 	if redis.call('get', KEYS[1]) == ARGV[1] then
 		if redis.call('unlink', KEYS[1]) == 1 then redis.call('publish', ARGV[2], KEYS[1]) return 1 end

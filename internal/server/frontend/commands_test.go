@@ -136,7 +136,7 @@ func TestLocks(t *testing.T) {
 	require.Contains(t, a.ask("SET "+strings.Repeat("k", 5000)+" v NX PX 5000"), "-ERR key has 5000 bytes")
 }
 
-// TestSeveral: a shown value is that of the lock. What commands of several keys count is TestOneRedis's.
+// TestSeveral: a shown value is the value of the lock. TestOneRedis checks the counts of commands with several keys.
 func TestSeveral(t *testing.T) {
 	f := start(t, 3)
 	c, d := f.dial(t), f.dial(t)
@@ -176,7 +176,7 @@ func TestDatabasesAreApart(t *testing.T) {
 	`)
 	owner := all[3]
 	owner.expect("RL.LOCK only 60000 VALUE mine KEEP => [$token $mine")
-	for _, c := range all[:3] { // neither a value nor a digest is of another's lock
+	for _, c := range all[:3] { // another client's lock shows neither a value nor a digest
 		c.expect("RL.EXTEND only mine 1000 => nil\nRL.UNLOCK only mine => :0\nRL.WAIT only 60000 => :1\nDEL only => :0")
 		require.Equal(t, 3, strings.Count(c.ask("RL.INSPECT only"), "$digest $ $ttl-ms :0"))
 	}
@@ -247,7 +247,7 @@ func TestFrontEndsShareNothing(t *testing.T) {
 	require.ErrorIs(t, lock.Release(t.Context()), redlock.ErrNotHeld)
 }
 
-// TestNoQuorum: too few nodes are an error with their causes, and never nil or "not free".
+// TestNoQuorum: too few nodes give an error with their causes, never nil or "not free".
 func TestNoQuorum(t *testing.T) {
 	f := start(t, 3)
 	c := f.dial(t)
@@ -288,8 +288,8 @@ func TestWithoutExpiry(t *testing.T) {
 	require.Equal(t, 0, f.Client.Stats().KeptAlive)
 }
 
-// TestKeptElsewhere: a lock kept alive by one front end is given no expiry by another, whose client
-// would believe in it; another releases it, and so ends it.
+// TestKeptElsewhere: one front end gives no expiry to a lock kept alive by another, since its client would believe in
+// it. It may release the lock, and so ends it.
 func TestKeptElsewhere(t *testing.T) {
 	change := func(c *frontend.Config) { c.NoTTL = 30 * time.Second }
 	one := start(t, 3, change)
@@ -360,7 +360,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// TestTransactions: WATCH and EXEC, as StackExchange.Redis releases and extends a lock without scripts.
+// TestTransactions: WATCH and EXEC, used by StackExchange.Redis to release and extend a lock without scripts.
 func TestTransactions(t *testing.T) {
 	f := start(t, 3)
 	a, b := f.dial(t), f.dial(t)

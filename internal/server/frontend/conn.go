@@ -24,7 +24,7 @@ type conn struct {
 	allowed bool // it has logged in, or need not
 	user    string
 	prefix  string
-	holder  atomic.Pointer[string] // shown beside its locks
+	holder  atomic.Pointer[string] // shown beside the locks of the connection
 
 	tx   transaction
 	kept []kept // by RL.LOCK … KEEP
@@ -44,7 +44,7 @@ func newConn(s *Server, id int64, addr net.Addr, push session.Push) *conn {
 	return c
 }
 
-// reset is the state of a new connection.
+// reset sets the state of a new connection.
 func (c *conn) reset() {
 	c.unsubscribeAll()
 	c.resp3, c.db, c.name, c.allowed, c.user, c.prefix = false, 0, "", c.server.users.Load() == nil, "", ""
@@ -75,7 +75,7 @@ func (c *conn) identify() {
 	c.holder.Store(&text)
 }
 
-// maxHolder bounds what is shown of a client.
+// maxHolder bounds the text shown for a client.
 const maxHolder = 96
 
 // IsStranger implements session.Commands.
@@ -89,7 +89,7 @@ func (c *conn) Gone() {
 	}
 }
 
-// command is the properties of a command.
+// command has the properties of a command.
 type command struct {
 	least, most int  // words, with the name
 	early       bool // allowed before AUTH
@@ -161,7 +161,7 @@ func (c *conn) Plan(args []string, r *session.Reply) session.Plan {
 	return session.Plan{}
 }
 
-// nodeKey is the key at the nodes: a user's prefix and the database are a part of it.
+// nodeKey returns the key at the nodes, with a user's prefix and the database.
 func (c *conn) nodeKey(key string) string {
 	if c.prefix == everything {
 		return key
@@ -169,8 +169,8 @@ func (c *conn) nodeKey(key string) string {
 	return nodeKey(c.prefix, c.db, key)
 }
 
-// nodeKey puts a mark before the keys of a database but 0, and before those of 0 with such a mark
-// of their own.
+// nodeKey puts a mark before the keys of all databases but 0, and before keys of database 0 that begin with such a
+// mark.
 func nodeKey(prefix string, db int, key string) string {
 	if db > 0 || databaseMark.MatchString(key) {
 		key = fmt.Sprintf("db%d:%s", db, key)
@@ -180,9 +180,8 @@ func nodeKey(prefix string, db int, key string) string {
 
 var databaseMark = regexp.MustCompile(`^db[0-9]+:`)
 
-// on plans a command on the lock of one key. f returns a grant to be released if its client does
-// not receive the reply. Commands are ordered by the client's own name of the key, since a script
-// may select another database.
+// on plans a command on the lock of one key. f returns a grant to release if its client does not receive the reply.
+// Commands are ordered by the client's own name of the key, since a script may select another database.
 func (c *conn) on(name string, f func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error)) session.Plan {
 	key := c.nodeKey(name)
 	return session.Plan{Key: name, Run: func(ctx context.Context, r *session.Reply) (undo func()) {
@@ -197,7 +196,7 @@ func (c *conn) on(name string, f func(ctx context.Context, key string, r *sessio
 	}}
 }
 
-// checkKey refuses a key not allowed at the nodes.
+// checkKey refuses a key that is not allowed at the nodes.
 func checkKey(key string) error {
 	if n := len(key); n == 0 || n > redlock.MaxKey {
 		return refusal(fmt.Sprintf("key has %d bytes with its prefix, 1 to %d are allowed", n, redlock.MaxKey))

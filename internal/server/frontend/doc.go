@@ -19,6 +19,5 @@
 //   - A lock is released if its client is gone before any reply has reported the lock. Otherwise a
 //     lost connection releases nothing but RL.LOCK … KEEP: the TTL decides.
 //
-// The state of a connection (conn) is changed by Plan alone, or by commands that hold the
-// connection.
+// Only Plan, and commands that hold the connection, change the state of a connection (conn).
 package frontend

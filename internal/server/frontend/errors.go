@@ -55,15 +55,16 @@ func (c *conn) fail(r *session.Reply, key string, err error) {
 	}
 }
 
-// words are the names of the library, and those of the server and its operator.
+// words maps the names of the library to the names of the server and its operator.
 var words = strings.NewReplacer("(NodeTimeout)", "(-node-timeout)", "(DialTimeout)", "", "MaxTTL", "-max-ttl", "NextNodes", "-next-nodes", " of Nodes", " of -nodes",
 	"(Config.Fenced)", "(-fenced)", "Config.", "", "InitFencing", "redlock fence init", "RecoverFencing", "redlock fence recover", "ChangeFencing", "redlock fence change",
 	"another Release returns ErrNotHeld", "another release finds no lock")
 
-// running are the times in a text that are others a second later. A text that stays the same can be counted, and looked for.
+// running matches the times in a text that change every second. A text that stays the same can be counted, and searched
+// for.
 var running = regexp.MustCompile(`(?:, )?up for [0-9.hmsµn]+(?:, )?|: its quarantine ends in [0-9.hmsµn]+| for [0-9.hmsµn]+$| for [0-9.hmsµn]+([,;)])`)
 
-// text is the library's text without its name and without running times: its readers know the command alone.
+// text returns the library's text without its name and without running times: its readers know only the command.
 func text(err error) string {
 	return words.Replace(running.ReplaceAllString(strings.TrimPrefix(err.Error(), "redlock: "), "$1"))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTexts: what clients of Redis read is the same a second later, and has no name of Go.
+// TestTexts: the text for clients of Redis is the same a second later, and has no name of Go.
 func TestTexts(t *testing.T) {
 	for in, want := range map[string]string{
 		"redlock: no quorum (2 of 3 nodes failed: a:1 up for 2s, MaxTTL is 1m0s: no vote for 1m0.5s, b:1 restarted, up for 3ms: no vote for 58.25s)": "no quorum (2 of 3 nodes failed: a:1 -max-ttl is 1m0s: no vote, b:1 restarted: no vote)",

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/server/session"
 )
 
-// FuzzPlan: no command crashes its plan, each is answered or runs, and none without a lock's name runs.
+// FuzzPlan: no command crashes its plan. Each is answered or runs, and none without a lock's name runs.
 func FuzzPlan(f *testing.F) {
 	for name := range commands {
 		f.Add(name + " k v 1 2 3")

@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/server/session"
 )
 
-// version is the claimed version of Redis: with it clients use SET IFEQ and DELEX.
+// version is the version of Redis claimed by the server. It makes clients use SET IFEQ and DELEX.
 const version = "8.4.0"
 
 // databases is the number of databases for SELECT. Each is a prefix of keys.
@@ -61,7 +61,7 @@ func (c *conn) hello(args []string, r *session.Reply) session.Plan {
 	return session.Plan{}
 }
 
-// login logs a user in, or answers why not.
+// login logs a user in, or answers with the reason for a refusal.
 func (c *conn) login(name, password string, r *session.Reply) bool {
 	users := c.server.users.Load()
 	if users == nil && name == "default" {

@@ -97,8 +97,8 @@ func TestRepliesAreCharged(t *testing.T) {
 	other.expect("PING => +PONG")
 }
 
-// TestManyScripts: a client with numbers in its scripts leaves room for those of others, and
-// displaces none that another client calls now and then.
+// TestManyScripts: a client with numbers in its scripts leaves room for the scripts of others, and displaces none that
+// another client calls now and then.
 func TestManyScripts(t *testing.T) {
 	f := start(t, 1)
 	a, b := f.dial(t), f.dial(t)
@@ -128,7 +128,7 @@ func TestIdleConnections(t *testing.T) {
 	require.Less(t, (used()-before)/n, uint64(10_000), "bytes for both ends of a connection")
 }
 
-// used is the bytes of the heap and of stacks in use.
+// used returns the bytes of the heap and of stacks in use.
 func used() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -137,7 +137,7 @@ func used() uint64 {
 	return m.HeapAlloc + m.StackInuse
 }
 
-// TestStrangers: clients that have not logged in take no memory and no connection from those who have, and a login is always
+// TestStrangers: clients that have not logged in take no memory and no connection from the others. A login is always
 // possible beside them.
 func TestStrangers(t *testing.T) {
 	f := start(t, 3, withUsers(t, "app secret app:\n"), func(c *frontend.Config) {
@@ -152,7 +152,7 @@ func TestStrangers(t *testing.T) {
 		defer stranger.Close()
 		_, _ = stranger.Write([]byte(half))
 	}
-	for i := range 500 { // those of the strangers arrive meanwhile
+	for i := range 500 { // the strangers' messages arrive meanwhile
 		text := release + strings.Repeat(" ", 4000)
 		require.Equal(t, ":0", c.call("EVAL", text, "1", fmt.Sprint("k", i), "v"))
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/server/frontend"
 )
 
-// TestHolderIsShown: operators see whose lock it is: the user, the name of the connection, its address, and the server's
-// name, as far as there are any. They never see the value.
+// TestHolderIsShown: operators see the holder of a lock: the user, the name of the connection, its address, and the
+// server's name, as far as there are any. They never see the value.
 func TestHolderIsShown(t *testing.T) {
 	users, err := frontend.ReadUsers(strings.NewReader("app pw app:\n"))
 	require.NoError(t, err)

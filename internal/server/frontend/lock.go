@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/server/session"
 )
 
-// setting is the options of a SET.
+// setting holds the options of a SET.
 type setting struct {
 	nx, xx    bool
 	get       bool
@@ -63,8 +63,8 @@ func readSet(options []string) (s setting, err error) {
 	return s, nil
 }
 
-// readTTL reads a time to live: EX in seconds, PX in milliseconds, the others as times of day.
-// These include the difference between the client's clock and this one.
+// readTTL reads a time to live: EX in seconds, PX in milliseconds, the other options as times of day. A time of day
+// includes the difference between the client's clock and this one.
 func readTTL(unit, number, command string) (time.Duration, error) {
 	n, err := integer(number)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *conn) set(args []string, r *session.Reply) session.Plan {
 
 // setNX is SETNX, without an expiry. It answers 1 or 0.
 func (c *conn) setNX(args []string, r *session.Reply) session.Plan {
-	holder := *c.holder.Load() // now, for a login may come behind
+	holder := *c.holder.Load() // now, since a login may come behind
 	return c.on(args[1], func(ctx context.Context, key string, r *session.Reply) (*grants.Grant, error) {
 		g, err := c.grant(ctx, key, args[2], holder, 0, false)
 		r.Bool(g != nil)
@@ -165,7 +165,7 @@ func (c *conn) exists(args []string, r *session.Reply) session.Plan {
 	})
 }
 
-// count plans a command on the locks of several keys. It answers for how many f holds.
+// count plans a command on the locks of several keys. It answers with the number of locks for which f holds.
 func (c *conn) count(names []string, f func(ctx context.Context, key string) (bool, error)) session.Plan {
 	keys := make([]string, len(names))
 	for i, name := range names {
@@ -192,8 +192,7 @@ func (c *conn) ttl(args []string, _ *session.Reply) session.Plan {
 	return c.look(args[1], func(seen grants.State, r *session.Reply) { r.Int(ttlOf(seen, scaleOf(args[0]))) })
 }
 
-// ttlOf is the reply of TTL and PTTL: -2 without a key, -1 without an expiry. Seconds are rounded
-// as Redis does.
+// ttlOf returns the reply of TTL and PTTL: -2 without a key, -1 without an expiry. Seconds are rounded as in Redis.
 func ttlOf(seen grants.State, scale time.Duration) int64 {
 	switch {
 	case !seen.Held:

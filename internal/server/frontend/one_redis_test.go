@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// TestOneRedis: random commands and scripts are answered as by one Redis, but for the time that
-// passes. The differences listed in CLIENTS.md are left out.
+// TestOneRedis: random commands and scripts get the answers of one Redis, apart from the time that passes. The
+// differences listed in CLIENTS.md are left out.
 func TestOneRedis(t *testing.T) {
 	one := &front{addr: realredis.Start(t, realredis.Options{}).Addr()}
 	several := start(t, 3, func(c *frontend.Config) { c.NoTTL, c.Force = time.Minute, true })
@@ -57,7 +57,7 @@ func TestOneRedis(t *testing.T) {
 	t.Logf("%d commands", 40*rounds)
 }
 
-// requireAlike allows for the time between one reply and the other, and for another text of an error.
+// requireAlike allows for the time between the two replies, and for another text of an error.
 func requireAlike(t *testing.T, one, several string, said []string) {
 	if one == several || one[0] == '-' && several[0] == '-' {
 		return

@@ -15,9 +15,9 @@ import (
 	"github.com/redlock-go/redlock/internal/server/session"
 )
 
-// Commands beyond Redis: for clients that want more than a single Redis gives.
+// Commands beyond Redis, for clients with needs beyond a single Redis.
 
-// request is the options of RL.LOCK.
+// request holds the options of RL.LOCK.
 type request struct {
 	key, value string
 	ttl, wait  time.Duration
@@ -64,7 +64,7 @@ func readMilliseconds(text string) (time.Duration, error) {
 	return time.Duration(n) * time.Millisecond, nil
 }
 
-// lock is RL.LOCK. It answers token, validity and fence, or nil: taken, or waited in vain.
+// lock is RL.LOCK. It answers with token, validity and fence, or nil: taken, or still taken after the wait.
 func (c *conn) lock(args []string, r *session.Reply) session.Plan {
 	q, err := readLock(args)
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// refused are commands known for a clearer refusal alone.
+// refused lists commands known only for a clearer refusal.
 var refused = map[string]bool{"SETEX": true, "PSETEX": true, "CLUSTER": true, "POST": true, "HOST:": true}
 
 // TestEachCommand: the page for clients names each command, and a test plays it.

@@ -91,7 +91,7 @@ func (c *conn) eval(args []string, r *session.Reply) session.Plan {
 	}}
 }
 
-// classify finds out what the call does. The first n of args are its keys.
+// classify finds out the effect of the call. The first n of args are its keys.
 func (l *call) classify(script *luascript.Script, args []string, n int) (err error) {
 	c, words := l.conn, make([][]byte, len(args))
 	for i, arg := range args {
@@ -135,14 +135,14 @@ type call struct {
 	keys   []string      // at the nodes, in the order of the plan's
 	value  string        // compared with, or written, by the script
 	owner  grants.Owner  // of the changed locks
-	seen   *grants.State // the state that chose the row, if any
+	seen   *grants.State // the state by which the row was chosen, if any
 }
 
-// errUnsettled is the error of a script that is to show another's lock, gone since. To show nothing
-// could mean to the client that it has the lock.
+// errUnsettled is the error of a script that shows another's lock, if that is gone meanwhile. To show nothing could
+// mean to the client that it has the lock.
 const errUnsettled = refusal("the lock changed hands while the script ran; run it again")
 
-// attempts bounds how often an acquire that shows the holder is tried.
+// attempts bounds the tries of an acquire that shows the holder.
 const attempts = 3
 
 // run makes the script's call, and answers with the script's reply in the world found by this call.
@@ -161,7 +161,7 @@ func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err erro
 			err = errUnsettled // the same value has acquired it meanwhile, and nothing was renewed
 		}
 	default:
-		if l.owned.Reply.Shows() { // the state before: of the changed lock, and of no later one
+		if l.owned.Reply.Shows() { // the state before: for the changed lock, and no later one
 			if row, err = l.world(ctx); err != nil || row == l.absent || row == l.other && l.plan.Token != nil {
 				break
 			}
@@ -182,10 +182,9 @@ func (l *call) run(ctx context.Context, r *session.Reply) (undo func(), err erro
 	return undo, err
 }
 
-// each makes the change of the script, to all keys at the same time: a TTL counts from the reply.
-// With several keys the nodes are first asked for their holdings, since the script may change all
-// or none. The row is the script's for the keys as met by the change: it claims no more than was
-// done.
+// each makes the change of the script to all keys at the same time: a TTL counts from the reply. With several keys the
+// nodes are first asked for their holdings, since the script may change all or none. The row is the script's row for
+// the keys as the change found them: it claims no more than was done.
 func (l *call) each(ctx context.Context) (*luascript.Row, error) {
 	if len(l.keys) == 1 {
 		held, err := l.change(ctx, l.keys[0])
@@ -236,9 +235,9 @@ func together(n int, f func(i int) error) error {
 	return nil
 }
 
-// change extends or releases the lock on a key, and returns what it held.
+// change extends or releases the lock on a key, and returns the holding before.
 func (l *call) change(ctx context.Context, key string) (luascript.Holding, error) {
-	ttl := l.owned.TTL // zero, of a release
+	ttl := l.owned.TTL // zero for a release
 	if ttl.None {
 		return luascript.Foreign, grants.ErrNoTTL
 	}
@@ -289,8 +288,8 @@ func (l *call) acquireAll(ctx context.Context) (undo func(), err error) {
 	return undo, nil
 }
 
-// taken is the row of a refused attempt. The holder may have the value of the script. It is nil if
-// the script shows the holder, and there is none any more.
+// taken returns the row of a refused attempt. The holder may have the value of the script. The row is nil if the script
+// shows the holder, and there is none any more.
 func (l *call) taken(ctx context.Context) (*luascript.Row, error) {
 	if reflect.DeepEqual(l.owned.Reply, l.other.Reply) && !l.other.Reply.Shows() {
 		return l.other, nil
@@ -315,12 +314,12 @@ func (l *call) world(ctx context.Context) (*luascript.Row, error) {
 	return row, err
 }
 
-// look is a quorum's holding of each key.
+// look returns a quorum's holding of each key.
 func (l *call) look(ctx context.Context) ([]luascript.Holding, error) {
 	holds := make([]luascript.Holding, len(l.keys))
 	return holds, together(len(l.keys), func(i int) error {
 		seen, err := l.conn.server.grants.Look(ctx, l.keys[i])
-		if len(l.keys) == 1 { // the reply of several shows none
+		if len(l.keys) == 1 { // the reply for several keys shows none
 			l.seen = &seen
 		}
 		if seen.Held {
@@ -333,8 +332,7 @@ func (l *call) look(ctx context.Context) ([]luascript.Holding, error) {
 	})
 }
 
-// answer writes the reply of a row. It shows the lock by which the row was chosen, and no later
-// one.
+// answer writes the reply of a row. It shows the lock by which the row was chosen, and no later one.
 func (l *call) answer(ctx context.Context, r *session.Reply, row *luascript.Row) error {
 	if row.Reply.Shows() {
 		if l.seen == nil {

@@ -66,8 +66,8 @@ func TestSeveralKeys(t *testing.T) {
 	c.expect("GET c => $v")
 }
 
-// TestSeveralKeysInPart: where a client has lost one of several keys, a script extends none of
-// them, and its reply is that of Redis: the released keys, and no more.
+// TestSeveralKeysInPart: if a client has lost one of several keys, a script extends none of them, and its reply is
+// Redis's: the released keys, and no more.
 func TestSeveralKeysInPart(t *testing.T) {
 	const extend = `for _, key in ipairs(KEYS) do if redis.call("get", key) ~= ARGV[1] then return 0 end end ` +
 		`for _, key in ipairs(KEYS) do redis.call("pexpire", key, ARGV[2]) end return #KEYS`

@@ -16,8 +16,8 @@ import (
 // Config configures a Server. Client is required.
 type Config struct {
 	Client  *redlock.Client
-	MaxTTL  time.Duration // of the Client
-	Fenced  bool          // the Client is
+	MaxTTL  time.Duration // the Client's MaxTTL
+	Fenced  bool          // whether the Client is fenced
 	NoTTL   time.Duration // grants locks without an expiry for this long; 0: refuses them
 	Force   bool          // allows scripts to change a lock of any owner
 	Users   Users         // nil: no password
@@ -70,8 +70,7 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Serve accepts connections until Stop, and then returns nil. Any other result is why it can accept
-// no more.
+// Serve accepts connections until Stop, and then returns nil. Any other result is the reason why it can accept no more.
 func (s *Server) Serve(l net.Listener) error { return s.sessions.Serve(l) }
 
 // Stop ends the front end: it cancels waits, answers commands under way until ctx ends, and
@@ -81,7 +80,7 @@ func (s *Server) Stop(ctx context.Context) {
 	s.grants.Close()
 }
 
-// Held is locks that this server has granted, in the order of their keys: all, or a hundred of more.
+// Held returns locks granted by this server, in the order of their keys: all, or a hundred if there are more.
 func (s *Server) Held() []grants.HeldLock { return s.grants.Held(mostShown) }
 
 // Stats returns the live counts.

@@ -18,7 +18,8 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// TestPipeline: commands of one connection run at the same time, a key's in their order, and so do the replies.
+// TestPipeline: commands of one connection run at the same time, commands on one key in their order. Replies keep the
+// order too.
 func TestPipeline(t *testing.T) {
 	f := start(t, 3)
 	c := f.dial(t)
@@ -238,8 +239,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestReload: connections and their locks stay, but those of a user that is gone or has another prefix, logged in at the same
-// moment too.
+// TestReload: connections and their locks stay. Only those of a user that is gone or has another prefix end, even if
+// logged in at the same moment.
 func TestReload(t *testing.T) {
 	f := start(t, 3, withUsers(t, "stays pw s:\nchanges pw c:\ngoes pw g:\nmoves pw m:\n"))
 	locked := map[string]*client{}

@@ -19,8 +19,8 @@ const (
 	maxTexts   = 1 << 20
 )
 
-// scripts is the scripts sent by clients, by SHA1. The least recently called one makes room for
-// others: its client gets NOSCRIPT, as from a restarted Redis, and sends the text.
+// scripts holds the scripts sent by clients, by SHA1. The least recently called one makes room for others. Its client
+// gets NOSCRIPT, as from a restarted Redis, and sends the text.
 type scripts struct {
 	mu     sync.Mutex
 	listed map[string]*luascript.Script

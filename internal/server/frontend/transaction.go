@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/internal/server/session"
 )
 
-// transaction is WATCH, MULTI and EXEC of a connection: for clients that compare and change in this
-// way where there is no script. A transaction is one change of its one watched lock.
+// transaction has the WATCH, MULTI and EXEC of a connection, for clients that compare and change in this way if there
+// is no script. A transaction is one change of its one watched lock.
 //
 // WATCH notes the lock shown by a quorum: its token is fresh for each grant, so a lock with the
 // same token was not released since. EXEC makes the change to this lock and to no other.
@@ -26,7 +26,7 @@ type transaction struct {
 // maxUnwatches bounds these: each has a reply.
 const maxUnwatches = 16
 
-// spoil has EXEC refuse the transaction, if one is open.
+// spoil makes EXEC refuse the transaction, if one is open.
 func (t *transaction) spoil() { t.spoiled = t.open }
 
 // inTransaction holds the commands executed after MULTI, not queued.
@@ -134,8 +134,7 @@ func (c *conn) exec(_ []string, r *session.Reply) session.Plan {
 	return session.Plan{}
 }
 
-// execute makes the change to the lock seen before. Where there was none, and is none, it changes
-// nothing.
+// execute makes the change to the lock seen before. If there was none, and still is none, it changes nothing.
 func (c *conn) execute(ctx context.Context, tx *transaction, r *session.Reply) (err error) {
 	outcome, now := grants.Absent, grants.State{}
 	if tx.seen.Held {

@@ -13,27 +13,28 @@ import (
 // Users are the known users, by name. The user of AUTH with a password alone is "default".
 type Users map[string]User
 
-// User is one of them.
+// User is a known user.
 type User struct {
 	sum    [sha256.Size]byte // of the password
-	Prefix string            // of the keys named by the user's commands; everything: an operator's
+	Prefix string            // of the keys named by the user's commands; everything for an operator
 }
 
 // everything is the prefix of an operator: such a user names keys as the nodes have them, and only looks at them.
 const everything = "*"
 
-// looks holds the commands of operators, beside those allowed before AUTH: at locks, and about the connection alone.
+// looks holds the commands of operators, beside those allowed before AUTH: looks at locks, and commands about the
+// connection.
 var looks = map[string]bool{
 	"EXISTS": true, "TTL": true, "PTTL": true, "RL.INSPECT": true, "RL.HELD": true,
 	"PING": true, "ECHO": true, "SELECT": true, "CLIENT": true, "INFO": true, "COMMAND": true, "CLUSTER": true,
 }
 
-// byteOrderMark is what some editors put before a text.
+// byteOrderMark is put before a text by some editors.
 const byteOrderMark = "\xEF\xBB\xBF"
 
-// ReadUsers reads one user a line: a name, a password and, optionally, a prefix for keys, with
-// blanks between. The prefix * is that of an operator (everything). The password is as it is, or "sha256:" and the hash in hex. Empty lines and lines
-// beginning with # are skipped. Errors have the number of a line, never its content.
+// ReadUsers reads one user a line: a name, a password and, optionally, a prefix for keys, with blanks between. The
+// prefix * makes the user an operator (everything). The password is plain, or "sha256:" and the hash in hex. Empty
+// lines and lines beginning with # are skipped. Errors have the number of a line, never its content.
 func ReadUsers(in io.Reader) (Users, error) {
 	users := Users{}
 	lines := bufio.NewScanner(in)

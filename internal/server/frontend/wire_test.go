@@ -65,7 +65,7 @@ func (f *front) awaitOpen(t *testing.T, n int64) {
 	testkit.Await(t, "the ends of sessions", func() bool { return wire.Open.Load() == n })
 }
 
-// client is a connection that knows only the frames of Redis.
+// client is a connection with no more than the frames of Redis.
 type client struct {
 	t    *testing.T
 	conn net.Conn
@@ -170,8 +170,8 @@ func (c *client) ask(line string) string {
 	return c.receive()
 }
 
-// expect runs a conversation of lines "command => reply", with the beginning of each reply. "~60" is a number of 60 or a little
-// less, for the seconds that are left on a busy machine.
+// expect runs a conversation of lines "command => reply", with the beginning of each reply. "~60" is a number of 60 or
+// a little less, for the seconds left on a busy machine.
 func (c *client) expect(conversation string) {
 	c.t.Helper()
 	for line := range strings.Lines(strings.TrimSpace(conversation)) {

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/token"
 )
 
-// Outcome is how a change with an owner has ended.
+// Outcome is the result of a change with an owner.
 type Outcome uint8
 
 const (
@@ -19,20 +19,20 @@ const (
 	Unchanged         // the lock is the owner's, and its TTL does not allow the change
 )
 
-// Owner is the value named by a change, or Anyone, for a command without one: this acts on the lock
-// shown by a quorum, and on no later one.
+// Owner is the value named by a change. Anyone is for a command without a value, which acts on the lock shown by a
+// quorum, and on no later one.
 type Owner struct {
 	value, token string
 	any          bool
 }
 
-// Anyone is every owner.
+// Anyone matches every owner.
 var Anyone = Owner{any: true}
 
-// By is the owner with a value.
+// By returns the owner with a value.
 func By(value string) Owner { return Owner{value: value} }
 
-// Of is the owner of one lock seen before, and of no other with the same value.
+// Of returns the owner of one lock seen before, and of no other with the same value.
 func Of(seen State) Owner { return Owner{token: seen.token} }
 
 func (o Owner) is(value, token string) bool {
@@ -44,7 +44,7 @@ func (s *Store) Release(ctx context.Context, key string, owner Owner) (Outcome, 
 	return s.Extend(ctx, key, owner, TTL{})
 }
 
-// errUnchanged ends a change not allowed by the lock's TTL.
+// errUnchanged ends a change that the lock's TTL does not allow.
 var errUnchanged = errors.New("the lock has another TTL")
 
 // Extend gives the lock on key a TTL if it is its owner's. A TTL of 0 or less releases it.
@@ -105,9 +105,9 @@ func (s *Store) Extend(ctx context.Context, key string, owner Owner, ttl TTL) (O
 	return outcome, err
 }
 
-// release releases a lock. A release without a quorum may have worked: if the second finds no lock,
-// and the lock would be valid still, the first has released it. A lock no longer valid may have
-// ended before the release: then nothing is known but the first error.
+// release releases a lock. A release without a quorum may have worked: if the second one finds no lock, and the lock
+// would still be valid, the first has released it. A lock no longer valid may have ended before the release: then only
+// the first error is known.
 func release(ctx context.Context, lock redlock.Lock) error {
 	valid, unknown := time.Now().Add(lock.Remaining()), error(nil)
 	err := again(func() error {
@@ -126,9 +126,9 @@ func release(ctx context.Context, lock redlock.Lock) error {
 	return unknown
 }
 
-// change makes a change to the lock on key if it is its owner's: to the one in the table, or, if
-// another front end has ended this, to the one that the nodes show. A lock that ends at the very time
-// of the change is "not there", and its successor is left alone.
+// change makes a change to the lock on key if it is its owner's: to the lock in the table or, if another front end has
+// ended this one, to the lock shown by the nodes. A lock that ends at the very time of the change is "not there", and
+// its successor is left alone.
 func (s *Store) change(ctx context.Context, key string, owner Owner, do func(g *Grant) (state, error)) (Outcome, error) {
 	g := s.current(key, owner)
 	for isKnown := g != nil; ; {
@@ -167,8 +167,7 @@ func (s *Store) change(ctx context.Context, key string, owner Owner, do func(g *
 	}
 }
 
-// current returns the grant in the table that a change is about, or nil. A grant in doubt is asked
-// for at the nodes.
+// current returns the grant in the table to be changed, or nil. For a grant in doubt the nodes are asked.
 func (s *Store) current(key string, owner Owner) *Grant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +177,7 @@ func (s *Store) current(key string, owner Owner) *Grant {
 	return nil
 }
 
-// find returns the grant of the lock that the nodes show, or why it cannot be changed by its owner.
+// find returns the grant of the lock shown by the nodes, or the reason why its owner cannot change it.
 func (s *Store) find(ctx context.Context, key string, owner Owner) (*Grant, Outcome, error) {
 	asked := time.Now()
 	seen, err := s.Look(ctx, key)
@@ -206,7 +205,7 @@ func (s *Store) find(ctx context.Context, key string, owner Owner) (*Grant, Outc
 	}), Done, nil
 }
 
-// isGone reports whether an error means that the lock is not there any more.
+// isGone reports whether an error means that the lock is gone.
 func isGone(err error) bool {
 	return errors.Is(err, redlock.ErrNotHeld) || errors.Is(err, redlock.ErrExpired)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// TestReleasesInTime: clients that release a lock in its time are answered "released", and no two hold it.
+// TestReleasesInTime: a release of a lock in its time is answered with "released", and no two clients hold the lock.
 func TestReleasesInTime(t *testing.T) {
 	virtual.Run(t, 5, func(w *virtual.World) {
 		s := in(w)
@@ -56,7 +56,8 @@ func TestReleasesInTime(t *testing.T) {
 	})
 }
 
-// TestReleasesAreJoined: of several releases of one lock at once one has released it, and none releases the next holder's.
+// TestReleasesAreJoined: among several releases of one lock at once, one releases it, and none releases the next
+// holder's.
 func TestReleasesAreJoined(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s := in(w)
@@ -110,7 +111,7 @@ func TestExtendedElsewhere(t *testing.T) {
 	})
 }
 
-// TestExtendedTooLate: an extension answered after a client was told that the lock has ended is none.
+// TestExtendedTooLate: an extension answered after a client has learned of the lock's end does not count.
 func TestExtendedTooLate(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s := in(w)
@@ -129,8 +130,8 @@ func TestExtendedTooLate(t *testing.T) {
 	})
 }
 
-// TestRemainsOfSomeNodes: a lock whose time is over ends at the nodes one after another. While two of four have it still,
-// the next client has its lock, and not the error of a release without a quorum.
+// TestRemainsOfSomeNodes: a lock whose time is over ends at the nodes one after another. While two of four still have
+// it, the next client gets its lock, not the error of a release without a quorum.
 func TestRemainsOfSomeNodes(t *testing.T) {
 	virtual.Run(t, 5, func(w *virtual.World) {
 		s := in(w)
@@ -149,8 +150,8 @@ func TestRemainsOfSomeNodes(t *testing.T) {
 	})
 }
 
-// TestBesideAStaleGrant: a front end knows a lock that another has released and granted anew. Of two changes at once the
-// second finds the present lock, like the first.
+// TestBesideAStaleGrant: a front end knows an old grant of a lock that another has released and granted anew. Of two
+// changes at once the second finds the present lock, like the first.
 func TestBesideAStaleGrant(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s, other := in(w), in(w)

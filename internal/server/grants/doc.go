@@ -1,5 +1,5 @@
-// Package grants is the locks of N masters as seen by clients of a single Redis: a key holding a
-// value for a time. It knows no wire and no command; package frontend translates.
+// Package grants has the locks of N masters in the form known to clients of a single Redis: a key with a value for a
+// time. It knows no wire and no command; package frontend translates.
 //
 // The idea: such a client has three beliefs, none true of a lock on a majority. This room makes
 // them true.
@@ -14,11 +14,10 @@
 //     quorum with this value.
 //   - A failure is an error. ErrNoQuorum is never reported as "taken" or "not held".
 //
-// The table of grants is a cache: it saves a release the round trip to read the token. It decides
-// nothing, since another front end may have released, extended or granted the lock meanwhile. A
-// change is tried with the table's token first; if the nodes do not hold it, they are asked for
-// theirs. So front ends share nothing, and any may be restarted. One thing only this process knows:
-// which changes it has under way. A grant has a state for that (see state).
+// The table of grants is a cache: it saves a release the round trip to read the token. It decides nothing, since
+// another front end may have released, extended or granted the lock meanwhile. A change is tried with the table's token
+// first. If the nodes do not hold it, they are asked for theirs. So front ends share nothing, and any may be restarted.
+// This process alone knows one thing: its changes under way. A grant has a state for them (see state).
 //
 // Store.mu guards the table and the waiters. No call to the client is made under it.
 package grants

@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// state is where a grant is in its life. Grant.begin, finish and conclude change it, and nothing else does:
+// state is the phase of a grant. Grant.begin, finish and conclude change it, and nothing else does:
 //
 //	      begin              finish
 //	held ───────► changing ───────────► held       extended, or left as it was
@@ -17,12 +17,12 @@ import (
 //	 │ conclude      │ conclude                        │ conclude
 //	 └───────────────┴─────────────────────────────────┴──► ended
 //
-// A release under way is no end. The changes of one grant follow one another, so what comes
-// beside a release waits for its answer. It then finds no lock, and goes on to no other. What comes beside a change that
-// finds the grant lost asks the nodes for their lock, like that change.
+// A release under way is no end. The changes of one grant follow one another, so a change beside a release waits for
+// its answer. It then finds no lock, and goes on to no other. A change beside one that finds the grant lost asks the
+// nodes for their lock, like that one.
 //
-// conclude is the end by time, noted when a client learns of it, or by a release without a
-// waiting caller. An extension answered after it has come too late: it is undone.
+// conclude is the end by time, noted when a client learns of it, or by a release without a waiting caller. An extension
+// answered after that has come too late, and is undone.
 type state uint8
 
 const (
@@ -42,7 +42,7 @@ type Grant struct {
 	alive        context.Context // ends when it is no longer kept alive; nil: it never was
 	stop         func()          // ends keeping it alive
 
-	isKeptElsewhere bool // by its granting front end
+	isKeptElsewhere bool // the granting front end keeps it alive
 
 	// Guarded by store.mu.
 	state     state
@@ -50,14 +50,14 @@ type Grant struct {
 	settled   chan struct{} // closed at the end of the change under way; nil: no change waits for it
 	ends      time.Time     // for its client, unless kept alive
 	stored    time.Duration // the TTL at the nodes
-	stays     time.Time     // at the nodes until then, unless another front end has extended it
+	stays     time.Time     // at the nodes until then, unless extended by another front end
 	end       *time.Timer   // releases a lock kept much longer by the nodes; or nil
 }
 
 // isKept reports whether the lock is kept alive.
 func (g *Grant) isKept() bool { return g.alive != nil && g.alive.Err() == nil }
 
-// begin begins a change, behind the one under way. The state is changing, or another one: then the grant is not held any more.
+// begin begins a change, after the one under way. If the returned state is not changing, the grant is no longer held.
 func (g *Grant) begin(ctx context.Context) (state, error) {
 	mu := &g.store.mu
 	mu.Lock()
@@ -115,8 +115,8 @@ func (g *Grant) conclude() {
 	g.stopTimer()
 }
 
-// left is the rest of a grant for its client. A change under way may have ended its validity at the
-// client of the nodes. store.mu is held.
+// left is the rest of a grant for its client. A change under way may have ended its validity in the client of the
+// nodes. store.mu is held.
 func (g *Grant) left() time.Duration {
 	left := time.Until(g.ends)
 	if g.state == held {
@@ -138,19 +138,18 @@ func (g *Grant) isOver() bool {
 	return g.left() == 0
 }
 
-// isPast reports whether neither its client nor the nodes have a grant any more. store.mu is held.
+// isPast reports whether the grant is over for both its client and the nodes. store.mu is held.
 func (g *Grant) isPast() bool {
 	return g.state != changing && !g.isKept() && time.Now().After(g.stays)
 }
 
-// isExtendedElsewhere reports whether nodes keep a grant for longer than this process has asked
-// for. store.mu is held.
+// isExtendedElsewhere reports whether nodes keep a grant for longer than this process has asked for. store.mu is held.
 func (g *Grant) isExtendedElsewhere(seen time.Time) bool {
 	const rounding = 2 * time.Millisecond // of the nodes
 	return !g.isKept() && seen.After(g.stays.Add(rounding))
 }
 
-// keeps notes that nodes keep the lock for a TTL from now on, at most. store.mu is held.
+// keeps notes that nodes keep the lock for at most a TTL from now on. store.mu is held.
 func (g *Grant) keeps(stored time.Duration) {
 	longest := stored
 	if g.isKept() {
@@ -170,7 +169,7 @@ func (g *Grant) Renew(ctx context.Context, ttl time.Duration) error {
 	return g.last(ctx, ttl, Stored(ttl), time.Now())
 }
 
-// Drop releases a grant not needed or not received by its client.
+// Drop releases a grant that its client does not need or has not received.
 func (g *Grant) Drop() {
 	s := g.store
 	s.mu.Lock()
@@ -191,8 +190,9 @@ func (g *Grant) last(ctx context.Context, ttl, stored time.Duration, began time.
 	return err
 }
 
-// lengthen extends a lock once that has less than ttl left, since the nodes were slower than the padding: by the time taken
-// since began, to longer at the nodes. A lock with less even so is the client's for as long as it lasts.
+// lengthen extends a lock once if it has less than ttl left, because the nodes were slower than the padding. It extends
+// by the time taken since began, to longer at the nodes. A lock still short after that is the client's for as long as
+// it lasts.
 func (s *Store) lengthen(ctx context.Context, lock redlock.Lock, ttl time.Duration, began time.Time) (longer time.Duration, err error) {
 	if lock.Remaining() >= ttl {
 		return 0, nil
@@ -204,8 +204,8 @@ func (s *Store) lengthen(ctx context.Context, lock redlock.Lock, ttl time.Durati
 	return longer, nil
 }
 
-// set notes when the time of the client ends. No extension shortens a key at the nodes: where they
-// keep the lock for much longer, it is released then.
+// set notes the end of the client's time. No extension shortens a key at the nodes: if they keep the lock for much
+// longer, it is released at that end.
 func (g *Grant) set(ends time.Time, stored time.Duration) {
 	s := g.store
 	s.mu.Lock()
@@ -218,11 +218,10 @@ func (g *Grant) set(ends time.Time, stored time.Duration) {
 	}
 }
 
-// clearPause is the pause between two questions about a grant to be released at its end.
+// clearPause is the pause between two questions about a grant due for release at its end.
 const clearPause = time.Second
 
-// expire releases a grant at the end of its time. Nodes that do not answer are asked again while
-// they may have it.
+// expire releases a grant at the end of its time. Nodes without an answer are asked again while they may have it.
 func (g *Grant) expire() {
 	s, key := g.store, g.Lock.Key()
 	woken := s.woken(key)

@@ -21,7 +21,7 @@ const (
 	ErrValueUsed = refusal("is shared by a client with this value already, or by too many; each needs a value of its own")
 	// ErrEternal is the error of a value without an expiry: no lock for any client of the nodes.
 	ErrEternal = refusal("is a value without an expiry at the nodes, which is no lock: delete it there")
-	// ErrShared is the error of a shared lock that any client would release.
+	// ErrShared is the error of a shared lock, which any client would release.
 	ErrShared = refusal("is a shared lock: its holders release it, by RL.UNLOCK or in Go programs")
 )
 

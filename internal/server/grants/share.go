@@ -7,27 +7,27 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// Share is a client's part of a lock that several share. The nodes have a member for each, and no front end but this
-// one knows which is whose: only here can its client extend it or give it back.
+// Share is a client's part of a lock shared by several. The nodes have a member for each, and only this front end knows
+// the client of each: only here can the client extend it or give it back.
 type Share struct {
 	Lock   redlock.Lock
 	store  *Store
 	name   shareName
 	holder string
-	stop   func() // ends keeping it alive; nil: it never was
+	stop   func() // ends keeping it alive; nil: it has never been kept
 
 	// Guarded by store.mu.
 	ends time.Time   // for its client; zero: it is kept alive
-	end  *time.Timer // gives it back then: no extension shortens it at the nodes
+	end  *time.Timer // gives it back at that end: no extension shortens it at the nodes
 }
 
 // shareName is a key, and the value of one of its clients.
 type shareName struct{ key, value string }
 
-// maxShares bounds their table.
+// maxShares bounds the table of shares.
 const maxShares = 1 << 16
 
-// AcquireShared is AcquireWith for a lock that others may share, each by a value of its own.
+// AcquireShared is AcquireWith for a lock shared with others, each by a value of its own.
 func (s *Store) AcquireShared(ctx context.Context, key, value string, ttl time.Duration, o Options) (x *Share, err error) {
 	stored, tail, holder, err := s.prepare(ctx, value, ttl, &o)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Store) AcquireShared(ctx context.Context, key, value string, ttl time.D
 	}
 	x = &Share{store: s, name: shareName{key, value}, holder: holder}
 	if old := s.share(x.name); old != nil {
-		if !isGone(old.Lock.Extend(ctx, redlock.MinTTL)) { // which shortens nothing: an operator may have broken the lock
+		if !isGone(old.Lock.Extend(ctx, redlock.MinTTL)) { // this shortens nothing: an operator may have broken the lock
 			return nil, ErrValueUsed
 		}
 		old.forget()
@@ -73,7 +73,7 @@ func (s *Store) AcquireShared(ctx context.Context, key, value string, ttl time.D
 	return x, nil
 }
 
-// share is the present one of a name, or nil.
+// share returns the present share of a name, or nil.
 func (s *Store) share(name shareName) *Share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (x *Share) left() time.Duration {
 	return max(0, left)
 }
 
-// put notes a share, and reports false if there is another of its name, or are too many.
+// put notes a share, and reports false if another has its name, or there are too many.
 func (x *Share) put() bool {
 	s := x.store
 	s.mu.Lock()
@@ -105,7 +105,7 @@ func (x *Share) put() bool {
 	return true
 }
 
-// set notes when the time of its client ends. The share is given back then. It is false if it was given back already.
+// set notes the end of the client's time. The share is given back then. It is false if that has happened already.
 func (x *Share) set(ends time.Time) (isInTime bool) {
 	s := x.store
 	s.mu.Lock()
@@ -154,8 +154,8 @@ func (x *Share) Drop() {
 	x.Lock.ReleaseAsync()
 }
 
-// ExtendShare gives the share of a client a TTL; one of 0 releases it. ok is false if this process knows no such share,
-// or its nodes have it no more: the client may have another lock by the same value.
+// ExtendShare gives the share of a client a TTL; a TTL of 0 releases it. ok is false if this process knows no such
+// share, or the nodes no longer have it: the client may have another lock by the same value.
 func (s *Store) ExtendShare(ctx context.Context, key, value string, ttl time.Duration) (outcome Outcome, ok bool, err error) {
 	x := s.share(shareName{key, value})
 	if x == nil {

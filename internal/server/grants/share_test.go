@@ -18,7 +18,7 @@ func (s store) share(o grants.Options) *grants.Share {
 	return x
 }
 
-// TestSharesEnd: a share ends at the nodes with the time of its client: that which it asked for, or has made shorter since.
+// TestSharesEnd: a share ends at the nodes with the time of its client, also after the client has shortened it.
 func TestSharesEnd(t *testing.T) {
 	var q grants.Quota
 	for name, o := range map[string]grants.Options{"usual": {}, "kept": {Keep: &q}} {
@@ -68,7 +68,7 @@ func TestBrokenShares(t *testing.T) {
 	})
 }
 
-// TestSharesAreChangedAtOnce, with the race detector: one that is kept alive gets an expiry as it is granted.
+// TestSharesAreChangedAtOnce, with the race detector: a share kept alive gets an expiry while it is granted.
 func TestSharesAreChangedAtOnce(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s := in(w)
@@ -97,7 +97,7 @@ func TestSharesAreChangedAtOnce(t *testing.T) {
 	})
 }
 
-// TestHeldOfOthers: what is shown of a lock that is kept alive, and of one that another front end has granted.
+// TestHeldOfOthers: the shown state of a lock kept alive, and of a lock granted by another front end.
 func TestHeldOfOthers(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s, other := in(w), in(w)

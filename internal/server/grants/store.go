@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/wire/token"
 )
 
-// MaxValue bounds a client's value, in bytes. With a token before it, it is the longest value for
-// Client.Attach, which takes maxStored.
+// MaxValue bounds a client's value, in bytes. With a token before it, it fits into maxStored, the longest value for
+// Client.Attach.
 const (
 	MaxValue  = 232
 	maxStored = 256
@@ -22,7 +22,7 @@ const (
 // Config configures a Store.
 type Config struct {
 	Client *redlock.Client
-	// MaxTTL is that of the Client: it bounds a TTL with its padding.
+	// MaxTTL is the Client's MaxTTL: it bounds a TTL with its padding.
 	MaxTTL time.Duration
 	// NoTTL, if set, grants locks without an expiry, for this long, and keeps them alive.
 	NoTTL time.Duration
@@ -53,12 +53,12 @@ func New(cfg Config) *Store {
 // Close stops keeping locks alive: they end with their TTL.
 func (s *Store) Close() { s.lost() }
 
-// Acquire makes one attempt for a client with a value. The error is that of TryAcquire, or ErrTTL.
+// Acquire makes one attempt for a client with a value. The error is one of TryAcquire, or ErrTTL.
 func (s *Store) Acquire(ctx context.Context, key, value string, ttl time.Duration) (*Grant, error) {
 	return s.AcquireWith(ctx, key, value, ttl, Options{})
 }
 
-// Options are what a client may ask for beside a lock.
+// Options are a client's wishes beside a lock.
 type Options struct {
 	Wait bool   // in line, until ctx ends
 	Keep *Quota // the lock is kept alive until its release, another TTL, or the end of this process
@@ -69,7 +69,7 @@ type Options struct {
 // Quota counts and bounds the locks kept alive for one client.
 type Quota struct{ used atomic.Int64 }
 
-// maxKept bounds the locks kept alive for one client, maxKeptInAll those of all.
+// maxKept bounds the locks kept alive for one client, maxKeptInAll the locks kept alive for all.
 const (
 	maxKept      = 1 << 10
 	maxKeptInAll = 1 << 14
@@ -90,14 +90,14 @@ func (s *Store) give(q *Quota) {
 	s.all.used.Add(-1)
 }
 
-// giveUnless gives the place of a lock back that was not acquired, at the end of a call with *err. A nil q has none.
+// giveUnless gives back the place of a lock that was not acquired, at the end of a call with *err. A nil q has none.
 func (s *Store) giveUnless(err *error, q *Quota) {
 	if *err != nil && q != nil {
 		s.give(q)
 	}
 }
 
-// AcquireWith is Acquire with options. The error is also that of Client.Acquire.
+// AcquireWith is Acquire with options. The error may also be one of Client.Acquire.
 func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Duration, o Options) (g *Grant, err error) {
 	stored, tail, holder, err := s.prepare(ctx, value, ttl, &o)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 		call = s.cfg.Client.Acquire
 	}
 	if o.Wait && s.hasRemains(key) {
-		_, _ = s.clear(ctx, key) // or its place is behind a lock that has ended
+		_, _ = s.clear(ctx, key) // else its place is behind a lock that has ended
 	}
 	lock, began, err := s.attempt(tail, call, key, stored)
 	for n := 0; errors.Is(err, redlock.ErrTaken) && ctx.Err() == nil && n < rounds && !s.isHeldHere(key); n++ {
@@ -141,8 +141,8 @@ func (s *Store) AcquireWith(ctx context.Context, key, value string, ttl time.Dur
 	return g, nil
 }
 
-// prepare returns the TTL to store, ctx with what the nodes store behind the token of a lock, and the holder in that. A lock to
-// be kept alive has its place in the quota from now on.
+// prepare returns the TTL to store, ctx with the text stored behind the token of a lock, and the holder in that text. A
+// lock to be kept alive has its place in the quota from now on.
 func (s *Store) prepare(ctx context.Context, value string, ttl time.Duration, o *Options) (stored time.Duration, tail context.Context, holder string, err error) {
 	if stored, err = s.check(ttl); err != nil {
 		return 0, nil, "", err
@@ -168,7 +168,7 @@ func (s *Store) attempt(ctx context.Context, call func(context.Context, string, 
 	return lock, began, err
 }
 
-// rounds bounds the attempts after "taken", where nodes show no holder.
+// rounds bounds the attempts after "taken", if nodes show no holder.
 const rounds = 3
 
 // isHeldHere reports whether a client of this front end has the lock.
@@ -179,7 +179,7 @@ func (s *Store) isHeldHere(key string) bool {
 	return g != nil && g.state <= changing && !g.isOver()
 }
 
-// hasRemains reports whether the nodes may have a lock whose time is over for its client.
+// hasRemains reports whether the nodes may have a lock after its client's time is over.
 func (s *Store) hasRemains(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,8 +187,8 @@ func (s *Store) hasRemains(key string) bool {
 	return g != nil && !g.isPast() && g.isOver()
 }
 
-// clear releases what nodes have of a grant whose time is over, and reports whether the key is
-// free. Another front end may have extended the grant: the nodes are asked first.
+// clear releases the nodes' remains of a grant whose time is over, and reports whether the key is free. Another front
+// end may have extended the grant, so the nodes are asked first.
 func (s *Store) clear(ctx context.Context, key string) (isFree bool, err error) {
 	g := s.get(key)
 	seen, err := s.Look(ctx, key)
@@ -214,8 +214,8 @@ func (s *Store) clear(ctx context.Context, key string) (isFree bool, err error) 
 	return true, nil
 }
 
-// AcquireForever is Acquire for a request without an expiry: the lock lives until it is released,
-// or given an expiry, or this process ends. o.Keep is set.
+// AcquireForever is Acquire for a request without an expiry: the lock lives until its release, until it is given an
+// expiry, or until this process ends. o.Keep is set.
 func (s *Store) AcquireForever(ctx context.Context, key, value string, o Options) (*Grant, error) {
 	if s.cfg.NoTTL <= 0 {
 		return nil, ErrNoTTL
@@ -236,14 +236,14 @@ type State struct {
 	isShared  bool // several clients share it
 }
 
-// ofShared is the value shown of a shared lock: no client's.
+// ofShared is the value shown for a shared lock. It is no client's value.
 const ofShared = "(shared lock)"
 
 // Look asks the nodes for their lock at a key. A minority's key is no lock.
 func (s *Store) Look(ctx context.Context, key string) (State, error) {
 	var seen redlock.KeyState
 	var asked time.Time
-	g := s.get(key) // now, since the nodes may show a lock that is gone from the table by the time of their answer
+	g := s.get(key) // now: by the time of their answer the table may have lost a lock shown by the nodes
 	err := again(func() (err error) {
 		asked = time.Now()
 		if seen, err = s.cfg.Client.Inspect(ctx, key); err == nil && seen.Token() == "" && (seen.Status == redlock.KeyUnknown || s.mayBeHeld(seen)) {
@@ -260,7 +260,7 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 	}
 	state := State{Held: true, Value: token.ValueIn(stored), token: stored, isEternal: seen.Status == redlock.KeyEternal}
 	state.Kept = state.isEternal || token.IsKept(stored)
-	state.TTL = max(Shown(seen.TTL), time.Millisecond) // the client of another process may have none left
+	state.TTL = max(Shown(seen.TTL), time.Millisecond) // the client of another process may have no time left
 	state.stays = asked.Add(seen.TTL)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,7 +270,7 @@ func (s *Store) Look(ctx context.Context, key string) (State, error) {
 	switch {
 	case g == nil || g.token != stored:
 	case g.isExtendedElsewhere(state.stays):
-		if g.state != changing { // by a change that is under way, perhaps
+		if g.state != changing { // perhaps by a change under way
 			s.forget(g)
 		}
 	case g.isOver():

@@ -58,8 +58,8 @@ func (s *Store) forget(g *Grant) {
 	}
 }
 
-// adopt notes a grant to be changed, and returns the one in the table if that is of the same lock. A
-// grant of another lock stays, unless it is past.
+// adopt notes a grant to be changed, and returns the one in the table if it is of the same lock. A grant of another
+// lock stays, unless it is past.
 func (s *Store) adopt(g *Grant) *Grant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,10 +79,10 @@ type HeldLock struct {
 	Left        time.Duration // of its client's time; of a lock kept alive, of its validity
 }
 
-// mostSearched bounds the grants looked at for Held, under the lock of all.
+// mostSearched bounds the grants looked at by Held, since the lock of the table is held meanwhile.
 const mostSearched = 1 << 12
 
-// Held is some locks that are held here, in the order of their keys: most of them, or all. Of a large table it sees a part.
+// Held returns locks held here, in the order of their keys: most of them, or all. In a large table it sees a part.
 func (s *Store) Held(most int) (held []HeldLock) {
 	s.mu.Lock()
 	seen := 0

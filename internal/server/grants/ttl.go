@@ -43,7 +43,7 @@ type TTL struct {
 // Condition reports whether ttl may be set on a lock with this left, or without an expiry.
 type Condition func(ttl, left time.Duration, forever bool) bool
 
-// Conditions are those of EXPIRE, by name.
+// Conditions are the conditions of EXPIRE, by name.
 var Conditions = map[string]Condition{
 	"GT": func(ttl, left time.Duration, forever bool) bool { return !forever && ttl > left },
 	"LT": func(ttl, left time.Duration, forever bool) bool { return forever || ttl < left },

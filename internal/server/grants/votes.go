@@ -6,11 +6,11 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// A node that restarts has forgotten its locks, and has no vote for a while. A key that it does not
-// have is no fact, as that of a silent node: with another node's it may be a lock of a quorum. One Redis never says both
-// "taken" and "not there" of one key at one time.
+// A node that restarts has forgotten its locks, and has no vote for a while. Its lack of a key is no fact, like the
+// lack of an answer of a silent node: with the key of another node it may be a lock of a quorum. A single Redis never
+// says both "taken" and "not there" of one key at one time.
 
-// votesFor is how long the nodes' states are believed.
+// votesFor is the time for which the nodes' states are believed.
 const votesFor = 100 * time.Millisecond
 
 // votes holds the nodes that have no vote now, as of the last look. Store.mu guards it.
@@ -19,7 +19,7 @@ type votes struct {
 	until   time.Time
 }
 
-// lacking are the nodes without a vote, and why.
+// lacking returns the nodes without a vote, and why.
 func (s *Store) lacking() map[int]error {
 	s.mu.Lock()
 	seen := s.votes
@@ -42,8 +42,8 @@ func (s *Store) lacking() map[int]error {
 	return lacking
 }
 
-// mayBeHeld reports whether a value that too few nodes show would have a quorum together with nodes
-// that have not answered, or may have forgotten it.
+// mayBeHeld reports whether a value shown by too few nodes would have a quorum together with nodes that have not
+// answered, or may have forgotten it.
 func (s *Store) mayBeHeld(seen redlock.KeyState) bool {
 	most, silent := 0, 0
 	same := map[string]int{}

@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// queue holds the callers waiting until a key is free, in order. They ask for nothing: each is woken
-// once, and its client then tries to acquire. So they are woken one at a time, as BLPOP does for
-// one element. A caller of Client.Acquire in their place would take the lock from the clients it
-// wakes.
+// queue holds the callers waiting until a key is free, in order. They ask for nothing: each is woken once, and its
+// client then tries to acquire. So they are woken one at a time, as BLPOP does for one element. A caller of
+// Client.Acquire in their place would take the lock from the very clients it wakes.
 type queue struct {
 	waiters []chan struct{}
 	woken   int           // waiters so far
@@ -30,7 +29,7 @@ const (
 	perKey     = 4 * time.Millisecond
 )
 
-// pause is how long the nodes are not asked for a key, after their last answer.
+// pause is the time for which the nodes are not asked for a key after their last answer.
 func (s *Store) pause(key string, seen State, last time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,8 +45,8 @@ func (s *Store) pause(key string, seen State, last time.Duration) time.Duration 
 	return max(next, time.Duration(len(s.queues))*perKey)
 }
 
-// Wait waits until the lock on key is free, or ctx ends. It reports whether it is free. The error
-// is that of ctx, or the reason why the nodes could not be asked.
+// Wait waits until the lock on key is free, or ctx ends. It reports whether it is free. The error is ctx's, or the
+// reason why the nodes could not be asked.
 func (s *Store) Wait(ctx context.Context, key string) (free bool, err error) {
 	woken := make(chan struct{}, 1)
 	s.mu.Lock()
@@ -73,7 +72,7 @@ func (s *Store) Wait(ctx context.Context, key string) (free bool, err error) {
 	}
 }
 
-// failure is why the nodes could not be asked the last time, or nil.
+// failure is the reason why the nodes could not be asked the last time, or nil.
 func (s *Store) failure(q *queue) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +100,7 @@ func (s *Store) endIfEmpty(key string, q *queue) {
 	}
 }
 
-// woken is how many waiters for a key were woken.
+// woken is the number of waiters for a key woken so far.
 func (s *Store) woken(key string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,8 +110,7 @@ func (s *Store) woken(key string) int {
 	return 0
 }
 
-// freed wakes the first waiter for a key, unless another was woken since: that one is to have the
-// lock.
+// freed wakes the first waiter for a key, unless another was woken since: the lock is meant for that one.
 func (s *Store) freed(key string, since int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
-// store is that of a front end, for the lock "k" of a test.
+// store is the store of a front end, for the lock "k" of a test.
 type store struct {
 	*grants.Store
 	t *testing.T
@@ -50,8 +50,8 @@ func (s store) look() grants.State {
 	return seen
 }
 
-// TestReleaseWakes: a release through this process wakes the first waiter at once, and no other; a
-// lock that ends by its TTL, or through another process, wakes it within a poll.
+// TestReleaseWakes: a release through this process wakes the first waiter at once, and no other. A lock that ends by
+// its TTL, or through another process, wakes it within a poll.
 func TestReleaseWakes(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s, other := in(w), in(w)
@@ -165,8 +165,8 @@ func TestLate(t *testing.T) {
 	})
 }
 
-// TestUnknownRelease: a release applied by a quorum, without an answer in time, is known to have
-// released the lock while this would be valid, and later no more.
+// TestUnknownRelease: a release applied by a quorum, but without an answer in time, counts as a release while the lock
+// would be valid, and later no more.
 func TestUnknownRelease(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s := in(w)
@@ -192,7 +192,7 @@ func TestUnknownRelease(t *testing.T) {
 	})
 }
 
-// TestShorter: a lock with a new, shorter TTL is free when that is over, for clients of the nodes too.
+// TestShorter: a lock with a new, shorter TTL is free at its end, also for clients of the nodes.
 func TestShorter(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s, other := in(w), w.Client()
@@ -260,8 +260,8 @@ func TestConditions(t *testing.T) {
 	})
 }
 
-// TestWaitAsksSeldom: for a lock held by this process, the nodes are asked once a second, and else
-// four times; also for many keys at once they are asked some 250 times in all.
+// TestWaitAsksSeldom: for a lock held by this process the nodes are asked once a second, for another lock four times.
+// For many keys at once they are asked some 250 times in all.
 func TestWaitAsksSeldom(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s, other := in(w), in(w)
@@ -299,8 +299,8 @@ func TestWaitAsksSeldom(t *testing.T) {
 	})
 }
 
-// TestPlainValues: a value set at the nodes by another library, of any length, is released and
-// extended as a lock of one Redis; one without an expiry is refused, and not "not there".
+// TestPlainValues: a value set at the nodes by another library, of any length, is released and extended like a lock of
+// one Redis. A value without an expiry is refused, and not reported as "not there".
 func TestPlainValues(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s := in(w)
@@ -348,8 +348,8 @@ func TestSharedLocks(t *testing.T) {
 	})
 }
 
-// TestShortenedThenReleased: the end of a shortened TTL is no news of a lock released before it: no
-// waiter for the next holder's lock is woken.
+// TestShortenedThenReleased: the end of a shortened TTL does not announce the end of a lock released before. It wakes
+// no waiter for the next holder's lock.
 func TestShortenedThenReleased(t *testing.T) {
 	virtual.Run(t, 3, func(w *virtual.World) {
 		s := in(w)

@@ -110,8 +110,8 @@ func (e Effect) String() string {
 	return [...]string{"left alone", "set", "deleted", "given a TTL"}[e]
 }
 
-// checkMixed runs the script where one key differs from the others. There is no class for acquiring
-// or extending a part of a lock, so this must not happen; a part may be released.
+// checkMixed runs the script with one key different from the others. There is no class for acquiring or extending a
+// part of a lock, so this must not happen; a part may be released.
 func (r *run) checkMixed(class Class, members []int) {
 	if class != Acquire && class != Release && class != Extend {
 		refuse("%s of %d keys", class, len(members))
@@ -150,8 +150,8 @@ func (r *run) mixed(class Class, members []int, holds []Holding) (effects []Effe
 	return effects
 }
 
-// In returns what the script does for different holdings of its keys, in the order of p.Keys: the
-// row with the reply, and the effect on each key. The error is a *Refusal.
+// In returns the effect of the script for different holdings of its keys, in the order of p.Keys: the row with the
+// reply, and the effect on each key. The error is a *Refusal.
 func (p *Plan) In(holds []Holding) (row *Row, effects []Effect, err error) {
 	if slices.Min(holds) == slices.Max(holds) {
 		row = &p.Rows[holds[0]]

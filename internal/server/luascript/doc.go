@@ -1,5 +1,5 @@
-// Package luascript finds out what a lock script does, so a server without Lua can do the same on a
-// majority of masters. It is pure: no clock, no network, no goroutine.
+// Package luascript finds out the effect of a lock script, so a server without Lua can do the same on a majority of
+// masters. It is pure: no clock, no network, no goroutine.
 //
 // The idea: a lock is one string key, and a script can distinguish at most three states of it: the
 // key is absent, it holds the client's token, or it holds another value. So the script is run in
@@ -26,9 +26,9 @@
 //
 // A refused script costs its user a clear error; a wrongly classified one costs a lock. So:
 //
-//  1. Every command in the text is one of the subset, in branches too that no world enters: "check
-//     the lock, then write data" is no query. Everything else unknown to the parser (functions,
-//     while, string functions, globals) is refused with the text.
+//  1. Every command in the text is one of the subset, even in branches that no world enters: "check the lock, then
+//     write data" is no query. Everything else unknown to the parser (functions, while, string functions, globals) is
+//     refused with the text.
 //  2. The value at the key is opaque. It may be tested for presence, returned, and compared with
 //     one argument of the call: this is the token. Compared with a constant, with two different
 //     arguments or with a key, ordered, cut, joined or converted it is refused: there would be more
@@ -40,8 +40,8 @@
 //  5. Keys come from KEYS. All keys read or written are the lock, and are treated alike. With
 //     several keys the script is also run in worlds where one of them differs from the others:
 //     there it may not acquire or extend a part.
-//  6. PUBLISH, and a push of constants to a key never read, are signals to waiters. They are left
-//     out, so they are allowed only where the lock is released.
+//  6. PUBLISH, and a push of constants to a key never read, are signals to waiters. They are left out, so they are
+//     allowed only if the lock is released.
 //  7. Size, nesting, steps and the lengths of strings are bounded.
 //
 // No text of an error contains a value sent by a client: it may be a token.

@@ -82,7 +82,7 @@ func index(of, by value) value {
 	return value{}
 }
 
-// equal compares as Lua does. It shows which argument is the token.
+// equal compares as Lua does. It also finds the argument that is the token.
 func (r *run) equal(a, b value) bool {
 	if b.kind == stored {
 		a, b = b, a
@@ -114,8 +114,8 @@ func (r *run) equal(a, b value) bool {
 	return a.truth == b.truth
 }
 
-// less reports whether a < b, or a <= b. An unknown rest of a TTL is at least 1 ms, 0 s in Redis,
-// and has no upper bound. It refuses where the result depends on the rest.
+// less reports whether a < b, or a <= b. An unknown rest of a TTL is at least 1 ms, 0 s in Redis, and has no upper
+// bound. less refuses if the result depends on the rest.
 func less(a, b value, orEqual bool) bool {
 	if a.kind != numeric || b.kind != numeric {
 		refuse("values that are no numbers are ordered")

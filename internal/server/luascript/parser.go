@@ -7,8 +7,8 @@ const (
 	maxLocals  = 200 // as in Lua
 )
 
-// parser makes functions of lexemes. A name is resolved where it is met: a local becomes a slot of
-// run.locals, any other must be one of the few known globals.
+// parser makes functions of lexemes. A name is resolved at once: a local becomes a slot of run.locals, any other must
+// be one of the few known globals.
 type parser struct {
 	lexer
 	scopes  []map[string]int

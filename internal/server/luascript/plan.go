@@ -2,7 +2,7 @@ package luascript
 
 import "slices"
 
-// Class is what a script does with a lock: see the table in the package comment.
+// Class is the effect of a script on a lock: see the table in the package comment.
 type Class uint8
 
 const (
@@ -19,7 +19,7 @@ func (c Class) String() string {
 	return [...]string{"query", "acquire", "acquire or renew", "release", "extend", "force release", "force extend"}[c]
 }
 
-// Holding is what a key holds when the script begins.
+// Holding is the content of a key at the beginning of the script.
 type Holding uint8
 
 const (
@@ -28,21 +28,21 @@ const (
 	Foreign         // another value
 )
 
-// Plan is what one call of a script does. Its byte slices are those given to Classify.
+// Plan is the effect of one call of a script. Its byte slices are those given to Classify.
 type Plan struct {
 	Class Class
 	Keys  [][]byte // of the lock, each once; more than one only for Acquire, Release and Extend
-	DB    int      // the database selected by the script; -1: that of the connection
+	DB    int      // the database selected by the script; -1: the connection's
 
-	// Token is the argument compared with the value, or written, by the script. It is nil where the
-	// script does neither; then the rows of Owned and Foreign are equal.
+	// Token is the argument compared with the value, or written, by the script. It is nil if the script does neither;
+	// then the rows of Owned and Foreign are equal.
 	Token []byte
 	Rows  [3]Row // by the holding of all keys
 
 	run *run // of several keys: for In
 }
 
-// Row is what a script does in one world.
+// Row is the effect of a script in one world.
 type Row struct {
 	Effect   Effect
 	TTL      TTL // of Set and Expire
@@ -52,7 +52,7 @@ type Row struct {
 	hasSignalled bool
 }
 
-// Message is a published message. Those with an unknown part are left out.
+// Message is a published message. Messages with an unknown part are left out.
 type Message struct{ Channel, Text []byte }
 
 // Effect is the change of a key by the script.

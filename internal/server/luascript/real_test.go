@@ -106,7 +106,7 @@ func (b *bystander) check(c sample) bool {
 	return true
 }
 
-// compare runs the script where all keys hold value for rest ms.
+// compare runs the script with all keys holding value for rest ms.
 func (b *bystander) compare(c sample, plan Plan, before Holding, row Row, value string, rest int64) {
 	orders := [][]string{{"FLUSHALL"}, {"SELECT", strconv.Itoa(max(plan.DB, 0))}}
 	for _, k := range plan.Keys {
@@ -155,7 +155,7 @@ func (b *bystander) compare(c sample, plan Plan, before Holding, row Row, value 
 	}
 }
 
-// mix runs the script where the first key differs from the others.
+// mix runs the script with the first key different from the others.
 func (b *bystander) mix(c sample, plan Plan) {
 	for _, its := range []string{"", string(plan.Token), "another's"} {
 		for _, theirs := range []string{"", string(plan.Token), "another's"} {

@@ -23,7 +23,7 @@ type key struct {
 	isPushed  bool // it is a list for signals
 }
 
-// change is what became of a key.
+// change is the change of a key.
 type change struct {
 	effect Effect
 	ttl    TTL

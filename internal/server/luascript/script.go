@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// MaxSource is the size of the longest text accepted by Parse, in bytes: some four times that of
-// the longest known lock script. It takes about a millisecond.
+// MaxSource is the size of the longest text accepted by Parse, in bytes: some four times the size of the longest known
+// lock script. It takes about a millisecond.
 const MaxSource = 8 << 10
 
 // Script is a text accepted by Parse, or one standing for another. It does not change, and several
@@ -65,8 +65,7 @@ var (
 //	-- alias 80a1b5f2cfccec3b7119ba7721d2127682b691a7
 //	if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end
 //
-// With keys=1 behind the hash one member of KEYS is a key, and the others stand before those of
-// ARGV.
+// With keys=1 behind the hash one member of KEYS is a key, and the others precede the members of ARGV.
 func ParseAliases(text []byte) (scripts []*Script, err error) {
 	parts := strings.Split("\n"+string(text), "\n-- alias ")
 	if noComment.MatchString(parts[0]) {

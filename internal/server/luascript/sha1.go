@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// sha1Hex is the SHA-1 of a text in lower-case hex, as FIPS 180-4 has it. Scripts are named by it, and nothing is protected.
-// crypto/sha1 refuses to work where a program allows approved algorithms alone (GODEBUG=fips140=only).
+// sha1Hex is the SHA-1 of a text in lower-case hex, as in FIPS 180-4. Scripts are named by it, and nothing is
+// protected. crypto/sha1 refuses to work in a program that allows only approved algorithms (GODEBUG=fips140=only).
 func sha1Hex(text []byte) string {
 	const block = 64
 	padded := append(append(make([]byte, 0, len(text)+2*block), text...), 0x80)

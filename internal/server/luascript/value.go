@@ -34,7 +34,7 @@ func (k kind) String() string {
 	return [...]string{"nil", "boolean", "number", "string", "table", "string", "result that is not known"}[k]
 }
 
-// origin is where a string comes from.
+// origin is the source of a string.
 type origin uint8
 
 const (

@@ -13,14 +13,13 @@
 // Over all connections, only as many commands run at once as are answered well within their time
 // (gate).
 //
-// One goroutine reads each connection. A client with one command at a time has it run by this
-// goroutine (own); otherwise others run the commands, and it reads on. The end of a client is
-// noticed, at the latest before the reply to a grant: the context of its commands ends. An
-// undeliverable reply is undone ([Plan.Undo]): a grant not received by its client is released. The
-// goroutine that completes the oldest command writes all complete replies; the others add theirs
-// meanwhile.
+// One goroutine reads each connection. If a client has one command at a time, this goroutine also runs it (own).
+// Otherwise others run the commands, and it reads on. The end of a client is noticed at the latest before the reply to
+// a grant: the context of its commands ends. An undeliverable reply is undone ([Plan.Undo]): a grant not received by
+// its client is released. The goroutine that completes the oldest command writes all complete replies. The others add
+// theirs meanwhile.
 //
-// A message outside commands ([Push]) takes its place behind the commands that have arrived.
+// A message outside commands ([Push]) takes its place behind the commands already there.
 //
 // Everything is bounded ([Limits]): connections, a command's bytes and arguments, a connection's
 // commands and bytes under way, replies included, the bytes of all connections, and a client's time

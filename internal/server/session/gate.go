@@ -11,9 +11,8 @@ type job struct {
 	request *request
 }
 
-// gate runs commands: as many at a time as are answered well within their time, in the order of
-// arrival. So a burst is slow, as with one Redis, and does not fail; and a command in line is no
-// goroutine.
+// gate runs commands: as many at a time as are answered well within their time, in the order of arrival. So a burst is
+// slow, as with one Redis, and does not fail. A command in line is no goroutine.
 //
 // Well within means the time of a command alone, and slack. The former is the least measured time.
 // It rises slowly, since the nodes may be farther by now. Slower commands make the room smaller.
@@ -88,7 +87,7 @@ func (g *gate) leave(took time.Duration, hasFailed bool) {
 	g.mu.Unlock()
 }
 
-// run has a job run once it may. It does not block.
+// run makes a job run once it may. It does not block.
 func (g *gate) run(j job) {
 	if g.enter(j) {
 		g.start(j)
@@ -105,7 +104,7 @@ func (g *gate) start(j job) {
 	}
 }
 
-// runnerIdle is how long a goroutine waits for another job.
+// runnerIdle is the time for which a goroutine waits for another job.
 const runnerIdle = 100 * time.Millisecond
 
 func (g *gate) serve(j job) {

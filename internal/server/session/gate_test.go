@@ -54,7 +54,7 @@ func (n *nodes) Plan(args []string, r *Reply) Plan {
 }
 
 // TestGate: as many commands run as are answered well within their time, in the order of arrival.
-// Those of a departed client take no room, and neither do those waiting for other clients.
+// Commands of a departed client take no room, and neither do commands waiting for other clients.
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &nodes{}
@@ -91,7 +91,7 @@ func TestGate(t *testing.T) {
 		require.LessOrEqual(t, late, minRoom+8)
 		latest := 0
 		for _, i := range n.order {
-			require.Greater(t, i, latest-maxRoom) // those let in at one moment are in no order
+			require.Greater(t, i, latest-maxRoom) // those admitted at one moment are in no order
 			latest = max(latest, i)
 		}
 		require.Len(t, n.order, commands)

@@ -92,8 +92,8 @@ func (s *session) mayPark() bool {
 	return true
 }
 
-// park waits for the first byte of the next command, and has a goroutine read it. This one ends
-// when the session is idle again.
+// park waits for the first byte of the next command, and makes a goroutine read it. This goroutine ends when the
+// session is idle again.
 func (s *session) park() {
 	n, _ := s.conn.Read(s.idle.first[:]) // an error comes again
 	s.mu.Lock()

@@ -17,7 +17,7 @@ type input struct {
 	of      *budget // this one
 }
 
-// tools is the tools for reading commands.
+// tools are the tools for reading commands.
 type tools struct {
 	decoder resp.Decoder
 	small   [small]byte

@@ -34,10 +34,10 @@ func (l Limits) withDefaults() Limits {
 // Bytes of commands.
 const (
 	overhead = 256 // the cost beside a command's own: one of five has a request, its words and a reply
-	small    = 512 // the most of ordinary commands, those of locks among them
+	small    = 512 // the largest size of an ordinary command, such as one on a lock
 )
 
-// budget is the bytes of commands, shared by all connections.
+// budget counts the bytes of commands, shared by all connections.
 type budget struct {
 	most int64
 	used atomic.Int64

@@ -2,9 +2,9 @@ package session
 
 import "net"
 
-// A client with one command at a time has it run by the goroutine that reads its connection:
-// handing it to another one costs as much as all else in a session. Nothing is read meanwhile, so
-// the end of the client is noticed otherwise: before the reply to a grant is written (watchEnd).
+// A client with one command at a time has it run by the goroutine that reads its connection: to hand it to another one
+// costs as much as everything else in a session. Nothing is read meanwhile, so the end of the client must be noticed
+// otherwise: before the reply to a grant is written (watchEnd).
 //
 // A connection is read all the time if its commands arrive before the replies to earlier ones.
 
@@ -17,7 +17,7 @@ type own struct {
 	hasEnded func() bool // the client has closed the connection; nil: unknown
 }
 
-// stayBusy is how many commands long a connection stays busy after it had several under way.
+// stayBusy is the number of commands for which a connection stays busy after it had several under way.
 const stayBusy = 16
 
 // consider decides whether the reader may run the arrived command. isLast: no more has arrived.
@@ -44,8 +44,8 @@ func (o *own) take(r *request) bool {
 	return true
 }
 
-// watchEnd returns a function that reports whether the client has closed a connection, without
-// reading its bytes. It is nil where this is unknown: a TLS connection has bytes of its own.
+// watchEnd returns a function to report whether the client has closed a connection, without reading its bytes. It is
+// nil if that is unknown: a TLS connection has bytes of its own.
 func watchEnd(conn net.Conn) func() bool {
 	if c, ok := conn.(interface{ HasEnded() bool }); ok { // one of a test
 		return c.HasEnded

@@ -47,7 +47,7 @@ func TestOwn(t *testing.T) {
 		l := make(pipes)
 		go func() { _ = s.Serve(l) }()
 		l <- theirs
-		send := func(text string) (took time.Duration) { // a pipe takes only bytes that are read
+		send := func(text string) (took time.Duration) { // a pipe takes no bytes before they are read
 			began := time.Now()
 			_, err := mine.Write([]byte(text + "\r\n"))
 			require.NoError(t, err)

@@ -40,7 +40,7 @@ func (s *session) serve() {
 // errStopped ends the reading of a session. Its replies are still written.
 var errStopped = errors.New("session: no more commands are read")
 
-// read reads and starts commands. It returns why there are no more.
+// read reads and starts commands. It returns the reason why there are no more.
 func (s *session) read() error {
 	for {
 		used := 0

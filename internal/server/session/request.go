@@ -21,12 +21,11 @@ type Commands interface {
 	Gone()
 }
 
-// Push has a message outside commands written, behind the replies owed. It is dropped if the
-// connection has as much under way as allowed. write writes it, or nothing, and is called as Plan
-// is.
+// Push queues a message outside commands, behind the replies owed. It is dropped if the connection has as
+// much under way as allowed. write writes it, or nothing, and is called as Plan is.
 type Push func(write func(r *Reply))
 
-// Plan is what a command does.
+// Plan is the planned execution of a command.
 type Plan struct {
 	// Run executes the command. It runs beside other commands, and must return when ctx ends: the
 	// client is gone or the server stops. undo may be nil; it is called for a reply that is never
@@ -34,8 +33,7 @@ type Plan struct {
 	Run  func(ctx context.Context, r *Reply) (undo func())
 	Key  string   // commands with the same key run in their order
 	More []string // further keys
-	// Alone: the command runs after all before it are complete, and those after it begin after its
-	// end.
+	// Alone: the command runs after all commands before it are complete, and later commands begin after its end.
 	Alone bool
 	Waits bool // for other clients, Alone, or asks no node: it takes no room in the gate
 	Close bool // the connection ends after the reply
@@ -44,7 +42,7 @@ type Plan struct {
 // request is a command under way, from its arrival to its reply.
 type request struct {
 	args  []string // in bytes, with its reply once this exists
-	size  int      // in bytes, with its reply once that is there
+	size  int      // in bytes, with its reply once this exists
 	plan  Plan
 	reply Reply
 	undo  func()
@@ -119,8 +117,8 @@ func readInline(buf []byte) (args []string, n int, err error) {
 	return strings.Fields(line), len(line) + 1, nil
 }
 
-// protocolError is the error of bytes that are no command. It ends the connection, since the start
-// of the next command is unknown.
+// protocolError is the error of bytes that are not a command. It ends the connection, since the start of the next
+// command is unknown.
 type protocolError string
 
 func (e protocolError) Error() string { return "ERR Protocol error: " + string(e) }

@@ -44,8 +44,7 @@ func New(limits Limits, open func(id int64, addr net.Addr, push Push) Commands) 
 // Stats returns the live counts.
 func (s *Server) Stats() *Stats { return &s.stats }
 
-// Serve accepts connections until Stop, and then returns nil. Any other result is why it can accept
-// no more.
+// Serve accepts connections until Stop, and then returns nil. Any other result is the reason why it can accept no more.
 func (s *Server) Serve(l net.Listener) error {
 	s.mu.Lock()
 	s.listener = l
@@ -158,8 +157,8 @@ func (s *Server) Stop(ctx context.Context) {
 	s.gate.end()
 }
 
-// End ends the connections for which isOver is true, after the answers to their commands under way. isOver is called with a
-// connection's commands while none of them is planned, and must not block.
+// End ends the connections for which isOver is true, after the answers to their commands under way. isOver is called
+// with a connection's commands while none of them is planned, and must not block.
 func (s *Server) End(isOver func(Commands) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,5 +171,5 @@ func (s *Server) End(isOver func(Commands) bool) {
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxWrite is the size of one write, at which it takes no more replies.
+// maxWrite is the size at which one write takes no more replies.
 const maxWrite = 64 << 10

@@ -101,9 +101,9 @@ func (s *session) isFull() bool {
 	return s.depth >= s.server.limits.Pipeline || s.depth > 0 && s.bytes >= s.server.limits.Command
 }
 
-// mustWait charges a request, and reports whether there is no room for it. Clients that do not read
-// must not stop the others. So a small request is taken beyond the memory of all while its
-// connection has at most one under way, and no other request waits then.
+// mustWait charges a request, and reports whether there is no room for it. Clients that do not read must not stop the
+// others. So a small request is taken beyond the memory of all while its connection has at most one under way, and no
+// other request waits then.
 func (s *session) mustWait(r *request, size int) bool {
 	if of := s.budget(); r.charged == nil && of.take(size+overhead, s.depth < 2 && size <= small) {
 		r.charged = of
@@ -111,7 +111,7 @@ func (s *session) mustWait(r *request, size int) bool {
 	return s.isFull() || r.charged == nil && s.depth > 1
 }
 
-// push appends a request to those without a reply.
+// push appends a request to the ones without a reply.
 func (s *session) push(r *request) {
 	if s.last == nil {
 		s.first = r
@@ -152,7 +152,7 @@ func (s *session) refuse(err error) {
 	s.leave()
 }
 
-// leave has the session end after its answers to the commands under way. It cancels waiting ones.
+// leave makes the session end after its answers to the commands under way. It cancels waiting ones.
 func (s *session) leave() {
 	s.closing = true
 	if s.alone != nil {
@@ -161,7 +161,7 @@ func (s *session) leave() {
 	s.write()
 }
 
-// plan has a command planned, and begins it unless others must be complete before.
+// plan lets Commands plan a command, and begins it unless others must be complete before.
 func (s *session) plan(r *request) {
 	r.plan = s.commands.Plan(r.args, &r.reply)
 	s.recognize()
@@ -190,7 +190,7 @@ func (s *session) plan(r *request) {
 	}
 }
 
-// follow has a command wait for the last one with a key.
+// follow makes a command wait for the last one with a key.
 func (s *session) follow(r *request, key string) {
 	last := s.tails[key]
 	if key == "" || last == r {
@@ -206,8 +206,8 @@ func (s *session) follow(r *request, key string) {
 	s.tails[key] = r
 }
 
-// charge counts the reply of a command until it is written: replies pile up behind an incomplete
-// command, and at a client that does not read.
+// charge counts the reply of a command until it is written: replies pile up behind an incomplete command, and for a
+// client that does not read.
 func (s *session) charge(r *request) {
 	if n := len(r.reply.buf); r.charged != nil {
 		r.size += n
@@ -363,7 +363,7 @@ func (s *session) pop() *request {
 	return r
 }
 
-// vanish notes that the client receives nothing any more.
+// vanish notes that the client can no longer receive anything.
 func (s *session) vanish() {
 	if s.gone {
 		return

@@ -65,7 +65,7 @@ func (s *session) recognize() {
 	}
 }
 
-// budget is the memory that the session takes from.
+// budget is the memory used by the session.
 func (s *session) budget() *budget {
 	if s.isStranger.Load() {
 		return &s.server.unknown.budget

@@ -11,23 +11,23 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Answers reads the reply to a command of n operands: an answer for each of them.
+// Answers reads the reply to a command of n operands as one answer for each of them.
 //
 //	for a.Begin(k, f, n, v); a.Next(); {
 //		a.Granted
 //	}
 //
-// There are n answers, or fewer if the reply does not fit. Answers can be reused, and allocates nothing. Error replies
+// There are n answers, or fewer if the reply does not fit. Answers can be reused, and allocate nothing. Error replies
 // are for [Refused].
 type Answers struct {
-	Granted bool           // the node did what was asked; else the key does not hold the token
-	Gated   bool           // a gate alone has refused it
+	Granted bool           // the node did as asked; else the key does not hold the token
+	Gated   bool           // only a gate has refused it
 	Fenced  fencing.Answer // of a script of package fencing; else Code is 0
 	Fits    bool           // after the last Next: the whole reply fits. If not, the stream is no longer trusted
 
 	form     Form
 	fenced   bool
-	all      bool  // one answer is of all operands, such as one about the node
+	all      bool  // one answer counts for all operands, such as one about the node
 	most     int64 // the largest number in an answer
 	left     int   // answers to come
 	elements resp.Elements
@@ -43,7 +43,7 @@ func (a *Answers) Begin(k Kind, f Form, n int, v *resp.Value) {
 	yesOrNo := v.Kind == resp.Integer && (v.Int == 0 || v.Int == 1)
 	a.all = true
 	switch {
-	case f.IsScript(k) && v.Kind == resp.Integer: // their number, where all is done
+	case f.IsScript(k) && v.Kind == resp.Integer: // their number, if all is done
 		a.Granted, a.Fits = true, v.Int == int64(n) && (k != Extend || f&Shared != 0)
 	case a.fenced && isOfNode(v):
 		a.Granted = false
@@ -166,7 +166,8 @@ type Refusal struct {
 
 var errNoScript = errors.New("server keeps forgetting the script")
 
-// Refused interprets an error reply to a command of n operands. byText: it has called a script by its text.
+// Refused interprets an error reply to a command of n operands. byText says that the command has called a script by its
+// text.
 func Refused(k Kind, f Form, n int, v *resp.Value, byText bool) Refusal {
 	r, call := Refusal{Refusal: refusal.Read(v)}, f.IsScript(k)
 	switch r.Code {
@@ -184,7 +185,7 @@ func Refused(k Kind, f Form, n int, v *resp.Value, byText bool) Refusal {
 			r.Remedy = Spell
 		}
 	case r.Fatal:
-	case call && k == Acquire: // a part may have been done: what is set is released
+	case call && k == Acquire: // part of it may be done: the keys already set are released
 		r.Unapplied = false
 		if n > 1 && r.Code == "NOPERM" && r.OfKey { // but an access list is checked for all keys first
 			r.Remedy = Split
@@ -192,14 +193,14 @@ func Refused(k Kind, f Form, n int, v *resp.Value, byText bool) Refusal {
 	case call && n > 1 && !r.Later && !r.Lacks:
 		r.Remedy = Split
 	case call, k == Acquire, k == Look:
-	case (r.Code == "NOPERM" || r.Code == "ERR") && !r.OfKey: // by script a key would fare no better
+	case (r.Code == "NOPERM" || r.Code == "ERR") && !r.OfKey: // a script call for the key would fare no better
 		r.Remedy = Rephrase
 	}
 	return r
 }
 
-// SplitTo is the number of operands in each call when a refused call of n is split. With two steps
-// a refused key costs 24 calls instead of 128, and the other keys one round trip more.
+// SplitTo is the number of operands in each call after a refused call of n is split. In two steps a refused key costs
+// 24 calls instead of 128, and the other keys one round trip more.
 func SplitTo(n int) int {
 	if n > 16 {
 		return 16

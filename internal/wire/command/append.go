@@ -17,20 +17,20 @@ type Operand struct {
 	Block      fencing.Block // of a fenced acquire
 }
 
-// Fence is the arguments of the scripts of package fencing beside the operands.
+// Fence has the arguments of the scripts of package fencing beside the operands.
 type Fence struct {
-	Set string                  // the key with the tokens of the fleet
+	Set string                  // the key of the fleet's tokens
 	Me  [quorum.MaxNodes][]byte // by node: the fleet, and the node's present life
 	// Known is, by node, the marker last shown, if it serves the client and does not follow from Me; else nil.
 	Known [quorum.MaxNodes][]byte
 }
 
 // callBytes bounds the keys of a script call in bytes, as MaxKeys bounds their number. A server answers after reading
-// the whole call, and one without an answer within StallTimeout counts as dead.
+// the whole call, and a server without an answer within StallTimeout counts as dead.
 const callBytes = 64 << 10
 
-// Merge returns how many of the first operands the next command takes: one, or for a script call at most limit. The
-// blocks of an acquire's call are equally long, and the keys of a release's stay for as long.
+// Merge returns the number of operands, from the first on, for the next command: one, or for a script call at most
+// limit. The blocks of an acquire's call are equally long, and the keys of a release's call stay for the same time.
 func Merge(k Kind, f Form, operands []Operand, limit int) int {
 	n, bytes := 1, len(operands[0].Key)
 	if !f.IsScript(k) {
@@ -72,8 +72,8 @@ func Append(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte
 	}
 }
 
-// AppendUsual writes the one-line reply of a node that has done all that was asked, by a command of
-// n operands. has is false for kinds without such a reply.
+// AppendUsual writes the one-line reply of a node that has done everything asked, by a command of n operands. has is
+// false for kinds without such a reply.
 func AppendUsual(dst []byte, k Kind, f Form, n int) (_ []byte, has bool) {
 	switch {
 	case k == Acquire && !f.IsScript(k):

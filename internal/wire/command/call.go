@@ -12,7 +12,7 @@ import (
 // fencedShift is the place of Fenced in a Form; Shared is behind it.
 const fencedShift = 2
 
-// scripts are the scripts of the kinds sent as script calls, by what their forms have of Fenced and Shared.
+// scripts holds the scripts of the kinds sent as script calls, by the bits Fenced and Shared of their forms.
 var scripts = [...][Kinds]struct{ sha, text string }{
 	0: {Extend: {ExtendSHA1, ExtendScript}, Release: {ReleaseSHA1, ReleaseScript}},
 	Fenced >> fencedShift: {
@@ -29,7 +29,7 @@ var scripts = [...][Kinds]struct{ sha, text string }{
 	},
 }
 
-// texts are all scripts by their digests.
+// texts maps digests to scripts.
 var texts = func() map[string]string {
 	all := map[string]string{QueueSHA1: QueueScript, SharedLookSHA1: SharedLookScript, fencing.MemberSHA1: fencing.MemberScript}
 	for _, kinds := range scripts {
@@ -45,8 +45,8 @@ var texts = func() map[string]string {
 const callBySHA = "$7\r\nEVALSHA\r\n$40\r\n"
 
 // appendCall writes EVALSHA sha n [set] key… [me] …, with the other arguments in the order of the script: see its
-// comment, and [fencing.AcquireScript]. A gate follows each key of a shared acquire. At the end of a fenced call is the
-// marker, if it is known.
+// comment, and [fencing.AcquireScript]. A gate follows each key of a shared acquire. The marker, if known, ends a
+// fenced call.
 func appendCall(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []byte {
 	shared, fenced := f&Shared != 0, f.IsFenced(k)
 	gates, ttls, stays, known := shared && k == Acquire, k == Extend, !shared && k == Release && operands[0].TTL > 0, []byte(nil)
@@ -124,7 +124,7 @@ func appendCall(dst []byte, k Kind, f Form, operands []Operand, fence *Fence) []
 	return dst
 }
 
-// ofKey is how many of the first operands have the same key.
+// ofKey counts the first operands with the same key.
 func ofKey(operands []Operand) (n int) {
 	for n < len(operands) && bytes.Equal(operands[n].Key, operands[0].Key) {
 		n++
@@ -142,8 +142,8 @@ func differ(operands []Operand) bool {
 	return false
 }
 
-// appendBlocks writes the least token of all blocks, how many others each has, the common TTL, and
-// the last token of each block.
+// appendBlocks writes the least token of all blocks, the number of others in each, the common TTL, and the last token
+// of each block.
 func appendBlocks(dst []byte, operands []Operand, ttls bool) []byte {
 	least := operands[0].Block.First
 	for i := range operands {
@@ -171,8 +171,8 @@ func appendBlocks(dst []byte, operands []Operand, ttls bool) []byte {
 	return append(dst, '\r', '\n')
 }
 
-// ByText has the scripts in written commands, from an offset on, called by their text: EVAL in place of EVALSHA. It is
-// for a node that does not know them. Afterwards it does.
+// ByText makes scripts in written commands, from an offset on, called by their text: EVAL in place of EVALSHA. It is
+// for a node that does not know them yet.
 func ByText(dst []byte, from int) []byte {
 	written := slices.Clone(dst[from:])
 	dst = dst[:from]

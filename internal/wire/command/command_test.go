@@ -46,8 +46,8 @@ func TestReleasesOfKeysThatStay(t *testing.T) {
 	require.Equal(t, []int{2, 2, 1, 1}, merged)
 }
 
-// TestOperandsAreReadBack out of every written command, and each command is within its bounds. A call of fenced
-// acquires has blocks of one length.
+// TestOperandsAreReadBack: the operands are read back from every written command, and each command is within its
+// bounds. A call of fenced acquires has blocks of one length.
 func TestOperandsAreReadBack(t *testing.T) {
 	var r Reader
 	fence := &Fence{Set: "set"}
@@ -102,8 +102,8 @@ func TestOperandsAreReadBack(t *testing.T) {
 	require.Equal(t, 1, Merge(Release, Scripts, large, 1))
 }
 
-// TestAnswers: the meaning of each reply to two operands, or to one. A dash is a reply that does
-// not fit; the answers before it count.
+// TestAnswers: the meaning of each reply to two operands, or to one. A dash stands for a reply that does not fit; the
+// answers before it count.
 func TestAnswers(t *testing.T) {
 	fenced := Form(0).ForNode(1)
 	for _, c := range []struct {
@@ -111,7 +111,7 @@ func TestAnswers(t *testing.T) {
 		form  Form
 		n     int
 		reply string
-		want  string // y granted, n not, g refused by a gate alone, or the code of an answer
+		want  string // y granted, n not, g refused by a gate only, or the code of an answer
 	}{
 		{Acquire, Scripts, 1, "+OK\r\n", "y"}, {Acquire, Scripts, 1, null, "n"}, {Acquire, Scripts, 1, "$-1\r\n", "n"},
 		{Acquire, Scripts, 1, yes, "-"}, {Acquire, Scripts, 1, "$2\r\nOK\r\n", "-"},

@@ -1,8 +1,8 @@
 package command
 
-// Form holds the commands by which a node compares a token before it acts. Extends are scripts in all forms: SET … IFEQ
-// would shorten a key. Probes try the native commands on each connection. Version numbers mislead: forks, proxies and
-// access lists differ from them. Every server since Redis 2.6 understands the zero Form.
+// Form holds the commands used by a node to compare a token before it acts. Extends are scripts in all forms: SET …
+// IFEQ would shorten a key. Probes try the native commands on each connection. Version numbers mislead: forks, proxies
+// and access lists do not keep to them. Every server since Redis 2.6 understands the zero Form.
 type Form uint16
 
 const (
@@ -14,10 +14,10 @@ const (
 	// Fenced: acquires and extends run the scripts of package fencing.
 	Fenced
 
-	// Shared: the operands are holders of shared locks, of which all is scripts.
+	// Shared: the operands are holders of shared locks, with scripts for every kind.
 	Shared
 
-	// repairing: an acquire gives a node back what it has lost of a lock. Gates do not refuse it.
+	// repairing: an acquire gives a node back its lost part of a lock. Gates do not refuse it.
 	repairing
 
 	releases = DelIfEq | DelEx
@@ -31,7 +31,7 @@ func (f Form) IsScript(k Kind) bool {
 	return k == Release && f&releases == 0 || k == Extend || f.IsFenced(k) || f&Shared != 0
 }
 
-// For is f with the commands for an operand: no native command is for a shared lock, or releases a key that stays.
+// For is f with the commands for an operand. No native command fits a shared lock, or a release of a key that stays.
 func (f Form) For(k Kind, op *Operand) Form {
 	switch {
 	case op.Shared:
@@ -49,12 +49,12 @@ func (f Form) IsFenced(k Kind) bool { return f&Fenced != 0 && k.HasTTL() }
 // the scripts of package fencing, so each node has its own commands.
 const nodeShift = 8
 
-// ForNode is f, fenced, for one node.
+// ForNode is the fenced f for one node.
 func (f Form) ForNode(node int) Form { return f | Fenced | Form(node+1)<<nodeShift }
 
 func (f Form) node() int { return int(f>>nodeShift) - 1 }
 
-// Without is f without the native commands of asked: scripts replace them.
+// Without is f without the native commands in asked: scripts replace them.
 func (f Form) Without(asked Form) Form { return f &^ (asked & releases) }
 
 // Repairing is f for repairs: these are not fenced.

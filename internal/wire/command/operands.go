@@ -5,8 +5,8 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Reader reads the operands from a command written by Append. Reuse does not allocate: while a node
-// is down each batch is read.
+// Reader reads the operands from a command written by Append. Its reuse does not allocate: while a node is down, each
+// batch is read.
 type Reader struct {
 	args     [][]byte
 	operands []Operand
@@ -28,7 +28,7 @@ func (r *Reader) Read(k Kind, command []byte) []Operand {
 	if _, err := d.Decode(command, &v); err != nil {
 		panic("redlock: a command of its own making is malformed: " + err.Error())
 	}
-	clear(r.args) // they point into buffers that may be large
+	clear(r.args) // they point into possibly large buffers
 	clear(r.operands)
 	r.args, r.operands = r.args[:0], r.operands[:0]
 	for it := v.Elements(); it.Next(); {
@@ -48,7 +48,7 @@ func (r *Reader) Read(k Kind, command []byte) []Operand {
 	return r.operands
 }
 
-// readCall reads a command of appendCall: by a digest, or by the text of a script.
+// readCall reads a command written by appendCall, with the digest or with the text of a script.
 func (r *Reader) readCall(k Kind) {
 	var f Form
 	for form, kinds := range scripts {

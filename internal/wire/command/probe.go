@@ -15,14 +15,14 @@ const (
 	probeToken = "x"
 )
 
-// Probe finds, on a new connection, the forms understood by a node, and runs the scripts it needs: so it knows them. The
-// key of the probes is absent, so they change nothing. ask is called for each command; answer reads the reply; all of them
-// are read in order, and after an error the node cannot be used. form is shown by the answers. With scripted native
-// commands are not tried. fence is nil if the scripts of package fencing are not needed.
+// Probe finds, on a new connection, the forms understood by a node. It also runs the scripts needed, so the node knows
+// them. The key of the probes is absent, so they change nothing. Probe calls ask for each command, and answer reads the
+// reply. All replies are read in order, and after an error the node cannot be used. The answers show the form. With
+// scripted, native commands are not tried. fence is nil if the scripts of package fencing are not needed.
 func Probe(scripted bool, fence *Fence, ask func(answer func(*resp.Value) error, words ...string)) (form func() uint16) {
 	var found Form
-	// native tries a native release command. The first that works is used. A refused key shows it too: access is
-	// checked only for existing commands, and locks have other keys.
+	// native tries a native release command. The first to work is used. A refused key shows that it works, too: access
+	// is checked only for existing commands, and locks have other keys.
 	native := func(by Form, words ...string) {
 		ask(func(v *resp.Value) error {
 			refused := refusal.Read(v)
@@ -35,8 +35,8 @@ func Probe(scripted bool, fence *Fence, ask func(answer func(*resp.Value) error,
 			return refused.Fatality()
 		}, words...)
 	}
-	// call tries a script. The user may not be allowed to call it this way, or to run what is in it. The probes before
-	// have shown whether the node needs it.
+	// call tries a script. The user may have no permission to call it this way, or to run a command in it. The probes
+	// before have shown whether the node needs it.
 	call := func(k Kind, words ...string) {
 		ask(func(v *resp.Value) error {
 			switch refused := refusal.Read(v); {

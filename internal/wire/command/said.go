@@ -16,7 +16,7 @@ type Said struct {
 	refusal.Refusal
 }
 
-// ReadSaid reads a reply. Of a null, and a reply of another kind, it notes the kind alone.
+// ReadSaid reads a reply. For a null, and a reply of another kind, it notes only the kind.
 func ReadSaid(v *resp.Value) (s Said) {
 	s.Kind = v.Kind
 	switch {

@@ -5,10 +5,10 @@ import _ "embed"
 // Two Lua scripts compare a token before they act on a key. Their SHA1 digests are constants:
 // nothing is hashed at run time, and nothing breaks where SHA-1 is forbidden.
 //
-// Both take 1 to MaxKeys keys and answer with an array of as many integers, 1 if the key held the token and 0 if it
-// did not. So operations waiting together cost one call into Lua. Where a release has deleted all keys, as a rule, the
-// answer is their number: it spares the server two tables and an array. They read the keys with MGET: it answers nil
-// for a key of another type, where GET would end the script with an error.
+// Both take 1 to MaxKeys keys and answer with an array of as many integers, 1 if the key held the token and 0 if it did
+// not. So operations waiting together cost one call into Lua. If a release has deleted all keys, as it usually does,
+// the answer is their number: this saves the server two tables and an array. They read the keys with MGET. It answers
+// nil for a key of another type, while GET would end the script with an error.
 //
 //	EVALSHA ReleaseSHA1 n key… token… [stay-in-ms]
 //	EVALSHA ExtendSHA1  n key… token… ttl-in-ms…
@@ -16,8 +16,8 @@ import _ "embed"
 // MaxKeys bounds the keys of one call: a script blocks its server while it runs, and more keys save little.
 const MaxKeys = 128
 
-// ReleaseScript deletes each key that still holds its token or, given a stay, has it end by itself
-// when the stay is over, and no later than before.
+// ReleaseScript deletes each key that still holds its token. Given a stay, it instead lets the key end by itself after
+// the stay, and no later than before.
 //
 //go:embed release.lua
 var ReleaseScript string

@@ -18,16 +18,17 @@ import (
 //	SharedExtend   key…         for each key: n, then n times token, ttl
 //	SharedRelease  key…         for each key: n, then n tokens
 //
-// Each answers with the number of tokens if it has done all; else with an array, for each token 1 or 0, or 2 where a
-// gate alone has refused it. The calls of several holders of one key share one command for it, and so its cost.
+// Each answers with the number of tokens if it has done all. Otherwise it answers with an array, for each token 1 or 0,
+// or 2 if only a gate has refused it. The calls of several holders of one key share one command for it, and so its
+// cost.
 //
-// An acquire adds members, and changes none. It is refused by a string, a key of another type, and a
-// key without an expiry, which is no lock. To a node that has lost members a repair brings them back,
-// past gates: their holders have a quorum. An extend changes the members that are there and have not
-// ended, and gives none an earlier end. A release gives the key the end of the last member left.
+// An acquire adds members, and changes none. It is refused by a string, by a key of another type, and by a key without
+// an expiry, since this is no lock. A repair brings lost members back to a node, past gates: their holders have a
+// quorum. An extend changes the present members that have not ended, and gives none an earlier end. A release gives the
+// key the end of the last member left.
 //
-// On fenced nodes acquires and extends have the marker's script before them, with the fleet's set before the keys, me
-// before the other arguments, and the known marker at the end.
+// On fenced nodes acquires and extends begin with the marker's script. The fleet's set is before the keys, me before
+// the other arguments, and the known marker at the end.
 var (
 	//go:embed shared_acquire.lua
 	sharedAcquireLua string
@@ -35,8 +36,8 @@ var (
 	sharedExtendLua string
 	//go:embed shared_release.lua
 	SharedReleaseScript string
-	// SharedLookScript shows a shared lock: how many hold it, and of some a line with the time left and the
-	// member, the longest first, as many as 4 KB have room for.
+	// SharedLookScript shows a shared lock: the number of holders, and for some of them a line with the time left and
+	// the member, the longest first, as many as fit into 4 KB.
 	//
 	//	KEYS: key   ARGV: how many lines
 	//

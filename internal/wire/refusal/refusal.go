@@ -35,8 +35,8 @@ var (
 // Lacks is the refusal of an indispensable command.
 func Lacks(command string) error { return fmt.Errorf("%w: the command %s", ErrForbidden, command) }
 
-// fatal are the error replies after which the connection is of no more use. Any other code is the failure of one
-// command: BUSY, LOADING, MISCONF, NOREPLICAS, NOSCRIPT, OOM, WRONGTYPE, and codes of later servers.
+// fatal lists the error replies after which the connection is of no use. Any other code is the failure of one command:
+// BUSY, LOADING, MISCONF, NOREPLICAS, NOSCRIPT, OOM, WRONGTYPE, and codes of later servers.
 var fatal = []struct {
 	code   string
 	begins string // the text after the code; empty means anything
@@ -64,7 +64,7 @@ var fatal = []struct {
 	{"EXECABORT", "", nil},
 }
 
-// Refusal is the meaning of an error reply. The zero value is that of any other reply.
+// Refusal is the meaning of an error reply. The zero value stands for any other reply.
 type Refusal struct {
 	// Err is, or wraps, a [*ServerError]. It also wraps the cause, such as [ErrAuth] or
 	// [ErrForbidden], where that has a name. The text is bounded and printable. For a missing
@@ -76,8 +76,8 @@ type Refusal struct {
 	Lacks  bool   // the access list does not allow a command
 	OfKey  bool   // the access list allows the command, but not on this key
 	OfType bool   // the key has a value of a type foreign to the command
-	// Unscripted: to a script command it is the answer of a server without the command, without the
-	// language, or without a command used by the script.
+	// Unscripted: as an answer to a script command, it shows a server without the command, without the language, or
+	// without a command used by the script.
 	Unscripted bool
 }
 
@@ -117,11 +117,11 @@ func Read(v *resp.Value) (r Refusal) {
 	return r
 }
 
-// Stays reports whether the command was wrong: the next answer will be the same. Every ERR says so,
-// unless it refuses the client. Unknown codes do not.
+// Stays reports whether the command was wrong: the next answer will be the same. Every ERR means so, unless it refuses
+// the client. Unknown codes do not.
 func (r *Refusal) Stays() bool { return r.Code == "ERR" && !errors.Is(r.Err, ErrCrowded) }
 
-// Fatality is the error of a refusal that ends the connection, and nil for others.
+// Fatality returns the error of a refusal that ends the connection, and nil for others.
 func (r Refusal) Fatality() error {
 	if r.Fatal {
 		return r.Err
@@ -146,7 +146,7 @@ const (
 	aKey         = "a key"                                // in place of its name: an argument
 )
 
-// forbidden is what an access list does not allow, or "" if an error reply is about something else.
+// forbidden describes the refusal of an access list, or is "" if an error reply is about something else.
 func forbidden(reply *ServerError) string {
 	text := reply.Message
 	inScript := reply.Code == "ERR" && (strings.Contains(text, scriptDenied) || strings.Contains(text, scriptUser))

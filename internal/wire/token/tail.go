@@ -30,9 +30,10 @@ type tailKey struct{}
 // tails is set once a context has a tail: a process without a front end searches none.
 var tails atomic.Bool
 
-// WithValue returns a context of acquires: the value at the key is a token and then value, in place of the client's
-// name. So a front end gives each lock the value of its own client. The token stays fresh for each attempt: clients
-// reuse values, and the late release of an earlier attempt must not free a later lock. The holder is shown to operators.
+// WithValue returns a context of acquires. The value at the key becomes a token followed by value, in place of the
+// client's name. So a front end gives each lock the value of its own client. The token stays fresh for each attempt:
+// clients reuse values, and the late release of an earlier attempt must not free a later lock. The holder is shown to
+// operators.
 func WithValue(ctx context.Context, holder, value string) context.Context {
 	if holder != "" {
 		return withTail(ctx, holderMark+holder+valueMark+value)
@@ -76,13 +77,13 @@ func ValueIn(stored string) string {
 	return stored
 }
 
-// HolderIn returns the holder of a lock of a front end, or "". Of stored the value may be missing.
+// HolderIn returns the holder of a lock of a front end, or "". stored may lack the value.
 func HolderIn(stored string) string {
 	_, holder, _, _ := ofFrontEnd(stored)
 	return holder
 }
 
-// ofFrontEnd takes what a front end has stored apart.
+// ofFrontEnd takes apart a value stored by a front end.
 func ofFrontEnd(stored string) (mark, holder, value string, is bool) {
 	if len(stored) <= Size {
 		return "", "", "", false

@@ -52,8 +52,8 @@ func (t *Token) Fill(r io.Reader) error {
 	return nil
 }
 
-// Split is the token at the beginning of a value, and its tail. A value shorter than a token, another library's, is all
-// tail.
+// Split returns the token at the beginning of a value, and the tail. A value shorter than a token, from another
+// library, is all tail.
 func Split(value string) (t Token, tail string) {
 	if len(value) < Size {
 		return Token{}, value

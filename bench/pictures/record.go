@@ -1,57 +1,34 @@
-// Picture draws the dashboard, grafana.json, as an SVG: what it shows of a client that works for a
-// minute while masters fail. The client's own series are scraped twice a second, and the queries
-// are those of the dashboard, as far as query.go knows their language.
-//
-//	cd bench/metrics && go run ./picture > ../results/dashboard.svg
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/prometheus/prometheus/promql"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 )
 
-const (
-	long  = time.Minute
-	every = 500 * time.Millisecond // is between two scrapes
-)
+// story is what happens while a client is recorded.
+const story = "At 12 s one stops answering, at 29 s one ends and returns without its data, at 50 s a lock is deleted by hand. The x axes are seconds."
 
-func main() {
-	file, err := os.ReadFile("grafana.json")
-	var panels struct{ Panels []panel }
-	if err == nil {
-		err = json.Unmarshal(file, &panels)
-	}
-	var all []scrape
-	if err == nil {
-		all, err = record()
-	}
-	if err == nil {
-		err = draw(os.Stdout, panels.Panels, all)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "picture:", err)
-		os.Exit(1)
-	}
-}
-
-// record has a client of five masters work, and returns what was scraped.
-func record() (all []scrape, err error) {
+// record has a client of five masters work for a minute, and returns what was scraped.
+func record() (*recording, error) {
 	var masters []*fakeredis.Server
-	for range 5 {
+	var names []string
+	for i := range 5 {
 		m, err := fakeredis.Start(fakeredis.Options{})
 		if err != nil {
 			return nil, err
 		}
 		defer m.Close()
 		masters = append(masters, m)
+		names = append(names, strconv.Quote(m.Addr()), fmt.Sprintf(`"node %d"`, i+1))
 	}
 	client, err := redlock.New(redlock.Config{Nodes: fakeredis.Addrs(masters), MaxTTL: 8 * time.Second})
 	if err != nil {
@@ -61,7 +38,7 @@ func record() (all []scrape, err error) {
 	if err := client.Ready(context.Background()); err != nil { // the masters have no vote until MaxTTL has passed
 		return nil, err
 	}
-	ctx, stop := context.WithTimeout(context.Background(), long)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	var callers sync.WaitGroup
 	defer callers.Wait()
 	defer stop()
@@ -81,27 +58,22 @@ func record() (all []scrape, err error) {
 	} {
 		time.AfterFunc(at, do)
 	}
-	for began := time.Now(); ctx.Err() == nil; pause(ctx, every) {
+	r := &recording{series: map[string][]promql.FPoint{}}
+	for next := time.Now(); ctx.Err() == nil; time.Sleep(time.Until(next)) {
 		var text strings.Builder
 		if err := client.Stats().WriteMetrics(&text); err != nil {
 			return nil, err
 		}
-		all = append(all, read(text.String(), time.Since(began)))
+		r.scrape(strings.NewReplacer(names...).Replace(text.String()))
+		next = next.Add(every)
 	}
-	return all, nil
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
+	return r, nil
 }
 
 // work is one of the callers: with keys of their own, with one key that they want, or with locks that
 // are kept alive.
 func work(ctx context.Context, client *redlock.Client, i int) {
-	for ; ctx.Err() == nil; pause(ctx, time.Duration(5+i)*time.Millisecond) {
+	for ; ctx.Err() == nil; time.Sleep(time.Duration(5+i) * time.Millisecond) {
 		var lock redlock.Lock
 		var err error
 		switch i % 3 {
@@ -118,7 +90,7 @@ func work(ctx context.Context, client *redlock.Client, i int) {
 			})
 		}
 		if err == nil {
-			pause(ctx, 4*time.Millisecond)
+			time.Sleep(4 * time.Millisecond)
 			_ = lock.Release(context.WithoutCancel(ctx))
 		}
 	}
