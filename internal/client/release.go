@@ -70,15 +70,12 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error
 	if !stays && passes && g.isAwaited(s.Key) && ended == nil && s.Several() == nil && !s.Shared && !engine.IsClosed(g.ending) {
 		next, _ = g.fresh(new(fencing.Proposal), false)
 	}
-	c, err := h.releasing(&s, how)
+	c, err := h.releasing(&s, how, stay.left)
 	if err != nil {
 		return err
 	}
 	defer c.Free()
 	c.Watch(engine.Limit{Done: done})
-	if stays {
-		c.Each(func(c *engine.Call) { c.Stay = (stay.left + time.Millisecond - 1).Truncate(time.Millisecond) })
-	}
 	var along *engine.Call
 	if next != (fresh{}) {
 		along = g.lines.Along(&s, next.token, next.block)
@@ -99,9 +96,9 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error
 	return h.released(ctx, c, by, cmp.Or(err, ended))
 }
 
-// releasing ends the validity of a lock, and returns the calls to release it. ErrNotHeld: another caller has released it
-// since, or passed it on.
-func (h Handle) releasing(s *holding.State, how engine.Manner) (*engine.Call, error) {
+// releasing ends the validity of a lock, and returns the calls to release it; its key stays for so long. ErrNotHeld:
+// another caller has released it since, or passed it on.
+func (h Handle) releasing(s *holding.State, how engine.Manner, stays time.Duration) (*engine.Call, error) {
 	g := h.site()
 	c, err := s.Calls(g.Engine, engine.Release, 0, g.Config.Tail)
 	if err != nil {
@@ -113,6 +110,9 @@ func (h Handle) releasing(s *holding.State, how engine.Manner) (*engine.Call, er
 		return nil, engine.ErrNotHeld
 	}
 	c.About(s.Token, fencing.Block{}, absent)
+	if stays > 0 && s.Until > 0 {
+		c.Each(func(c *engine.Call) { c.Stay = (stays + time.Millisecond - 1).Truncate(time.Millisecond) })
+	}
 	return c, nil
 }
 
@@ -135,7 +135,8 @@ func (h Handle) released(ctx context.Context, c, by *engine.Call, err error) err
 }
 
 // giveWay has the nodes delete the key of a collected lock right before the next operation of its caller, which asks for
-// all keys of the set. The line does not hear of it: no other caller of the process has the key before.
+// all keys of the set. The line does not hear of it: no other caller of the process has the key before. A key of a contest
+// stays, and the set waits for it.
 func (h Handle) giveWay() {
 	g := h.site()
 	g.Config.Underway.Enter()
@@ -145,7 +146,7 @@ func (h Handle) giveWay() {
 		return
 	}
 	g.keeper.Stop(h.hold)
-	if c, err := h.releasing(&s, engine.Ahead); err == nil {
+	if c, err := h.releasing(&s, engine.Ahead, s.Stays.Sub(g.clock.Now())); err == nil {
 		_, _ = c.Release(engine.Ahead, nil)
 		c.Free()
 	}

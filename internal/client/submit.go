@@ -148,11 +148,15 @@ func (c *Client) Cancel(op *Op) bool {
 	return true
 }
 
-// Complete implements engine.Completion.
+// Complete implements engine.Completion. Rand and FenceClock, user code, may panic as an attempt is made again: then it is not.
 func (op *Op) Complete(*engine.Op) {
-	if op.report() {
-		op.User.Complete(&op.Op)
-	}
+	ended := true
+	defer func() {
+		if ended {
+			op.User.Complete(&op.Op)
+		}
+	}()
+	ended = op.report()
 }
 
 // report reports the attempt of a complete operation, before that is its user's again. Other callbacks may have come

@@ -345,13 +345,11 @@ func (d *Demand) Leave() {
 	if d.all {
 		d.Left(holding.Hold{})
 	} else {
-		for i := range d.places {
-			if p := &d.places[i]; p.stage != out { // only its desk takes it out, before it is served
-				s := p.desk.lines.lock(p.desk.key)
-				p.desk.out(p)
-				p.desk.lines.unlock(s)
+		d.each(func(p *place, k *desk) {
+			if p.stage != out {
+				k.out(p)
 			}
-		}
+		})
 	}
 	if d.hold != (holding.Hold{}) {
 		gift.desk.lines.cfg.Release(d.hold)

@@ -18,8 +18,9 @@ func TestPairs(t *testing.T) {
 		"O.....": "alone", "J.....": "alone", "OO.....": "alone",
 		"O.....J.....": "alone alone",
 		"OJOJ":         "group", "OJ....J": "group", // timeout(1)
-		"OJ.....JO": "group group",
-		"OcJ":       "group", "OJc.....": "group cont", "O..cJ.....": "group cont",
+		"OJ.....JO":      "group group",
+		"OJ....O.J.....": "group", "OJ....J.....": "group", // the second half of what is dropped comes after the moment, or never
+		"OcJ": "group", "OJc.....": "group cont", "O..cJ.....": "group cont",
 		"cO.....": "cont alone", "Oc.....": "alone cont", // in order: a shell's program loses the second of some
 	} {
 		var p pairs

@@ -69,7 +69,7 @@ func (s *signals) pair() {
 
 // add adds the half of a signal, and passes on a whole one.
 func (s *signals) add(halves *pairs, number syscall.Signal, isOwn bool) {
-	h := half{arrival{signal: number, at: time.Now()}, isOwn, 0}
+	h := half{arrival: arrival{signal: number, at: time.Now()}, isOwn: isOwn}
 	if whole, isWhole := halves.add(h); isWhole {
 		s.due <- whole
 	}
@@ -80,6 +80,7 @@ type half struct {
 	arrival
 	isOwn bool // the keeper received it
 	looks int  // since then
+	again bool // it came right after a whole signal: it is dropped, and its second half too
 }
 
 // pairs holds the signals of a moment. The moment is counted in looks of this process, not on a clock. While this
@@ -101,19 +102,21 @@ const (
 // timeout(1) sends to its child, and then to the group.
 func (p *pairs) add(h half) (arrival, bool) {
 	isAlike := func(other half) bool { return other.signal == h.signal }
-	if slices.ContainsFunc(p.whole, isAlike) {
-		return arrival{}, false
-	}
 	i := slices.IndexFunc(p.first, isAlike)
 	switch {
 	case i < 0:
+		h.again = slices.ContainsFunc(p.whole, isAlike)
 		p.first = append(p.first, h)
 		return arrival{}, false
 	case p.first[i].isOwn == h.isOwn:
 		return arrival{}, false
 	}
-	h.at, h.isOfGroup = p.first[i].at, true
+	first := p.first[i]
 	p.first = slices.Delete(p.first, i, i+1)
+	if first.again {
+		return arrival{}, false
+	}
+	h.at, h.isOfGroup = first.at, true
 	p.whole = append(p.whole, h)
 	return h.arrival, true
 }
@@ -127,7 +130,7 @@ func (p *pairs) look() (alone []arrival) {
 		}
 	}
 	for _, h := range p.first {
-		if isOver(h) {
+		if isOver(h) && !h.again {
 			alone = append(alone, h.arrival)
 		}
 	}

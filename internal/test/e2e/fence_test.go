@@ -198,6 +198,28 @@ func TestFenceClockPanics(t *testing.T) {
 	})
 }
 
+// TestFenceClockPanicsInARepeat: an operation ends that was to be made again, with a larger number.
+func TestFenceClockPanicsInARepeat(t *testing.T) {
+	cluster.Virtually(t, func(t *testing.T) {
+		var broken atomic.Bool
+		r := cluster.New(t, 3, fencedBy(func() time.Time {
+			if broken.Load() {
+				panic(errors.New("clock"))
+			}
+			return virtual.TimeOfDay()
+		}))
+		require.NoError(t, r.InitFencing(t.Context()))
+		ahead := cluster.Connect(t, fakeredis.Addrs(r.Servers), fencedBy(func() time.Time { return virtual.TimeOfDay().Add(time.Hour) }))
+		require.NoError(t, cluster.MustAcquire(t, ahead, "op", fenceTTL).Release(t.Context()))
+		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("op"), TTL: fenceTTL}
+		done := cluster.Begin(t, r.Client, op)
+		broken.Store(true)
+		require.ErrorIs(t, testkit.Get(t, done), redlock.ErrNoQuorum)
+		broken.Store(false)
+		require.NoError(t, cluster.Submit(t, r.Client, op))
+	})
+}
+
 // TestCollectTrustsNoClient: a client whose clock is far ahead does not raise the floor of all keys, and its clock, which
 // is user code, is not called on the housekeeper's goroutine. What is collected follows from the node's time.
 func TestCollectTrustsNoClient(t *testing.T) {

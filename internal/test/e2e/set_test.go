@@ -210,3 +210,47 @@ func TestASplitKeyOfATakenSet(t *testing.T) {
 		require.ErrorIs(t, testkit.Get(t, all), context.Canceled)
 	})
 }
+
+// TestCollectedOfAContest: a set that takes its keys one by one may have one from the winner of a contest. The key stays
+// for those who have lost, as where any other caller has the lock next.
+func TestCollectedOfAContest(t *testing.T) {
+	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
+		const ms, stays = time.Millisecond, 50 * time.Millisecond
+		r.Servers.Take("a")
+		began := time.Now()
+		all := testkit.Start(func() error {
+			l, err := r.AcquireAll(t.Context(), ttl, "a", "b")
+			if err != nil {
+				return err
+			}
+			return l.Release(t.Context())
+		})
+		for i := 0; time.Since(began) < 1900*ms; i++ { // it has each in turn, and never both
+			time.Sleep(150 * ms)
+			free, taken := "b", "a"
+			if i%2 == 0 {
+				free, taken = taken, free
+			}
+			r.Servers.Take(taken)
+			r.Servers.Del(free)
+		}
+		time.Sleep(20 * ms)
+		r.Servers.Take("a")
+		r.Servers.Del("b")
+		time.Sleep(2500*ms - time.Since(began)) // it collects, and waits for the first
+		r.Servers[2].Set("b", foreign, 20*ms)
+		var granted time.Time
+		require.NoError(t, r.TryDo(t.Context(), "b", ttl, func(context.Context) error {
+			granted = time.Now()
+			r.Servers.Del("a")
+			testkit.Await(t, "the first is collected", func() bool { return r.Stats().KeptAlive == 2 })
+			time.Sleep(5 * ms)
+			return nil
+		}))
+		for time.Since(granted) < stays-ms {
+			require.GreaterOrEqual(t, r.Holders("b"), 2, time.Since(granted))
+			time.Sleep(ms)
+		}
+		require.NoError(t, testkit.Get(t, all))
+	})
+}
