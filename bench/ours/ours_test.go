@@ -81,15 +81,15 @@ func TestServed(t *testing.T) {
 func TestMuch(t *testing.T) {
 	servers := fakeredis.StartN(t, 3)
 	nodes := strings.Join(fakeredis.Addrs(servers), ",")
-	all := contend(t, "-nodes", nodes, "-scenario", "held,kept", "-c", "6000", "-ttl", "9s")
+	all := contend(t, "-nodes", nodes, "-scenario", "held,kept", "-c", "2000", "-ttl", "4s")
 	all = append(all, contend(t, "-nodes", nodes, "-scenario", "idle", "-c", "20")...)
 	require.Len(t, all, 3)
 	for _, r := range all {
 		require.Zero(t, r.Errors, r.Scenario)
 		require.Positive(t, r.BytesEach, r.Scenario)
 	}
-	require.InDelta(t, 6000, all[0].Pairs, 0)
-	require.Greater(t, all[1].Pairs, 3000.0, "each is extended at a third of its TTL")
+	require.InDelta(t, 2000, all[0].Pairs, 0)
+	require.Greater(t, all[1].Pairs, 1000.0, "each is extended at a third of its TTL")
 	require.GreaterOrEqual(t, all[2].GoroutinesEach, 1.0)
 	for _, s := range servers {
 		require.Eventually(t, func() bool { return s.Len() == 0 }, time.Minute, time.Millisecond, "held locks are released")
