@@ -14,36 +14,38 @@ import (
 
 // fill brings the matrix up to date, as far as time allows.
 func (o options) fill(t tree, all, defects []defect) error {
-	w := &work{tree: t, matrix: matrix{hashes: map[string]string{}, reached: map[cell]bool{}, kills: map[cell]bool{}}}
+	w := &work{tree: t, begun: map[string]bool{}, matrix: matrix{hashes: map[string]string{}, reached: map[cell]bool{}, kills: map[cell]bool{}}}
 	w.end = time.Now().Add(o.limit)
 	if err := w.prepare(o, all); err != nil {
 		return err
 	}
 	w.mutants = o.mutants(t, w.open(defects))
-	w.do(o, func(m *mutant) {
-		w.rest(m, quick, func(f *function) bool { return slices.Contains(w.owners[m.name], f.dir) && !w.slow[f.dir] })
+	each(o.jobs, make([]struct{}, max(1, o.jobs)), func(struct{}) {
+		for j := w.next(); j != nil; j = w.next() {
+			w.runAll(j)
+		}
 	})
-	slices.SortStableFunc(w.mutants, func(a, b mutant) int { return w.reaching(a.name) - w.reaching(b.name) })
-	w.do(o, func(m *mutant) { w.rest(m, quick, w.isIdle) })
-	w.do(o, func(m *mutant) { w.rest(m, quick, func(f *function) bool { return !w.slow[f.dir] }) })
-	w.do(o, w.named)
+	each(o.jobs, w.mutants, w.named)
 	return w.save(t)
 }
-
-// quick is how long the functions of a quick package take, one after the other, and how long functions
-// of one package are run on a defect.
-const quick = 40.0
 
 // work is the filling of a matrix.
 type work struct {
 	tree
 	mutants []mutant
-	owners  map[string][]string // the packages that a defect is in
-	slow    map[string]bool     // packages
 	end     time.Time
 	saved   time.Time
-	mu      sync.Mutex // guards the matrix
+	mu      sync.Mutex      // guards the matrix
+	begun   map[string]bool // jobs
 	matrix
+}
+
+// job is the functions of a package that are not known to kill a defect or not.
+type job struct {
+	*mutant
+	dir     string
+	names   []string
+	seconds float64
 }
 
 // prepare finds out what is reached and known.
@@ -52,7 +54,6 @@ func (w *work) prepare(o options, defects []defect) (err error) {
 		return err
 	}
 	edits := map[string][]edit{}
-	w.owners = map[string][]string{}
 	var covered []string
 	for _, d := range defects {
 		texts := []string{fmt.Sprint(d.hunks)}
@@ -63,7 +64,7 @@ func (w *work) prepare(o options, defects []defect) (err error) {
 			}
 			dir, _ := filepath.Rel(w.root, filepath.Dir(e.file))
 			edits[d.name], texts = append(edits[d.name], e), append(texts, e.declaration)
-			w.owners[d.name], covered = append(w.owners[d.name], dir), append(covered, dir)
+			covered = append(covered, dir)
 		}
 		w.hashes[d.name] = hash(texts...)
 		for _, t := range d.tests {
@@ -76,12 +77,7 @@ func (w *work) prepare(o options, defects []defect) (err error) {
 	if err := o.measureAll(w.tree, w.functions, slices.Compact(covered)); err != nil {
 		return err
 	}
-	seconds := map[string]float64{}
-	w.slow = map[string]bool{}
-	slices.SortStableFunc(w.functions, func(a, b *function) int { return cmp.Compare(a.Seconds, b.Seconds) })
 	for _, f := range w.functions {
-		seconds[f.dir] += f.Seconds
-		w.slow[f.dir] = seconds[f.dir] > quick
 		for name, edits := range edits {
 			for _, e := range edits {
 				if f.reaches(w.tree, e) {
@@ -113,38 +109,18 @@ func (w *work) open(defects []defect) (left []defect) {
 	return left
 }
 
-// do does a thing with every mutant until time is over.
-func (w *work) do(o options, thing func(*mutant)) {
-	indices := make([]int, len(w.mutants))
-	for i := range indices {
-		indices[i] = i
-	}
-	each(o.jobs, indices, func(i int) {
-		if m := &w.mutants[i]; m.fault.state == "" && time.Now().Before(w.end) {
-			thing(m)
-		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if time.Since(w.saved) > time.Minute {
-			w.saved = time.Now()
-			if err := w.save(w.tree); err != nil {
-				fmt.Println(err)
-			}
-		}
-	})
-	_, _, unknown := w.sum()
-	fmt.Printf("%s left; %d cells not run\n", time.Until(w.end).Round(time.Second), unknown)
-}
-
 // named runs the tests of the list that have no cell yet.
-func (w *work) named(m *mutant) {
+func (w *work) named(m mutant) {
+	if m.fault.state != "" || time.Now().After(w.end) {
+		return
+	}
 	for _, t := range m.tests {
 		o, dir, err := m.runTest(t, m.limit)
 		if err != nil {
 			return
 		}
 		// What is run in part may kill, but says nothing of the rest.
-		w.take(m, dir, o, strings.Contains(t.String(), "/"))
+		w.take(&m, dir, o, strings.Contains(t.String(), "/"))
 	}
 }
 
@@ -162,6 +138,79 @@ func (w *work) of(t test) (all []*function) {
 	}
 	return all
 }
+
+// next is the job that promises the most first kills a second, or nil when time is over. A defect
+// promises more if others have caught it, or few can, and a function if it has not been run in vain.
+func (w *work) next() *job {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if time.Now().After(w.end) {
+		return nil
+	}
+	if time.Since(w.saved) > time.Minute {
+		w.saved = time.Now()
+		if err := w.save(w.tree); err != nil {
+			fmt.Println(err)
+		}
+	}
+	worth := map[*function]float64{}
+	for _, f := range w.functions {
+		reaches, _, unknown := w.count(f)
+		worth[f] = 1 / float64(reaches-unknown+4)
+		if !w.isIdle(f) {
+			worth[f] /= 50
+		}
+	}
+	slices.SortFunc(w.functions, func(a, b *function) int {
+		return cmp.Or(cmp.Compare(worth[b], worth[a]), cmp.Compare(a.Seconds, b.Seconds))
+	})
+	var best *job
+	most := 0.0
+	packages := w.packages()
+	for i := range w.mutants {
+		m := &w.mutants[i]
+		if m.fault.state != "" {
+			continue
+		}
+		reach, ran, kills := 0.0, 0.0, 0.0
+		for _, f := range w.functions {
+			c := cell{m.name, f}
+			if w.reached[c] {
+				reach++
+				if w.hasRun(c) {
+					ran++
+				}
+				if w.kills[c] {
+					kills++
+				}
+			}
+		}
+		chance := max(kills/(ran+4), 2/(reach+1))
+		for dir, functions := range packages {
+			j := &job{mutant: m, dir: dir}
+			gain, cost := 0.0, building
+			for _, f := range functions {
+				more := chance * worth[f]
+				if w.known(cell{m.name, f}) || (gain+more)/(cost+f.Seconds) < gain/cost || cost+f.Seconds > longest {
+					continue
+				}
+				j.names, gain, cost = append(j.names, f.name), gain+more, cost+f.Seconds
+			}
+			if j.seconds = cost; gain/cost > most && !w.begun[j.name()] {
+				best, most = j, gain/cost
+			}
+		}
+	}
+	if best != nil {
+		w.begun[best.name()] = true
+	}
+	return best
+}
+
+// The seconds that a build costs, and those of the longest job without a defect.
+const building, longest = 8.0, 50.0
+
+func (j *job) name() string { return fmt.Sprint(j.mutant.name, j.dir, j.names) }
 
 // take takes an outcome over, and returns what has a result.
 func (w *work) take(m *mutant, dir string, o outcome, inPart bool) (names []string) {
@@ -182,71 +231,43 @@ func (w *work) take(m *mutant, dir string, o outcome, inPart bool) (names []stri
 }
 
 // isIdle reports whether a function kills nothing yet.
-func (w *work) isIdle(f *function) bool {
-	_, kills, _ := w.count(f)
+func (m *matrix) isIdle(f *function) bool {
+	_, kills, _ := m.count(f)
 	return kills == 0 && f.listed == 0
 }
 
-// reaching counts the functions that reach a defect.
-func (w *work) reaching(defect string) (n int) {
-	for _, f := range w.functions {
-		if w.reached[cell{defect, f}] {
-			n++
-		}
-	}
-	return n
-}
-
-// rest runs what is wanted and not known, of each package for at most some seconds.
-func (w *work) rest(m *mutant, atMost float64, wanted func(*function) bool) {
-	w.mu.Lock()
-	packages := w.packages()
-	w.mu.Unlock()
-	for dir, functions := range packages {
-		seconds := 0.0
-		var names []string
-		w.mu.Lock()
-		for _, f := range functions {
-			if wanted(f) && !w.known(cell{m.name, f}) && seconds+f.Seconds <= atMost {
-				names = append(names, f.name)
-				seconds += f.Seconds
-			}
-		}
-		w.mu.Unlock()
-		if len(names) > 0 && time.Now().Before(w.end) {
-			w.runAll(m, dir, names, seconds)
-		}
-	}
-}
-
-// runAll runs functions of a package; after a panic, or a hang, it goes on with the rest.
-func (w *work) runAll(m *mutant, dir string, names []string, seconds float64) {
-	binary, err := m.build(dir)
+// runAll runs a job; after a panic, or a hang, it goes on with the rest.
+func (w *work) runAll(j *job) {
+	binary, err := j.build(j.dir)
 	if err != nil {
-		fmt.Println(m.name, err)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		j.fault = verdict{state: stateBroken, detail: err.Error()}
+		fmt.Printf("%-36s %s\n", j.mutant.name, j.fault)
 		return
 	}
-	if !slices.ContainsFunc(m.tests, func(t test) bool { d, _ := m.dirOf(t.pkg); return d == dir }) {
-		defer os.Remove(binary)
+	defer os.Remove(binary)
+	limit := 15*time.Second + 4*time.Duration(j.seconds*float64(time.Second))
+	run := func(names []string) outcome {
+		return j.run(binary, j.dir, limit, "-test.run=^("+strings.Join(names, "|")+")$")
 	}
-	limit := 15*time.Second + 4*time.Duration(seconds*float64(time.Second))
-	for hangs, runs := 0, 0; len(names) > 0 && hangs < 2 && runs < 10; runs++ {
-		o := m.run(binary, dir, limit, "-test.run=^("+strings.Join(names, "|")+")$")
-		w.confirm(dir, &o, func(names string) outcome { return m.run(binary, dir, limit, "-test.run=^("+names+")$") })
-		done := w.take(m, dir, o, false)
+	for hangs, runs := 0, 0; len(j.names) > 0 && hangs < 2 && runs < 10; runs++ {
+		o := run(j.names)
+		w.confirm(j.dir, &o, run)
+		done := w.take(j.mutant, j.dir, o, false)
 		if len(done) == 0 || !o.failed {
 			return
 		}
 		if o.hung {
 			hangs++
 		}
-		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(done, name) })
+		j.names = slices.DeleteFunc(j.names, func(name string) bool { return slices.Contains(done, name) })
 	}
 }
 
 // confirm repeats what fails of functions that have killed nothing yet: on a busy machine a test may
 // fail for want of time, and the first kill is the one that matters.
-func (w *work) confirm(dir string, o *outcome, run func(names string) outcome) {
+func (w *work) confirm(dir string, o *outcome, run func(names []string) outcome) {
 	w.mu.Lock()
 	killers := o.killers()
 	var first []string
@@ -259,7 +280,7 @@ func (w *work) confirm(dir string, o *outcome, run func(names string) outcome) {
 	if len(first) == 0 {
 		return
 	}
-	for name, result := range run(strings.Join(first, "|")).results {
+	for name, result := range run(first).results {
 		if result == "PASS" {
 			o.results[name] = result
 		}

@@ -71,9 +71,9 @@ func (m *matrix) count(f *function) (reaches, kills, unknown int) {
 // kill nothing.
 func (m *matrix) sum() (reached, unknown, idle int) {
 	for _, f := range m.functions {
-		r, k, u := m.count(f)
+		r, _, u := m.count(f)
 		reached, unknown = reached+r, unknown+u
-		if f.Result == "PASS" && k == 0 && f.listed == 0 {
+		if f.Result == "PASS" && m.isIdle(f) {
 			idle++
 		}
 	}
