@@ -20,11 +20,15 @@ func (o options) fill(t tree, all, defects []defect) error {
 		return err
 	}
 	w.mutants = o.mutants(t, w.open(defects))
-	each(o.jobs, make([]struct{}, max(1, o.jobs)), func(struct{}) {
-		for j := w.next(); j != nil; j = w.next() {
-			w.runAll(j)
-		}
-	})
+	var wg sync.WaitGroup
+	for range max(1, o.jobs) {
+		wg.Go(func() {
+			for j := w.next(); j != nil; j = w.next() {
+				w.runAll(j)
+			}
+		})
+	}
+	wg.Wait()
 	each(o.jobs, w.mutants, w.named)
 	return w.save(t)
 }
@@ -139,9 +143,8 @@ func (w *work) of(t test) (all []*function) {
 	return all
 }
 
-// next is the job that promises the most first kills a second, or nil when time is over. A defect
-// promises more if others have caught it, or few can, and a function if it has not been run in vain.
-func (w *work) next() *job {
+// next is the job that promises the most first kills a second, or nil when time is over.
+func (w *work) next() (best *job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if time.Now().After(w.end) {
@@ -156,48 +159,30 @@ func (w *work) next() *job {
 	worth := map[*function]float64{}
 	for _, f := range w.functions {
 		reaches, _, unknown := w.count(f)
-		worth[f] = 1 / float64(reaches-unknown+4)
+		worth[f] = 1 / float64(reaches-unknown+4) // less if it has been run in vain
 		if !w.isIdle(f) {
 			worth[f] /= 50
 		}
 	}
 	slices.SortFunc(w.functions, func(a, b *function) int {
-		return cmp.Or(cmp.Compare(worth[b], worth[a]), cmp.Compare(a.Seconds, b.Seconds))
+		return cmp.Compare(worth[b]/(b.Seconds+1), worth[a]/(a.Seconds+1))
 	})
-	var best *job
-	most := 0.0
-	packages := w.packages()
+	most, packages := 0.0, w.packages()
 	for i := range w.mutants {
 		m := &w.mutants[i]
-		if m.fault.state != "" {
-			continue
-		}
-		reach, ran, kills := 0.0, 0.0, 0.0
-		for _, f := range w.functions {
-			c := cell{m.name, f}
-			if w.reached[c] {
-				reach++
-				if w.hasRun(c) {
-					ran++
-				}
-				if w.kills[c] {
-					kills++
-				}
-			}
-		}
-		chance := max(kills/(ran+4), 2/(reach+1))
+		chance := w.chance(m.name)
 		for dir, functions := range packages {
-			j := &job{mutant: m, dir: dir}
-			gain, cost := 0.0, building
+			j := &job{mutant: m, dir: dir, seconds: building}
+			gain := 0.0
 			for _, f := range functions {
-				more := chance * worth[f]
-				if w.known(cell{m.name, f}) || (gain+more)/(cost+f.Seconds) < gain/cost || cost+f.Seconds > longest {
+				more, longer := chance*worth[f], j.seconds+f.Seconds
+				if w.known(cell{m.name, f}) || (gain+more)/longer < gain/j.seconds || longer > longest {
 					continue
 				}
-				j.names, gain, cost = append(j.names, f.name), gain+more, cost+f.Seconds
+				j.names, gain, j.seconds = append(j.names, f.name), gain+more, longer
 			}
-			if j.seconds = cost; gain/cost > most && !w.begun[j.name()] {
-				best, most = j, gain/cost
+			if gain/j.seconds > most && m.fault.state == "" && !w.begun[j.name()] {
+				best, most = j, gain/j.seconds
 			}
 		}
 	}
@@ -207,8 +192,27 @@ func (w *work) next() *job {
 	return best
 }
 
+// chance is how likely it is that a function that reaches a defect kills it: more so where many have,
+// or where few reach it.
+func (w *work) chance(defect string) float64 {
+	reach, ran, kills := 0.0, 0.0, 0.0
+	for _, f := range w.functions {
+		c := cell{defect, f}
+		if w.reached[c] {
+			reach++
+		}
+		if w.hasRun(c) {
+			ran++
+		}
+		if w.kills[c] {
+			kills++
+		}
+	}
+	return max(kills/(ran+4), 2/(reach+1))
+}
+
 // The seconds that a build costs, and those of the longest job without a defect.
-const building, longest = 8.0, 50.0
+const building, longest = 20.0, 60.0
 
 func (j *job) name() string { return fmt.Sprint(j.mutant.name, j.dir, j.names) }
 

@@ -18,8 +18,9 @@ import (
 // function is a test function, an example or a fuzz target.
 type function struct {
 	dir, name, hash string
-	lines, listed   int // listed: for how many defects the list names it
-	reach               // without a defect
+	lines, listed   int  // listed: for how many defects the list names it
+	apart           bool // it starts this binary, and a child process leaves no profile
+	reach                // without a defect
 }
 
 func (f *function) String() string { return f.dir + " " + f.name }
@@ -68,9 +69,10 @@ packages:
 					continue
 				}
 				from, to := fset.Position(f.Pos()), fset.Position(f.End())
+				code := string(text[from.Offset:to.Offset])
 				all = append(all, &function{
-					dir: dir, name: f.Name.Name, lines: to.Line - from.Line + 1,
-					hash: hash(string(text[from.Offset:to.Offset])),
+					dir: dir, name: f.Name.Name, lines: to.Line - from.Line + 1, hash: hash(code),
+					apart: strings.Contains(code, "testkit.Apart(") || strings.Contains(code, "startHolders("),
 				})
 			}
 		}
@@ -151,15 +153,15 @@ func runs(profile string) (all map[string][][2]int, err error) {
 
 const module = "github.com/redlock-go/redlock"
 
-// reaches reports whether the function runs code that an edit changes. A child process leaves no
-// profile: the tests of a command, which start it, reach all of it.
+// reaches reports whether the function runs code that an edit changes. Those that start processes reach all that they may
+// run: the tests of a command all of it, those that run apart everything.
 func (f *function) reaches(t tree, e edit) bool {
 	file, _ := filepath.Rel(t.root, e.file)
 	dir := filepath.Dir(file)
 	switch {
 	case f.Result != "PASS":
 		return false
-	case dir == f.dir && strings.Contains(dir, "/cmd/"):
+	case f.apart, dir == f.dir && strings.Contains(dir, "/cmd/"):
 		return true
 	case e.from == 0:
 		for other := range f.Runs {

@@ -4,7 +4,7 @@
 // module does not see it.
 //
 // It is the long form of the test suite and no part of it: it takes about ten minutes on two cores,
-// and 5 GB for the binaries. A change of product code may make an entry stale ("does not apply"):
+// and 12 MB of disk for each defect. A change of product code may make an entry stale ("does not apply"):
 // then correct the entry. Run it at the root of the module, with redis-server on the path (the
 // scripts are compared on a real server), before a release and after work on the engine or on its
 // tests:
@@ -27,11 +27,11 @@
 //	go run ./internal/test/mutants -matrix -for 1h   # run what is not known yet, for an hour
 //	go run ./internal/test/mutants -idle             # the functions that kill nothing, long ones first
 //
-// Coverage tells which functions reach the code of a defect; the others need no run. What does is
-// run in this order: the tests that the list names; the package's own tests; functions that kill
-// nothing yet, on the defects that fewest others reach; the rest of the quick packages. A row stays
-// while the defect and the declarations that it changes do, a column while its function does; to
-// have a part made anew, delete its lines.
+// Coverage tells which functions reach the code of a defect; the others need no run. Of the rest the
+// command runs first what promises the most: functions that kill nothing yet, on defects that few can
+// catch or that many have caught. At the end it runs the tests that the list names. A row stays while
+// the defect and the declarations that it changes do, a column while its function does; helpers are
+// not looked at. To have a part made anew, delete its lines.
 package main
 
 import (
