@@ -14,7 +14,7 @@ import (
 
 // fill brings the matrix up to date, as far as time allows.
 func (o options) fill(t tree, all, defects []defect) error {
-	w := &work{tree: t, begun: map[string]bool{}, matrix: matrix{hashes: map[string]string{}, reached: map[cell]bool{}, kills: map[cell]bool{}}}
+	w := &work{tree: t, begun: map[string]bool{}, busy: map[string]bool{}, matrix: matrix{hashes: map[string]string{}, reached: map[cell]bool{}, kills: map[cell]bool{}}}
 	w.end = time.Now().Add(o.limit)
 	if err := w.prepare(o, all); err != nil {
 		return err
@@ -40,16 +40,17 @@ type work struct {
 	end     time.Time
 	saved   time.Time
 	mu      sync.Mutex      // guards the matrix
-	begun   map[string]bool // jobs
+	begun   map[string]bool // jobs, by their names
+	busy    map[string]bool // mutants
 	matrix
 }
 
 // job is the functions of a package that are not known to kill a defect or not.
 type job struct {
 	*mutant
-	dir     string
-	names   []string
-	seconds float64
+	dir       string
+	functions []*function
+	seconds   float64 // what it takes if nothing fails
 }
 
 // prepare finds out what is reached and known.
@@ -179,15 +180,15 @@ func (w *work) next() (best *job) {
 				if w.known(cell{m.name, f}) || (gain+more)/longer < gain/j.seconds || longer > longest {
 					continue
 				}
-				j.names, gain, j.seconds = append(j.names, f.name), gain+more, longer
+				j.functions, gain, j.seconds = append(j.functions, f), gain+more, longer
 			}
-			if gain/j.seconds > most && m.fault.state == "" && !w.begun[j.name()] {
+			if gain/j.seconds > most && m.fault.state == "" && !w.busy[m.name] && !w.begun[j.name()] {
 				best, most = j, gain/j.seconds
 			}
 		}
 	}
 	if best != nil {
-		w.begun[best.name()] = true
+		w.begun[best.name()], w.busy[best.mutant.name] = true, true
 	}
 	return best
 }
@@ -212,9 +213,9 @@ func (w *work) chance(defect string) float64 {
 }
 
 // The seconds that a build costs, and those of the longest job without a defect.
-const building, longest = 20.0, 60.0
+const building, longest = 20.0, 45.0
 
-func (j *job) name() string { return fmt.Sprint(j.mutant.name, j.dir, j.names) }
+func (j *job) name() string { return fmt.Sprint(j.mutant.name, j.functions) }
 
 // take takes an outcome over, and returns what has a result.
 func (w *work) take(m *mutant, dir string, o outcome, inPart bool) (names []string) {
@@ -243,21 +244,34 @@ func (m *matrix) isIdle(f *function) bool {
 // runAll runs a job; after a panic, or a hang, it goes on with the rest.
 func (w *work) runAll(j *job) {
 	binary, err := j.build(j.dir)
-	if err != nil {
+	defer func() {
+		_ = os.Remove(binary)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		j.fault = verdict{state: stateBroken, detail: err.Error()}
-		fmt.Printf("%-36s %s\n", j.mutant.name, j.fault)
-		return
-	}
-	defer os.Remove(binary)
-	limit := 15*time.Second + 4*time.Duration(j.seconds*float64(time.Second))
-	run := func(names []string) outcome {
-		return j.run(binary, j.dir, limit, "-test.run=^("+strings.Join(names, "|")+")$")
-	}
-	for hangs, runs := 0, 0; len(j.names) > 0 && hangs < 2 && runs < 10; runs++ {
-		o := run(j.names)
-		w.confirm(j.dir, &o, run)
+		w.busy[j.mutant.name] = false
+		if err != nil {
+			j.fault = verdict{state: stateBroken, detail: err.Error()}
+			fmt.Printf("%-36s %s\n", j.mutant.name, j.fault)
+		}
+	}()
+	left := j.functions
+	for hangs, runs := 0, 0; err == nil && len(left) > 0 && hangs < 2 && runs < 10; runs++ {
+		o := j.runOf(binary, left)
+		var again []*function
+		w.mu.Lock()
+		for _, f := range left {
+			if slices.Contains(o.killers(), f.name) && w.isIdle(f) {
+				again = append(again, f)
+			}
+		}
+		w.mu.Unlock()
+		if len(again) > 0 { // on a busy machine a test may fail for want of time, and its first kill is what matters
+			for name, result := range j.runOf(binary, again).results {
+				if result == "PASS" {
+					o.results[name] = result
+				}
+			}
+		}
 		done := w.take(j.mutant, j.dir, o, false)
 		if len(done) == 0 || !o.failed {
 			return
@@ -265,28 +279,17 @@ func (w *work) runAll(j *job) {
 		if o.hung {
 			hangs++
 		}
-		j.names = slices.DeleteFunc(j.names, func(name string) bool { return slices.Contains(done, name) })
+		left = slices.DeleteFunc(left, func(f *function) bool { return slices.Contains(done, f.name) })
 	}
 }
 
-// confirm repeats what fails of functions that have killed nothing yet: on a busy machine a test may
-// fail for want of time, and the first kill is the one that matters.
-func (w *work) confirm(dir string, o *outcome, run func(names []string) outcome) {
-	w.mu.Lock()
-	killers := o.killers()
-	var first []string
-	for _, f := range w.functions {
-		if f.dir == dir && slices.Contains(killers, f.name) && w.isIdle(f) {
-			first = append(first, f.name)
-		}
+// runOf runs functions of a job. They have four times what they take without a defect.
+func (j *job) runOf(binary string, functions []*function) outcome {
+	limit := 15.0
+	var names []string
+	for _, f := range functions {
+		limit += 4 * f.Seconds
+		names = append(names, f.name)
 	}
-	w.mu.Unlock()
-	if len(first) == 0 {
-		return
-	}
-	for name, result := range run(first).results {
-		if result == "PASS" {
-			o.results[name] = result
-		}
-	}
+	return j.run(binary, j.dir, time.Duration(limit*float64(time.Second)), "-test.run=^("+strings.Join(names, "|")+")$")
 }
