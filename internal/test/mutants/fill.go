@@ -125,17 +125,14 @@ func (w *work) named(m mutant) {
 			return
 		}
 		// What is run in part may kill, but says nothing of the rest.
-		w.take(&m, dir, o, strings.Contains(t.String(), "/"))
+		w.take(&m, dir, o, strings.Contains(t.pattern, "/"))
 	}
 }
 
 // of are the functions of a test of the list.
 func (w *work) of(t test) (all []*function) {
 	dir, _ := w.dirOf(t.pkg)
-	pattern := "."
-	if len(t.flags) > 1 {
-		pattern, _, _ = strings.Cut(t.flags[1], "/")
-	}
+	pattern, _, _ := strings.Cut(t.pattern, "/")
 	for _, f := range w.functions {
 		if matches, _ := regexp.MatchString(pattern, f.name); matches && f.dir == dir {
 			all = append(all, f)
@@ -291,5 +288,5 @@ func (j *job) runOf(binary string, functions []*function) outcome {
 		limit += 4 * f.Seconds
 		names = append(names, f.name)
 	}
-	return j.run(binary, j.dir, time.Duration(limit*float64(time.Second)), "-test.run=^("+strings.Join(names, "|")+")$")
+	return j.run(binary, j.dir, time.Duration(limit*float64(time.Second)), "^("+strings.Join(names, "|")+")$")
 }

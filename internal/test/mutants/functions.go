@@ -102,15 +102,15 @@ func (t tree) measure(dir string, functions []*function, covered []string) error
 			f.reach = r
 			continue
 		}
-		flag, profile := "-test.run=^"+f.name+"$", filepath.Join(t.dir, hash(f.String()))
-		o := t.run(binary, dir, time.Minute, flag, "-test.coverprofile="+profile)
+		pattern, profile := "^"+f.name+"$", filepath.Join(t.dir, hash(f.String()))
+		o := t.run(binary, dir, time.Minute, pattern, "-test.coverprofile="+profile)
 		f.Runs, _ = runs(profile)
 		if o.failed { // perhaps for what coverage prints; what ran before has run
 			plain, err := t.build(dir)
 			if err != nil {
 				return err
 			}
-			o = t.run(plain, dir, time.Minute, flag)
+			o = t.run(plain, dir, time.Minute, pattern)
 		}
 		f.Result, f.Seconds = o.results[f.name], math.Round(100*o.took.Seconds())/100
 		known[f.name] = f.reach

@@ -80,8 +80,8 @@ func (m mutant) try() (v verdict) {
 // buildTest builds a test of the list, out of the time limit.
 func (t tree) buildTest(test test) (binary, dir string, err error) {
 	var flags []string
-	if slices.Contains(test.flags, "-race") {
-		flags = append(flags, "-race")
+	if test.race {
+		flags = []string{"-race"}
 	}
 	if dir, err = t.dirOf(test.pkg); err == nil {
 		binary, err = t.build(dir, flags...)
@@ -92,18 +92,10 @@ func (t tree) buildTest(test test) (binary, dir string, err error) {
 // runTest runs a test of the list.
 func (t tree) runTest(test test, limit time.Duration) (o outcome, dir string, err error) {
 	binary, dir, err := t.buildTest(test)
-	if err != nil {
-		return o, dir, err
+	if err == nil {
+		o = t.run(binary, dir, limit, test.pattern)
 	}
-	var flags []string
-	for _, f := range test.flags {
-		if name, ok := strings.CutPrefix(f, "-"); !ok {
-			flags = append(flags, f)
-		} else if f != "-race" {
-			flags = append(flags, "-test."+name)
-		}
-	}
-	return t.run(binary, dir, limit, flags...), dir, nil
+	return o, dir, err
 }
 
 // test is the verdict of a test of the list.

@@ -23,13 +23,13 @@ type outcome struct {
 	took    time.Duration
 }
 
-// run runs a test binary of the package in a folder.
-func (t tree) run(binary, dir string, limit time.Duration, flags ...string) (o outcome) {
+// run runs a pattern of a test binary of the package in a folder.
+func (t tree) run(binary, dir string, limit time.Duration, pattern string, flags ...string) (o outcome) {
 	// The test ends itself at its limit, and shows where it hangs.
 	ctx, cancel := context.WithTimeout(context.Background(), limit+10*time.Second)
 	defer cancel()
 	// The marks of test2json tell a result from what a test prints.
-	cmd := exec.CommandContext(ctx, binary, append(flags, "-test.v=test2json", "-test.count=1", "-test.timeout="+limit.String())...)
+	cmd := exec.CommandContext(ctx, binary, append(flags, "-test.run="+pattern, "-test.v=test2json", "-test.count=1", "-test.timeout="+limit.String())...)
 	cmd.Dir, cmd.Env = filepath.Join(t.root, dir), t.environ()
 	cmd.WaitDelay = time.Second // of its children
 	began := time.Now()
