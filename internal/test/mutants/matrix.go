@@ -17,8 +17,9 @@ const (
 # %s
 #
 # A function: its package and name, the hash of its text, its lines, how many defects it reaches (runs the code of), how
-# many of them it kills, on how many of them it has not been run, and for how many defects.txt names it. One that does not pass here without a defect
-# (it is skipped, for want of a server or of REDLOCK_LONG) says so instead, and is not run.
+# many of them it kills, on how many it has not been run, and how many entries of defects.txt name it. One that does not
+# pass here without a defect (it is skipped, for want of a server or of REDLOCK_LONG) says so, and is not run. The
+# functions of bench, archtest and mutants are not here.
 #
 # A defect, and a package with functions that have been run: its name, its hash, the package, and the functions that
 # kill it (+) or let it live (-). After a * only killers are named: each other function of the package has been run,
@@ -110,7 +111,7 @@ func (m *matrix) text() string {
 	slices.Sort(functions)
 	slices.Sort(rows)
 	reached, unknown, idle := m.sum()
-	sum := fmt.Sprintf("%d of the %d cells where a function reaches a defect have not been run; %d functions kill nothing so far, and are not named by defects.txt.", unknown, reached, idle)
+	sum := fmt.Sprintf("%d of the %d cells where a function reaches a defect have not been run; %d functions kill\n# nothing so far, and are not named by defects.txt.", unknown, reached, idle)
 	return fmt.Sprintf(head, sum) + "\n== functions\n" + strings.Join(functions, "\n") + "\n\n== defects\n" + strings.Join(rows, "\n") + "\n"
 }
 
