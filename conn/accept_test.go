@@ -45,8 +45,10 @@ func TestServer(t *testing.T) {
 		var r *testFleet
 		refuse := errors.New("refused")
 		var offered []Server
+		refused := false // for a moment: the next dial is not
 		r = newTestFleet(t, portable, peers, func(c *Config) {
 			c.Looks = true
+			knobs.OfConn(c).OnStays = func(int, bool) { refused = refused || errors.Is(r.Fault(0), refuse) }
 			c.Accept = func(node int, s Server) error {
 				offered = append(offered, s)
 				if len(offered) == 2 {
@@ -69,7 +71,7 @@ func TestServer(t *testing.T) {
 		r.do(func() { require.Equal(t, first, r.Node(0).Server) })
 		info(peers[0], "i", "h", "6")
 		peers[0].Start(t)
-		r.until("for the refusal", func() bool { return errors.Is(r.Fault(0), refuse) })
+		r.until("for the refusal", func() bool { return refused })
 		r.wires[0] = nil
 		peers[0].Next(t)
 		r.up()

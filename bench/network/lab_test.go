@@ -165,7 +165,7 @@ func TestSeededDefects(t *testing.T) {
 			cmd.Dir = filepath.Join("..", "..")
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", out)
-			tools := build(t, filepath.Join(dir, "0"))
+			tools := build(t, dir)
 			var found []string
 			for seed := range uint64(3) {
 				s := d.setup

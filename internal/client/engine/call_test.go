@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/redlock-go/redlock/quorum"
 )
 
 func (e *Engine) call(kind Kind, key string, ttl time.Duration) *Call {
@@ -70,14 +68,6 @@ func TestEarlyNodesWakeNoReader(t *testing.T) {
 		p.submit(Acquire, "key")
 		require.True(t, p.engine.armed, what)
 		require.False(t, p.engine.armedLate, what)
-	}
-}
-
-// TestEarly: the early nodes are no majority, and rule none out.
-func TestEarly(t *testing.T) {
-	for n := 1; n <= quorum.MaxNodes; n++ {
-		c, early := quorum.Majority(quorum.First(n)), quorum.First((n-1)/2)
-		require.False(t, c.IsQuorum(early) || c.Blocks(early), n)
 	}
 }
 

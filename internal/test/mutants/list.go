@@ -3,7 +3,6 @@ package main
 import (
 	_ "embed"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -35,13 +34,13 @@ type defect struct {
 // hunk is a change of one declaration.
 type hunk struct{ pkg, name, old, new string }
 
-// test is a package and the flags of go test.
+// test is a package, and a pattern as go test -run has it.
 type test struct {
-	pkg   string
-	flags []string
+	pkg, pattern string
+	race         bool
 }
 
-func (t test) String() string { return t.pkg + " " + strings.Join(t.flags, " ") }
+func (t test) String() string { return t.pkg + " " + t.pattern }
 
 const defaultLimit = time.Minute
 
@@ -90,11 +89,9 @@ func parse(text string) (defects []defect, err error) {
 		case "why":
 			d.why = value
 		case "test":
-			words := strings.Fields(value)
-			if len(words) > 1 {
-				words = slices.Insert(words, 1, "-run")
-			}
-			d.tests = append(d.tests, test{words[0], words[1:]})
+			value, race := strings.CutSuffix(value, " -race")
+			pkg, pattern, _ := strings.Cut(value, " ")
+			d.tests = append(d.tests, test{pkg, pattern, race})
 		case "limit":
 			if d.limit, err = time.ParseDuration(value); err != nil {
 				return nil, fail(err.Error())

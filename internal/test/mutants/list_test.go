@@ -20,11 +20,11 @@ func TestListFollowsTheCode(t *testing.T) {
 	require.NoError(t, err)
 	for _, d := range defects {
 		for _, h := range d.hunks {
-			_, _, err := tree(root).apply(h)
+			_, err := tree{root: root}.apply(h)
 			assert.NoError(t, err, "the code of %s has changed: write its lines in defects.txt anew, and go run ./internal/test/mutants -run %[1]s", d.name)
 		}
 		for _, test := range d.tests {
-			_, err := tree(root).dirOf(test.pkg)
+			_, err := tree{root: root}.dirOf(test.pkg)
 			assert.NoError(t, err, d.name)
 		}
 	}

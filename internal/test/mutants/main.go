@@ -1,20 +1,37 @@
-// Mutants puts known defects back into a copy of the module, one at a time, and shows that the
-// tests catch each of them. defects.txt is the list, and list.go describes its format. The working
-// tree is not touched.
+// Mutants puts known defects back into the module, one at a time, and shows that the tests catch each
+// of them. defects.txt is the list, and list.go describes its format. The go command sees a defect
+// as an overlay, so the working tree is not touched and not copied. A test that reads sources of the
+// module does not see it.
 //
-// It is the long form of the test suite and no part of it: it takes about ten minutes on two cores.
-// A change of product code may make an entry stale ("does not apply"): then correct the entry. Run
-// it at the root of the module, with redis-server on the path (the scripts are compared on a real
-// server), before a release and after work on the engine or on its tests:
+// It is the long form of the test suite and no part of it: it takes about ten minutes on two cores,
+// and 12 MB of disk for each defect. A change of product code may make an entry stale ("does not apply"):
+// then correct the entry. Run it at the root of the module, with redis-server on the path (the
+// scripts are compared on a real server), before a release and after work on the engine or on its
+// tests:
 //
 //	go run ./internal/test/mutants                  # all of them, two at a time
 //	go run ./internal/test/mutants -run 'hint|queue'
 //	go run ./internal/test/mutants -list
 //	go run ./internal/test/mutants -run '^name$' -into folder   # a copy of the module with the defect, for other programs
 //
-// First every test named in the list must pass without a defect. Then there is one line for each
-// defect: caught (by which test, after how long), hang (caught too, but only by the time limit),
-// MISSED, does not apply, does not build, or has no test. The exit status is 0 if all are caught.
+// First the tests of all defects are built, and what does not apply or does not build is said. Then
+// every test named in the list must pass without a defect. Then there is one line for each defect:
+// caught (by which test, after how long), hang (caught too, but only by the time limit), MISSED, or
+// has no test. The exit status is 0 if all are caught.
+//
+// # The matrix
+//
+// The list says who should catch a defect; matrix.txt says who does, and so which test functions
+// catch nothing. Its head describes it.
+//
+//	go run ./internal/test/mutants -matrix -for 1h   # run what is not known yet, for an hour
+//	go run ./internal/test/mutants -idle             # the functions that kill nothing, long ones first
+//
+// Coverage tells which functions reach the code of a defect; the others need no run. Of the rest the
+// command runs first what promises the most: functions that kill nothing yet, on defects that few can
+// catch or that many have caught. At the end it runs the tests that the list names. A row stays while
+// the defect and the declarations that it changes do, a column while its function does; helpers are
+// not looked at. To have a part made anew, delete its lines.
 package main
 
 import (
@@ -27,14 +44,26 @@ import (
 	"time"
 )
 
+// options are the flags.
+type options struct {
+	run, into                string
+	list, sure, matrix, idle bool
+	jobs                     int
+	limit                    time.Duration
+}
+
 func main() {
-	run := flag.String("run", "", "only the defects with a name that matches this `regexp`")
-	list := flag.Bool("list", false, "print the defects, and run nothing")
-	jobs := flag.Int("jobs", 2, "how many at a time")
-	sure := flag.Bool("sure", false, "do not run the tests without a defect first")
-	into := flag.String("into", "", "leave a copy of the module with the first of the defects in a `folder`, and run nothing")
+	var o options
+	flag.StringVar(&o.run, "run", "", "only the defects with a name that matches this `regexp`")
+	flag.BoolVar(&o.list, "list", false, "print the defects, and run nothing")
+	flag.IntVar(&o.jobs, "jobs", 2, "how many at a time")
+	flag.BoolVar(&o.sure, "sure", false, "do not run the tests without a defect first")
+	flag.StringVar(&o.into, "into", "", "leave a copy of the module with the first of the defects in a `folder`, and run nothing")
+	flag.BoolVar(&o.matrix, "matrix", false, "bring matrix.txt up to date")
+	flag.DurationVar(&o.limit, "for", time.Hour, "of -matrix: begin no run after this time")
+	flag.BoolVar(&o.idle, "idle", false, "print the test functions that kill nothing in matrix.txt, and run nothing")
 	flag.Parse()
-	ok, err := mutate(*run, *into, *list, *sure, *jobs)
+	ok, err := o.work()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 	}
@@ -43,9 +72,9 @@ func main() {
 	}
 }
 
-// mutate does the work, and reports whether all defects were caught.
-func mutate(run, into string, list, sure bool, jobs int) (ok bool, err error) {
-	pattern, err := regexp.Compile(run)
+// work does what the flags say, and reports whether all is well.
+func (o options) work() (ok bool, err error) {
+	pattern, err := regexp.Compile(o.run)
 	if err != nil {
 		return false, err
 	}
@@ -59,21 +88,18 @@ func mutate(run, into string, list, sure bool, jobs int) (ok bool, err error) {
 			defects = append(defects, d)
 		}
 	}
-	if list {
+	if o.list {
 		for _, d := range defects {
 			fmt.Printf("%-36s %s\n", d.name, d.why)
 		}
 		return true, nil
 	}
 	if len(defects) == 0 {
-		return false, fmt.Errorf("no defect is called %q", run)
+		return false, fmt.Errorf("no defect is called %q", o.run)
 	}
-	if into != "" {
-		trees, err := copies(into, 1)
-		if err == nil {
-			_, err = trees[0].put(defects[0])
-		}
-		return err == nil, err
+	root, err := os.Getwd()
+	if err != nil {
+		return false, err
 	}
 	temporary, err := os.MkdirTemp("", "mutants")
 	if err != nil {
@@ -87,29 +113,44 @@ func mutate(run, into string, list, sure bool, jobs int) (ok bool, err error) {
 		_ = os.RemoveAll(temporary)
 		os.Exit(1)
 	}()
-	trees, err := copies(temporary, jobs)
-	if err != nil {
-		return false, err
+	t := tree{root: root, dir: temporary}
+	switch {
+	case o.idle:
+		return true, printIdle(t)
+	case o.into != "":
+		t, err := t.mutate(defects[0], temporary)
+		if err == nil {
+			err = t.copyTo(o.into)
+		}
+		return err == nil, err
+	case o.matrix:
+		return true, o.fill(t, all, defects)
 	}
-	ok = sure || healthy(trees, defects)
+	return o.catch(t, defects), nil
+}
+
+// catch reports whether all defects are caught.
+func (o options) catch(t tree, defects []defect) bool {
+	mutants := o.mutants(t, defects)
+	ok := o.sure || o.healthy(t, defects)
 	began, count := time.Now(), map[string]int{}
 	var mu sync.Mutex
-	each(trees, defects, func(t tree, d defect) {
-		v := t.try(d)
+	each(o.jobs, mutants, func(m mutant) {
+		v := m.try()
+		_ = os.RemoveAll(m.dir)
 		mu.Lock()
 		defer mu.Unlock()
 		count[v.state]++
-		fmt.Printf("%-36s %s\n", d.name, v)
+		fmt.Printf("%-36s %s\n", m.name, v)
 	})
 	caught := count[stateCaught] + count[stateHang]
 	fmt.Printf("%d of %d defects are caught, %d of them by the time limit; %.0f s\n",
 		caught, len(defects), count[stateHang], time.Since(began).Seconds())
-	return ok && caught == len(defects), nil
+	return ok && caught == len(defects)
 }
 
-// healthy runs the tests of all defects without any: a test that fails anyway
-// catches nothing.
-func healthy(trees []tree, defects []defect) bool {
+// healthy runs the tests of all defects without any: a test that fails anyway catches nothing.
+func (o options) healthy(tree tree, defects []defect) bool {
 	var tests []test
 	limit := map[string]time.Duration{}
 	for _, d := range defects {
@@ -120,9 +161,12 @@ func healthy(trees []tree, defects []defect) bool {
 			limit[t.String()] = max(limit[t.String()], d.limit)
 		}
 	}
+	for _, t := range tests { // one after the other: some are of the same binary
+		_, _, _ = tree.buildTest(t)
+	}
 	healthy := true
 	var mu sync.Mutex
-	each(trees, tests, func(tree tree, t test) {
+	each(o.jobs, tests, func(t test) {
 		v := tree.test(t, limit[t.String()])
 		if v.state == stateMissed {
 			return
@@ -135,18 +179,16 @@ func healthy(trees []tree, defects []defect) bool {
 	return healthy
 }
 
-// each has every item handled in one of the trees.
-func each[T any](trees []tree, items []T, handle func(tree, T)) {
+// each has every item handled, some at a time.
+func each[T any](jobs int, items []T, handle func(T)) {
 	next := make(chan T)
 	var wg sync.WaitGroup
-	for _, t := range trees {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+	for range max(1, jobs) {
+		wg.Go(func() {
 			for item := range next {
-				handle(t, item)
+				handle(item)
 			}
-		}()
+		})
 	}
 	for _, item := range items {
 		next <- item

@@ -9,10 +9,27 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 )
+
+// tree is the module, or a mutant of it: some files have another text.
+type tree struct {
+	root    string
+	dir     string // of the overlay and of binaries
+	changed map[string]string
+}
+
+// read returns the text of a file.
+func (t tree) read(file string) (string, error) {
+	if text, ok := t.changed[file]; ok {
+		return text, nil
+	}
+	text, err := os.ReadFile(file)
+	return string(text), err
+}
 
 // dirs has the results of dirOf.
 var dirs sync.Map
@@ -29,21 +46,21 @@ func (t tree) dirOf(pkg string) (dir string, err error) {
 		}
 	}()
 	var found []string
-	err = filepath.WalkDir(string(t), func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(t.root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case !d.IsDir():
 			return nil
 		case strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata":
-			if path != string(t) {
+			if path != t.root {
 				return filepath.SkipDir
 			}
 		}
-		if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != string(t) {
+		if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != t.root {
 			return filepath.SkipDir // another module
 		}
-		if path != string(t) && strings.HasSuffix(filepath.ToSlash(path), "/"+pkg) {
+		if path != t.root && strings.HasSuffix(filepath.ToSlash(path), "/"+pkg) {
 			if files, _ := filepath.Glob(filepath.Join(path, "*.go")); len(files) > 0 {
 				found = append(found, path)
 			}
@@ -56,7 +73,7 @@ func (t tree) dirOf(pkg string) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.Rel(string(t), found[0])
+	return filepath.Rel(t.root, found[0])
 }
 
 // place is a part of a file: all of it, or one declaration.
@@ -64,6 +81,7 @@ type place struct {
 	file, text string // the text of the file
 	from, to   int
 	receiver   string
+	isFunction bool
 }
 
 // places are the declarations of a name in the files of a package: functions, methods of any type
@@ -77,7 +95,7 @@ func (t tree) places(pkg, name string) (places []place, err error) {
 	if strings.HasSuffix(name, ".lua") {
 		pattern = name
 	}
-	files, err := filepath.Glob(filepath.Join(string(t), dir, pattern))
+	files, err := filepath.Glob(filepath.Join(t.root, dir, pattern))
 	if err != nil {
 		return nil, err
 	}
@@ -85,15 +103,15 @@ func (t tree) places(pkg, name string) (places []place, err error) {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile(file)
+		text, err := t.read(file)
 		if err != nil {
 			return nil, err
 		}
 		if pattern == name {
-			places = append(places, place{file: file, text: string(text), to: len(text)})
+			places = append(places, place{file: file, text: text, to: len(text)})
 			continue
 		}
-		if _, last, isMethod := strings.Cut(name, "."); !strings.Contains(string(text), name) && !(isMethod && strings.Contains(string(text), last)) {
+		if _, last, isMethod := strings.Cut(name, "."); !strings.Contains(text, name) && !(isMethod && strings.Contains(text, last)) {
 			continue // most files, unparsed
 		}
 		fset := token.NewFileSet()
@@ -104,7 +122,8 @@ func (t tree) places(pkg, name string) (places []place, err error) {
 		for _, d := range parsed.Decls {
 			if isOf, receiver := declares(d, name); isOf {
 				from, to := fset.Position(d.Pos()).Offset, fset.Position(d.End()).Offset
-				places = append(places, place{file: file, text: string(text), from: from, to: to, receiver: receiver})
+				_, isFunction := d.(*ast.FuncDecl)
+				places = append(places, place{file: file, text: text, from: from, to: to, receiver: receiver, isFunction: isFunction})
 			}
 		}
 	}
@@ -159,11 +178,19 @@ func lines(text string, offset int) (all []line) {
 	return all
 }
 
-// apply finds the code of a hunk in its places, once, and returns the file and its new text.
-func (t tree) apply(h hunk) (file, text string, err error) {
+// edit is a hunk in its place.
+type edit struct {
+	file, text  string // the new text
+	declaration string // the old one
+	// The lines that run if the hunk matters: all of the package's, where from is 0.
+	from, to int
+}
+
+// apply finds the code of a hunk in its places, once.
+func (t tree) apply(h hunk) (e edit, err error) {
 	places, err := t.places(h.pkg, h.name)
 	if err != nil {
-		return "", "", err
+		return edit{}, err
 	}
 	found := 0
 	for _, p := range places {
@@ -172,12 +199,22 @@ func (t tree) apply(h hunk) (file, text string, err error) {
 		for i := range len(have) - len(want) + 1 {
 			if slices.EqualFunc(want, have[i:i+len(want)], func(a, b line) bool { return a.code == b.code }) {
 				found++
-				file, text = p.file, p.text[:have[i].from]+named(h.new)+p.text[have[i+len(want)-1].to:]
+				from, to := have[i].from, have[i+len(want)-1].to
+				e = edit{file: p.file, text: p.text[:from] + named(h.new) + p.text[to:], declaration: p.text[p.from:p.to]}
+				if p.isFunction {
+					if branch.MatchString(p.text[from:to]) {
+						from, to = p.from, p.to
+					}
+					e.from, e.to = 1+strings.Count(p.text[:from], "\n"), 1+strings.Count(p.text[:to-1], "\n")
+				}
 			}
 		}
 	}
 	if found != 1 || h.old == h.new {
-		return "", "", fmt.Errorf("found %d times in %s %s", found, h.pkg, h.name)
+		return edit{}, fmt.Errorf("found %d times in %s %s", found, h.pkg, h.name)
 	}
-	return file, text, nil
+	return e, nil
 }
+
+// branch is of lines that decide what else runs: they may matter though what follows them does not run.
+var branch = regexp.MustCompile(`(?m)^\s*(case |default:|\})`)
