@@ -3,6 +3,7 @@ package histories
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -135,6 +136,25 @@ var answers = []scenario{
 		require.ErrorAs(s.T, second.err, &gaveUp)
 		require.Equal(s.T, 1, gaveUp.Attempts)
 		require.ErrorIs(s.T, gaveUp.Last, redlock.ErrNoQuorum, "%v", second.err)
+	}},
+	// Of many lines each asks every few seconds. A caller who gives up at once hears of the holder that was met in the second
+	// before, and of none met earlier.
+	{"a denial of long ago", 3, func(s *stage) {
+		const lines = 600
+		c, other := s.Client(), s.Client()
+		for i := range lines {
+			s.take(other, fmt.Sprint(i), longTTL)
+			s.begin(s.ctx, c, fmt.Sprint(i), longTTL)
+		}
+		time.Sleep(5 * time.Second)
+		heard := map[error]int{}
+		for i := range lines {
+			var gaveUp *redlock.AcquireError
+			require.ErrorAs(s.T, s.within(time.Millisecond, c, fmt.Sprint(i)), &gaveUp)
+			heard[gaveUp.Last]++
+		}
+		require.Greater(s.T, heard[redlock.ErrTaken], lines/6, "%v", heard)
+		require.Greater(s.T, heard[nil], lines/6, "%v", heard)
 	}},
 	// Many lines have had no attempt for a while, and the last one met no quorum. A caller for any of their keys, or another
 	// one, asks for the other first, and is refused: of a holder it hears, also where it has not asked in other lines yet.

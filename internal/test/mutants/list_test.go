@@ -3,6 +3,9 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -24,8 +27,16 @@ func TestListFollowsTheCode(t *testing.T) {
 			assert.NoError(t, err, "the code of %s has changed: write its lines in defects.txt anew, and go run ./internal/test/mutants -run %[1]s", d.name)
 		}
 		for _, test := range d.tests {
-			_, err := tree{root: root}.dirOf(test.pkg)
-			assert.NoError(t, err, d.name)
+			dir, err := tree{root: root}.dirOf(test.pkg)
+			require.NoError(t, err, d.name)
+			for _, name := range regexp.MustCompile(`\^(\w+)`).FindAllStringSubmatch(strings.ReplaceAll(test.pattern, "/^", "/"), -1) {
+				files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
+				require.NoError(t, err)
+				assert.True(t, slices.ContainsFunc(files, func(file string) bool {
+					text, err := os.ReadFile(file)
+					return err == nil && strings.Contains(string(text), "\nfunc "+name[1])
+				}), "%s names a test that %s has not: %s", d.name, test.pkg, name[1])
+			}
 		}
 	}
 }
