@@ -91,14 +91,14 @@ func (c *crowd) ready(change ...func(*redlock.Config)) *redlock.Client {
 
 // TestSetsBesideHotKeys: a set gets its turn beside keys in constant demand, and these get theirs.
 func TestSetsBesideHotKeys(t *testing.T) {
-	d, sections := 30*time.Second, []time.Duration{50 * time.Millisecond, 150 * time.Millisecond}
+	d, sections := 30*time.Second, []time.Duration{20 * time.Millisecond, 50 * time.Millisecond, 150 * time.Millisecond}
 	if testkit.Long() {
-		d, sections = 4*d, append(sections, 20*time.Millisecond)
+		d *= 4
 	}
 	const processes = 4
-	for _, n := range []int{2, 4} {
+	for i, n := range []int{2, 4} {
 		for j, section := range sections {
-			if j > 0 && !testkit.Long() {
+			if i+j != 1 && !testkit.Long() { // 2 keys and 50 ms, 4 keys and 20 ms
 				continue
 			}
 			t.Run(fmt.Sprint(n, " keys, ", section), func(t *testing.T) {
@@ -127,6 +127,9 @@ func TestSetsBesideHotKeys(t *testing.T) {
 					n, section, d, set.grants, set.longest, one.grants, one.longest,
 					callers[0].grants, callers[1].grants, float64(callers[1].grants)/float64(callers[0].grants))
 				share := 0.5
+				if n > 2 && section < 50*time.Millisecond {
+					share = 0.72 // of 20 runs 0.87 to 1.01; 0.26 to 0.61 where no turn is kept
+				}
 				if n > 2 && section > 100*time.Millisecond { // waiters ask once a second, also for keys kept free by a set
 					share = 0.2 // of 40 runs 0.25 to 1.2, most 0.5
 				}
