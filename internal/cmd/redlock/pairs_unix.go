@@ -37,6 +37,7 @@ func (s *signals) pair() {
 	var halves pairs
 	look := time.NewTicker(pairPause / pairLooks)
 	look.Stop()
+	isDue := false
 	for {
 		wasOpen := halves.areOpen()
 		select {
@@ -45,14 +46,10 @@ func (s *signals) pair() {
 		case got := <-s.jobs:
 			s.add(&halves, got, false)
 		case <-look.C:
-			for len(s.own)+len(s.jobs) > 0 { // signals already here are known before a judgement
-				select {
-				case got := <-s.own:
-					s.add(&halves, got.(syscall.Signal), true)
-				case got := <-s.jobs:
-					s.add(&halves, got, false)
-				}
-			}
+			isDue = true
+		}
+		if isDue && len(s.own)+len(s.jobs) == 0 { // signals already here are known before a judgement
+			isDue = false
 			for _, alone := range halves.look() {
 				s.due <- alone
 			}

@@ -168,16 +168,21 @@ func TestFenceSuspended(t *testing.T) {
 	})
 }
 
+// breakableClock is the time of day, and panics while it is broken.
+func breakableClock(broken *atomic.Bool) func() time.Time {
+	return func() time.Time {
+		if broken.Load() {
+			panic(errors.New("clock"))
+		}
+		return virtual.TimeOfDay()
+	}
+}
+
 // TestFenceClockPanics: only in its caller, which holds nothing then; the client goes on.
 func TestFenceClockPanics(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		var broken atomic.Bool
-		c := cluster.New(t, 3, fencedBy(func() time.Time {
-			if broken.Load() {
-				panic(errors.New("clock"))
-			}
-			return virtual.TimeOfDay()
-		})).Client
+		c := cluster.New(t, 3, fencedBy(breakableClock(&broken))).Client
 		require.NoError(t, c.InitFencing(t.Context()))
 		l := cluster.MustAcquire(t, c, "k", fenceTTL)
 		waits := testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), "k", fenceTTL) })
@@ -202,12 +207,7 @@ func TestFenceClockPanics(t *testing.T) {
 func TestFenceClockPanicsInARepeat(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		var broken atomic.Bool
-		r := cluster.New(t, 3, fencedBy(func() time.Time {
-			if broken.Load() {
-				panic(errors.New("clock"))
-			}
-			return virtual.TimeOfDay()
-		}))
+		r := cluster.New(t, 3, fencedBy(breakableClock(&broken)))
 		require.NoError(t, r.InitFencing(t.Context()))
 		ahead := cluster.Connect(t, fakeredis.Addrs(r.Servers), fencedBy(func() time.Time { return virtual.TimeOfDay().Add(time.Hour) }))
 		require.NoError(t, cluster.MustAcquire(t, ahead, "op", fenceTTL).Release(t.Context()))
