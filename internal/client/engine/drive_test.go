@@ -209,7 +209,6 @@ func TestDriveAtOnce(t *testing.T) {
 		before func(p *scriptedFleet)
 		sent   int
 	}{
-		"alone":      {func(*scriptedFleet) {}, 1},
 		"collecting": {func(p *scriptedFleet) { p.engine.collectCalls.Store(int64(p.clock.Now().Add(time.Hour))) }, 1},
 		"renewal":    {func(p *scriptedFleet) { p.submit(Extend, "key") }, 2},
 		"others":     {func(p *scriptedFleet) { p.submit(Extend, "key"); p.submit(Acquire, "other") }, 1},
@@ -245,43 +244,18 @@ func TestDriveAtOnce(t *testing.T) {
 	})
 }
 
-// TestDriveSoon: the release of a lone caller goes with its next call, or at a tick; that of one of several at once.
+// TestDriveSoon: the release of one of several callers is sent at once.
 func TestDriveSoon(t *testing.T) {
-	for name, after := range map[string]func(p *scriptedFleet){
-		"a call": func(p *scriptedFleet) {
-			p.onSweep = func() { p.reply(p.last(), 0, one, ok) }
-			c := p.engine.call(Acquire, "next", time.Second)
-			require.NoError(t, p.engine.do(t.Context(), c))
-			require.NoError(t, c.Err)
-		},
-		"a tick": func(p *scriptedFleet) {
-			p.tick(0)
-			p.turn(func() { p.reply(p.last(), 0, one) })
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := newScripted(t, 1)
-			p.onSweep = func() { p.reply(p.last(), 0, ok) }
-			require.NoError(t, p.engine.do(t.Context(), p.engine.call(Acquire, "key", time.Second)))
-			p.onSweep = nil
-			require.NoError(t, p.discard("key"))
-			p.engine.DriveSoon()
-			require.Len(t, p.sent, 1)
-			after(p)
-			require.Len(t, p.sent, 2)
-
-			p.onSweep = nil
-			for _, key := range []string{"a", "b"} {
-				require.NoError(t, p.engine.queueOne(&p.engine.call(Acquire, key, time.Second).Op))
-			}
-			p.turn(func() {})
-			p.arrived = func() { p.reply(p.last(), 0, ok, ok) }
-			p.engine.receive(func(calls int) { require.Equal(t, 2, calls) })
-			require.NoError(t, p.discard("a"))
-			p.engine.DriveSoon()
-			require.Len(t, p.sent, 4)
-		})
+	p := newScripted(t, 1)
+	for _, key := range []string{"a", "b"} {
+		require.NoError(t, p.engine.queueOne(&p.engine.call(Acquire, key, time.Second).Op))
 	}
+	p.turn(func() {})
+	p.arrived = func() { p.reply(p.last(), 0, ok, ok) }
+	p.engine.receive(func(calls int) { require.Equal(t, 2, calls) })
+	require.NoError(t, p.discard("a"))
+	p.engine.DriveSoon()
+	require.Len(t, p.sent, 2)
 }
 
 func (p *scriptedFleet) discard(key string) error {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
-	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
 // TestPanicInACallback: it is reported, and the callbacks after it are called.
@@ -32,35 +30,6 @@ func TestPanicInACallback(t *testing.T) {
 		require.Equal(t, 1, op.times)
 	}
 	p.idle()
-}
-
-// TestCallbackThatEndsItsGoroutine: another goes on.
-func TestCallbackThatEndsItsGoroutine(t *testing.T) {
-	e := newServed(t, 1, false)
-	good := make(chan struct{})
-	for key, done := range map[string]func(){"bad": runtime.Goexit, "good": func() { close(good) }} {
-		require.NoError(t, e.Submit(&Op{Kind: Acquire, Key: []byte(key), TTL: time.Minute, Done: completion(done)}))
-	}
-	testkit.Get(t, good)
-}
-
-type completion func()
-
-func (f completion) Complete(*Op) { f() }
-
-// TestCallbacksRunWithoutTheLock: they may call functions that take it.
-func TestCallbacksRunWithoutTheLock(t *testing.T) {
-	p := newScripted(t, 1)
-	called := 0
-	call := func() {
-		called++
-		require.True(t, p.engine.lock.TryLock())
-		p.engine.lock.Unlock()
-	}
-	p.engine.ledger.onVote = func(Vote) { call() }
-	p.submit(Acquire, "key").then = call
-	p.turn(func() { p.reply(p.sent[0], 0, ok); p.engine.Notify(News(call)) })
-	require.Equal(t, 3, called)
 }
 
 // TestAReplacedCallerMakesNoCall: the calls that wait are those of its successor.

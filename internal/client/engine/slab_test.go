@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,9 +22,7 @@ func TestBatchesOfASlabAreApart(t *testing.T) {
 		all = append(all, e.ledger.batch())
 	}
 	for i, b := range all {
-		for range 3 * slabBytes / 8 {
-			b.first.Buf = append(b.first.Buf, byte(i), byte(i), byte(i), byte(i), byte(i), byte(i), byte(i), byte(i))
-		}
+		b.first.Buf = append(b.first.Buf, bytes.Repeat([]byte{byte(i)}, 3*slabBytes)...)
 		for range 2 * slabRounds {
 			b.rounds = append(b.rounds, round{life: uint64(i)})
 			b.first.spans = append(b.first.spans, span{first: i})
@@ -34,9 +33,7 @@ func TestBatchesOfASlabAreApart(t *testing.T) {
 		require.Equal(t, 3, cap(b.cause))
 	}
 	for i, b := range all {
-		for _, c := range b.first.Buf {
-			require.EqualValues(t, i, c)
-		}
+		require.Equal(t, bytes.Repeat([]byte{byte(i)}, 3*slabBytes), b.first.Buf)
 		for j := range b.rounds {
 			require.EqualValues(t, i, b.rounds[j].life)
 			require.Equal(t, i, b.first.spans[j].first)

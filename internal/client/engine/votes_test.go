@@ -13,15 +13,10 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
-	"github.com/redlock-go/redlock/resp"
 )
 
 func byText(text string, words ...string) string {
-	b := resp.AppendArray(nil, 2+len(words))
-	for _, word := range append([]string{"EVAL", text}, words...) {
-		b = resp.AppendBulkString(b, word)
-	}
-	return string(b)
+	return testkit.Encode(append([]string{"EVAL", text}, words...)...)
 }
 
 // TestNoScriptIsRetriedOnce: the call is sent again, by the script's text, on that node alone; a second NOSCRIPT is a
