@@ -40,39 +40,6 @@ func (l *lease) hold(s State, absent quorum.Set) Hold {
 	return Hold{ref: opaque.To(l), life: l.begin(&s, absent)}
 }
 
-// TestHandlesOfAnotherLifeAreDead: they see nothing, and change nothing.
-func TestHandlesOfAnotherLifeAreDead(t *testing.T) {
-	var l lease
-	k := newKeeper()
-	old := l.hold(lasting("old", 1, second), 0)
-	require.True(t, old.End())
-	require.False(t, old.End(), "twice")
-	check := func() {
-		t.Helper()
-		s, ok := old.State()
-		require.False(t, ok)
-		require.Equal(t, State{Held: renewal.Held{Released: true}}, s, "the token outlives its lock")
-		k.NoteExtend(old, extension(3600*second), renewal.Won)
-		k.NoteExtend(old, extension(3600*second), renewal.Lost)
-		absent, ok := k.Releasing(old)
-		require.Zero(t, absent)
-		require.False(t, ok)
-		_, ok = k.ReleasingPlain(old, new(engine.Op))
-		require.False(t, ok)
-		k.Unreleased(old)
-		require.False(t, old.ReportLoss())
-		require.False(t, old.End())
-	}
-	check()
-	want := lasting("new", 2, 2*second)
-	h := l.hold(want, 0b10)
-	require.NotEqual(t, old, h)
-	check()
-	s, ok := h.State()
-	require.True(t, ok)
-	require.Equal(t, want, s)
-}
-
 // TestExtensions: validity begins at 5 and moves forward, with what has won, until the lock is lost.
 func TestExtensions(t *testing.T) {
 	type step struct {

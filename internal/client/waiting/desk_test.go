@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -72,22 +73,27 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestDeskIsKept while it asks or is known, also without callers.
+// TestDeskIsKept for three seconds after its last caller, and while it asks.
 func TestDeskIsKept(t *testing.T) {
-	l := testLines()
-	d := l.stand("a")
-	kept, s := d.places[0].desk, d.places[0].desk.shard
-	d.Leave()
-	require.Same(t, kept, s.desks["a"], "known")
-	require.True(t, l.IsContended("a"))
-	require.Less(t, kept.known, s.next()+1, "it is called then")
-	kept.asked, kept.known = new(inquiry), 1
-	kept.advance()
-	require.Same(t, kept, s.desks["a"], "it asks a node")
-	kept.asked = nil
-	kept.advance()
-	require.Empty(t, s.desks)
-	require.False(t, l.HasDesks())
+	synctest.Test(t, func(t *testing.T) {
+		l := testLines()
+		d := l.stand("a")
+		kept, s := d.places[0].desk, d.places[0].desk.shard
+		d.Leave()
+		require.Equal(t, l.cfg.Clock.Now().Add(3*time.Second), s.next(), "it is called then")
+		time.Sleep(3*time.Second - 1)
+		kept.advance()
+		require.Same(t, kept, s.desks["a"], "known")
+		require.True(t, l.IsContended("a"))
+		time.Sleep(1)
+		kept.asked = new(inquiry)
+		kept.advance()
+		require.Same(t, kept, s.desks["a"], "it asks a node")
+		kept.asked = nil
+		kept.advance()
+		require.Empty(t, s.desks)
+		require.False(t, l.HasDesks())
+	})
 }
 
 // TestYoungestGrant: it alone is passed on. A grant that was on its way at that moment does not stand while the lock

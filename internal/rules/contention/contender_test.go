@@ -25,62 +25,60 @@ func TestNoHotLoop(t *testing.T) {
 	entered := func(e contention.Entry) said {
 		return func(c *contention.Contender, s *contention.Surroundings, step contention.Step) { c.Entered(s, step, e) }
 	}
+	watched := func(seen contention.Seen) said {
+		return func(c *contention.Contender, s *contention.Surroundings, step contention.Step) {
+			c.Watched(s, step.Node, seen)
+		}
+	}
 	failed := func(c *contention.Contender, s *contention.Surroundings, step contention.Step) {
 		c.Failed(s, step.Node)
-	}
-	watched := func(c *contention.Contender, s *contention.Surroundings, step contention.Step) {
-		c.Watched(s, step.Node, contention.Seen{TTL: time.Minute})
 	}
 	first := entered(contention.Entry{First: true, Lease: 20 * time.Second})
 	second := contention.Entry{Others: 1, Lease: 3 * time.Second, Left: time.Second}
 	rung := second
 	rung.Rung = true
 	for name, answer := range map[string]struct{ enter, watch said }{ // without a watch, to both
-		"the queue fails": {enter: failed},
-		"watches fail":    {first, failed},
-		"the key is never there": {first, func(c *contention.Contender, s *contention.Surroundings, step contention.Step) {
-			c.Watched(s, step.Node, contention.Seen{})
-		}},
+		"the queue fails":        {enter: failed},
+		"watches fail":           {first, failed},
+		"the key is never there": {first, watched(contention.Seen{})},
 		"holders leave all the time": {first, func(c *contention.Contender, s *contention.Surroundings, step contention.Step) {
 			c.Watched(s, step.Node, contention.Seen{TTL: time.Minute, Steps: true})
 			c.Pushed(step.Node)
 		}},
 		"no lease":       {enter: entered(contention.Entry{})},
 		"less than none": {enter: entered(contention.Entry{Others: 1, Lease: -time.Hour, Left: -time.Hour})},
-		"always rung":    {entered(rung), watched},
+		"always rung":    {entered(rung), watched(contention.Seen{TTL: time.Minute})},
 		"rung when it has entered": {enter: func(c *contention.Contender, s *contention.Surroundings, step contention.Step) {
 			c.Entered(s, step, second)
 			c.Rung(s.Now, step.Node)
-		}, watch: watched},
+		}, watch: watched(contention.Seen{TTL: time.Minute})},
 	} {
 		for _, denied := range []quorum.Set{0, 1, 2, 4, 7} {
-			t.Run(name, func(t *testing.T) {
-				c, s := contend()
-				actions := 0
-				for end := s.Now.Add(time.Second); s.Now < end; {
-					require.Less(t, actions, 200)
-					switch step := c.Next(s); step.Action {
-					case contention.Pause:
-						require.Greater(t, step.Until, s.Now)
-						s.Now = step.Until
-					case contention.Attempt:
-						actions++
-						c.Denied(s, denied)
-					case contention.Look:
-						actions++
-						c.Looked(s, denied == 0)
-					case contention.Leave:
-						actions++
-					default:
-						actions++
-						if step.Action == contention.Watch && answer.watch != nil {
-							answer.watch(c, s, step)
-						} else {
-							answer.enter(c, s, step)
-						}
+			c, s := contend()
+			actions := 0
+			for end := s.Now.Add(time.Second); s.Now < end; {
+				require.Less(t, actions, 200, name)
+				switch step := c.Next(s); step.Action {
+				case contention.Pause:
+					require.Greater(t, step.Until, s.Now)
+					s.Now = step.Until
+				case contention.Attempt:
+					actions++
+					c.Denied(s, denied)
+				case contention.Look:
+					actions++
+					c.Looked(s, denied == 0)
+				case contention.Leave:
+					actions++
+				default:
+					actions++
+					if step.Action == contention.Watch && answer.watch != nil {
+						answer.watch(c, s, step)
+					} else {
+						answer.enter(c, s, step)
 					}
 				}
-			})
+			}
 		}
 	}
 }

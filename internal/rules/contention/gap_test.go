@@ -11,72 +11,6 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// queue is the queue of processes for one lock, in a model with one node. Each holder keeps the lock for a while, and
-// comes last again. The model drives one process, and answers for the others.
-type queue struct {
-	c      *contention.Contender
-	s      *contention.Surroundings
-	others int           // in the queue
-	held   clock.Instant // another process has the lock until then, found out by asking
-	gaps   int
-	begun  clock.Instant // when the process began to want the lock without a break
-	gap    clock.Instant // the end of the gap in the first place
-}
-
-// next has the process take its next step, and returns the step.
-func (q *queue) next() contention.Step {
-	step := q.c.Next(q.s)
-	switch step.Action {
-	case contention.Pause:
-		q.s.Now = step.Until
-	case contention.Enter:
-		if step.Way == contention.BehindGap {
-			q.gap, q.gaps = q.s.Now.Add(contention.GapLength), q.gaps+1
-		}
-		left := max(0, q.gap.Sub(q.s.Now))
-		q.c.Entered(q.s, step, contention.Entry{First: left == 0, Gap: left > 0, Others: min(q.others, 2), Lease: time.Minute, Left: left})
-		q.c.Freed()
-	case contention.Watch:
-		q.c.Watched(q.s, step.Node, contention.Seen{TTL: max(0, q.held.Sub(q.s.Now))})
-	case contention.Attempt:
-		if q.s.Now < q.held {
-			q.c.Denied(q.s, 7)
-			break
-		}
-		q.c.Won(q.s, 0, -1)
-		if q.s.Now.Sub(q.begun) >= contention.GapAfter(time.Millisecond, false) {
-			q.c.Due(q.s.Now, time.Millisecond)
-			q.begun = q.s.Now
-		}
-		q.s.Now = q.s.Now.Add(time.Millisecond) // of holding it
-		q.c.Freed()
-	}
-	return step
-}
-
-// TestGaps: a lock in constant demand is left free for longer than the pauses of polling clients,
-// at least every three seconds, and for less than a tenth of the time.
-func TestGaps(t *testing.T) {
-	for _, others := range []int{0, 3} {
-		c, s := contend()
-		q := queue{c: c, s: s, others: others, begun: s.Now}
-		var gaps, longest time.Duration
-		last := s.Now // when the lock was free for long
-		begin := s.Now
-		for s.Now < begin.Add(time.Minute) {
-			before := s.Now
-			if step := q.next(); step.Action == contention.Pause && s.Now.Sub(before) >= 250*time.Millisecond {
-				longest = max(longest, before.Sub(last))
-				gaps, last = gaps+s.Now.Sub(before), s.Now
-			}
-		}
-		require.Less(t, longest, 2700*time.Millisecond+time.Duration(others)*time.Second/3)
-		require.Less(t, gaps, time.Minute/10)
-		require.NotZero(t, gaps)
-		require.NotZero(t, q.gaps, "they are places in the queue")
-	}
-}
-
 // TestAsks: against all its beliefs, a process asks the nodes about once a second.
 func TestAsks(t *testing.T) {
 	for name, prepare := range map[string]func(c *contention.Contender, s *contention.Surroundings){
@@ -157,21 +91,6 @@ func TestASetBehindOthers(t *testing.T) {
 			require.Fail(t, "asks", "%+v", step)
 		}
 	}
-}
-
-// TestOutvotedNode: a node outvoted by a grant has the key of no holder, and is not watched.
-func TestOutvotedNode(t *testing.T) {
-	c, s := contend()
-	c.Entered(s, contention.Step{Action: contention.Enter}, contention.Entry{First: true, Lease: time.Hour})
-	c.Denied(s, 7)
-	watched := c.Next(s)
-	require.Equal(t, contention.Watch, watched.Action)
-	c.Won(s, 1<<uint(watched.Node), -1)
-	c.Entered(s, contention.Step{Action: contention.Enter}, contention.Entry{First: true, Lease: time.Hour})
-	c.Denied(s, 7)
-	again := c.Next(s)
-	require.Equal(t, contention.Watch, again.Action)
-	require.NotEqual(t, watched.Node, again.Node)
 }
 
 // TestGoesHome: a process entered another node's queue while the lock's own node was unusable. After its turn it moves

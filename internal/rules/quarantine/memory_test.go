@@ -73,17 +73,3 @@ func TestMemory(t *testing.T) {
 		require.Equal(t, c.cause, m.Cause, name)
 	}
 }
-
-// TestDue: a call with a longer lock than the client's others waits for its own lock's time, and the others do not.
-func TestDue(t *testing.T) {
-	var m Memory
-	m.Meets(Server{Run: "a"}, Bounds{Used: 10 * time.Second}, 1)
-	require.Zero(t, m.Due(time.Hour), "it has not forgotten")
-	m.Meets(Server{Run: "b"}, Bounds{Used: 10 * time.Second}, 100)
-	second := clock.Instant(time.Second)
-	require.Equal(t, 100+10*second, m.Due(0))
-	require.Equal(t, 100+10*second, m.Due(10*time.Second))
-	require.Equal(t, 100+3600*second, m.Due(time.Hour))
-	m.Meets(Server{Run: "b"}, Bounds{Used: time.Hour}, 200)
-	require.Equal(t, 100+10*second, m.Due(0), "what the client does later concerns nothing that was forgotten")
-}

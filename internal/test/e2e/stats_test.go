@@ -154,8 +154,8 @@ func submitRefused(c *redlock.Client, key string) error {
 }
 
 // TestStatsUnderLoad: of a thousand goroutines that acquire, extend and release, many give up at a random moment. Each comes
-// back, and no node keeps a key: a wake-up that is lost hangs it. Counts, asked for all the time, by several, never go back,
-// and in the end they are those of the hooks.
+// back, and no node keeps a key. Counts, asked for all the time, by several, never go back, and in the end they are those of
+// the hooks.
 func TestStatsUnderLoad(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		var heard cluster.HookRecorder
