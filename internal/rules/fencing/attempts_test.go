@@ -15,16 +15,11 @@ func (m *stepper) attemptSteps() {
 			m.start(k)
 			return // attempts are numbered in the order of their start
 		}
-		if s.attempts[k].phase == succeeded && m.confirmed {
-			x := m.add(beginsHandOver, k)
-			x.after.attempts[k].phase, x.after.attempts[k].late = handing, m.holderLate(k)
-		}
 		if s.attempts[k].phase == running && m.lazy {
 			m.end(k)
 		}
 		for i := range m.nodes {
 			m.vote(k, i)
-			m.extend(k, i)
 		}
 	}
 }
@@ -51,9 +46,6 @@ func (m *stepper) vote(k, i int) {
 	x := m.add(votes, k, i)
 	c := &x.after.nodes[i]
 	c.keep(&v)
-	if m.block > 1 {
-		c.owner = uint8(k) + 1
-	}
 	if a.phase != running {
 		return
 	}
@@ -115,38 +107,5 @@ func (m *stepper) succeed(x *step, k int) {
 		}
 	}
 	b.late = false
-	m.settle(&x.after)
-}
-
-// holderLate reports whether the second token of attempt k is not above all granted ones.
-func (m *stepper) holderLate(k int) bool {
-	for j, a := range m.s.attempts[:m.attempts] {
-		largest := a.token + uint8(bit(a.phase == handedOver))
-		if j != k && m.granted(a) && largest >= m.s.attempts[k].token+1 {
-			return true
-		}
-	}
-	return false
-}
-
-func (m *stepper) extend(k, i int) {
-	n := &m.s.nodes[i]
-	if m.s.attempts[k].phase != handing || n.votes>>k&1 == 1 {
-		return
-	}
-	v := n.node(m.tokens)
-	if v.Extend(me, n.owner == uint8(k)+1).Code != OK {
-		return
-	}
-	x := m.add(extends, k, i)
-	x.after.nodes[i].votes |= 1 << k
-	if !m.quorum(x, k) {
-		return
-	}
-	b := &x.after.attempts[k]
-	if b.late {
-		x.broken = "a token that is not above those of holders before the hand-over began"
-	}
-	b.phase, b.late = handedOver, false
 	m.settle(&x.after)
 }

@@ -216,21 +216,7 @@ func TestSteps(t *testing.T) {
 	r = reads()
 	r.noticed(Answer{Code: Active}, 30)
 	require.Equal(t, NoticeVerb, r.Step(30), "another client was faster")
-	r = reads()
-	r.Answered(Request{Node: 1, Verb: RejoinVerb}, Answer{}, false, 30)
-	require.Equal(t, NoticeVerb, r.Step(99), "a REJOIN without an answer is not sent again")
-	require.Equal(t, quorum.Set(0b11101), r.Unread())
 
-	// An operator's floor takes the place of the reads, not of the quarantine.
-	r = begin()
-	r.Given = five.Now.Name
-	r.nonce("n", 5)
-	require.Empty(t, r.Step(14))
-	require.Equal(t, RejoinVerb, r.Step(15))
-	r.rejoined(withNonce("m"), 16)
-	r.nonce("m", 16)
-	require.Empty(t, r.Step(25))
-	require.Equal(t, RejoinVerb, r.Step(26))
 	require.EqualValues(t, 74, InitFloor(70, 4, 73, 72), "the holders behind the first are counted")
 	require.EqualValues(t, 80, InitFloor(70, 4, 80, 72))
 	require.EqualValues(t, 90, InitFloor(70, 4, 80, 90))

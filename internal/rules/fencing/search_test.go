@@ -163,7 +163,7 @@ func (w *world) show(s *state) string {
 	}
 	for k, a := range s.attempts[:w.attempts] {
 		fmt.Fprintf(&text, " a%d(%d):%s", k, a.token,
-			[...]string{"-", "running", "succeeded", "ended", "handing over", "handed over"}[a.phase])
+			[...]string{"-", "running", "succeeded", "ended"}[a.phase])
 	}
 	for r, k := range s.clients[:w.clients] {
 		if k.phase != idle {

@@ -12,14 +12,12 @@ const (
 	maxCalls    = 3
 )
 
-// Phases of an attempt. A successful one may hand over (blocks).
+// Phases of an attempt.
 const (
 	unstarted = iota
 	running
 	succeeded
-	ended      // without success
-	handing    // succeeded; a hand-over is being confirmed
-	handedOver // to the second holder
+	ended // without success
 )
 
 // Phases of a client bringing a node back.
@@ -53,7 +51,6 @@ type column struct { // a node
 	fresh            uint16 // REJOINs under way with the present nonce, by floor and names, a bit each
 	stale            uint16 // REJOINs with an earlier one
 	votes            uint8  // attempts with its vote, still counting, a bit each
-	owner            uint8  // blocks: the attempt with the lock key's nonce, from 1 on
 
 	calls [maxCalls]uint8 // operators' calls' knowledge of it: counted, known, again; of other acts the shown state
 }
@@ -134,7 +131,7 @@ func (w *world) keyInOrder(s *state, order []int, alone *[maxClients]uint64) (k 
 			of[at] = c.readOf(i)<<1 | uint8(bit(c.phase != idle && int(c.node) == i))
 		}
 		columns[i] = [2]uint64{
-			word(n.marker, n.f, n.floor, n.votes, n.owner, n.calls[0], n.calls[1], n.calls[2]),
+			word(n.marker, n.f, n.floor, n.votes, n.calls[0], n.calls[1], n.calls[2]),
 			uint64(n.fresh) | uint64(n.stale)<<16 | word(0, 0, 0, 0, of[0], of[1], of[2]),
 		}
 	}

@@ -91,18 +91,13 @@ func (m *stepper) lose(i int) {
 	n := m.s.nodes[i]
 	x := m.add(loses, i)
 	c := &x.after.nodes[i]
-	c.marker, c.f, c.floor, c.owner = absent, 0, 0, 0
+	c.marker, c.f, c.floor = absent, 0, 0
 	m.outlive(&x.after, i)
 	if m.atOnce {
 		v := c.node(m.tokens)
 		v.Notice(me, "n", 0)
 		v.Rejoin(me, v.Marker.Nonce, 0, me.Fleet)
 		c.keep(&v)
-	}
-	if n.owner != 0 { // the set alone is lost, not the lock key
-		after := x.after
-		m.add(loses, i).after = after
-		m.steps[len(m.steps)-1].after.nodes[i].owner = n.owner
 	}
 	if !m.rollback {
 		return
@@ -284,13 +279,7 @@ func (m *stepper) endQuarantine(r int) {
 		if wait>>k&1 == 0 {
 			continue
 		}
-		a := &x.after.attempts[k]
-		if a.phase == handing {
-			a.phase = succeeded
-		} else {
-			a.phase = ended
-		}
-		a.late = false
+		x.after.attempts[k].phase, x.after.attempts[k].late = ended, false
 		m.forgetVotes(&x.after, k)
 	}
 	m.settle(&x.after)
@@ -306,12 +295,11 @@ func (m *stepper) replace(s *state, i int) {
 	}
 }
 
-// seen is the largest token that holders may have shown: the first of each lock's block, or the token of the holder
-// after a hand-over.
+// seen is the largest token that holders may have shown: the first of each lock's block.
 func (m *stepper) seen() (token uint8) {
 	for _, a := range m.s.attempts[:m.attempts] {
 		if m.granted(a) {
-			token = max(token, a.token+uint8(bitOf(a.phase == handedOver)))
+			token = max(token, a.token)
 		}
 	}
 	return token

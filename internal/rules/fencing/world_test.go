@@ -53,7 +53,6 @@ type world struct {
 	firstRefusal  bool // a refusal that rules out a quorum ends an attempt
 	lower         bool // collection sets the floor without max
 	noFloor       bool // READ ignores the floor
-	confirmed     bool // hand-over confirmed by a quorum of extends
 
 	noCall    bool // the next configuration is served without an operator's call
 	beside    bool // and the present one after it
@@ -208,16 +207,13 @@ func (w *world) order(s state) (ranks [maxAttempts][2]uint8) {
 	return ranks
 }
 
-func (w *world) granted(a attempt) bool { return a.phase >= succeeded && a.phase != ended }
+func (w *world) granted(a attempt) bool { return a.phase == succeeded }
 
 func (w *world) last(a attempt) uint8 { return a.token + uint8(w.block) - 1 }
 
 // open reports whether the property can still be broken: an attempt may yet succeed after
 // one with a token as large, or beside one with the same token.
 func (w *world) open(s *state) bool {
-	if w.confirmed {
-		return true
-	}
 	for k := range w.attempts {
 		b := s.attempts[k]
 		if b.phase == running && b.late {
@@ -240,7 +236,7 @@ func (w *world) overlap(a, b attempt) bool { return a.token <= w.last(b) && b.to
 // counting returns the attempts still counting votes, a bit each: a quarantine waits for their ends.
 func (w *world) counting(s *state) (set uint8) {
 	for k, a := range s.attempts[:w.attempts] {
-		if a.phase == running || a.phase == handing {
+		if a.phase == running {
 			set |= 1 << k
 		}
 	}
@@ -382,8 +378,6 @@ const (
 	stops
 	initializes
 	collects
-	beginsHandOver
-	extends
 	givesUp
 	decides
 	sendsRejoin
@@ -410,8 +404,6 @@ var texts = [...]string{
 	stops:          "c%d stops",
 	initializes:    "c%d is given the floor %d by an operator",
 	collects:       "n%d collects up to %d",
-	beginsHandOver: "a%d begins a hand-over",
-	extends:        "n%[2]d executes an extend of a%[1]d: OK",
 	givesUp:        "a%d gives up",
 	decides:        "a%d counts its votes and succeeds",
 	sendsRejoin:    "c%d sends REJOIN",
@@ -425,7 +417,7 @@ var texts = [...]string{
 
 func (a action) String() string {
 	args := []any{a.a, a.b, a.c}
-	if a.kind == votes || a.kind == extends {
+	if a.kind == votes {
 		return fmt.Sprintf(texts[a.kind], a.a, a.b)
 	}
 	n := 0

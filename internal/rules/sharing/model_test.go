@@ -50,9 +50,9 @@ func (w world) search() (states int, trace []string, fails string) {
 // TestProtocol: no order of events breaks an invariant.
 func TestProtocol(t *testing.T) {
 	worlds := map[string]world{
-		"readers of two TTLs and a writer": {nodes: 3, readers: 1, writers: 1, mixed: true},
-		"restart":                          {nodes: 3, readers: 1, writers: 1, losses: 1},
-		"extends":                          {nodes: 3, readers: 1, writers: 1, extends: 1},
+		"two TTLs": {nodes: 3, readers: 1, writers: 1, mixed: true},
+		"restart":  {nodes: 3, readers: 1, writers: 1, losses: 1},
+		"extends":  {nodes: 3, readers: 1, writers: 1, extends: 1},
 	}
 	if testkit.Long() {
 		worlds = map[string]world{

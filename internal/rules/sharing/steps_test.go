@@ -199,16 +199,13 @@ func (w *world) execute(s *state, i, k int, try func(string, func(*node, *at) bo
 	if p.extend {
 		try("extend", func(n *node, p *at) bool {
 			p.extend = false
-			lives := p.entry > 0 && (p.entry != ended || w.lacks == lastingMembersAlone)
+			lives := p.entry > 0 && p.entry != ended
 			if !lives && w.lacks == confirmedRepairs {
 				lives = w.add(n, i, a.ttl)
 			}
 			if !lives {
 				p.missing = a.extending
 				return true
-			}
-			if p.entry == ended {
-				p.entry = 0
 			}
 			p.entry = max(p.entry, a.ttl)
 			if w.reads(i) {

@@ -29,7 +29,6 @@ const (
 	keysEndWithTheLast
 	serverClocks
 	bothLists
-	lastingMembersAlone // lacking it breaks nothing
 )
 
 type world struct {

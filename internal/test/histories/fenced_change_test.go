@@ -142,7 +142,7 @@ func (h *changingHistory) direct() {
 
 // meddle is operators who call too early, or too late, and some with a differently configured
 // client. Where the lists have no node in common, a client of one of them alone takes nodes for new
-// ones: TestMisuse.
+// ones, as fencing's MODEL.md says.
 func (h *changingHistory) meddle() {
 	rng := newRandom(h.seed, 3000)
 	for time.Now().Before(h.end) {
