@@ -99,6 +99,7 @@ func TestAloneEnds(t *testing.T) {
 	p.turn(func() { p.reply(p.sent[0], 0, ok) })
 	p.turn(func() { p.reply(p.sent[1], 0, one) })
 	d := p.engine.call(Release, "key", 0)
+	p.engine.keeping = 0 // or it parks
 	require.NoError(t, p.engine.queueOne(&d.Op))
 	d.limit.Done = ctx.Done()
 	p.engine.drive(d.lone(d.start))
