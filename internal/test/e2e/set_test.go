@@ -53,13 +53,6 @@ func TestSet(t *testing.T) {
 			require.Equal(t, redlock.ErrTaken, errorOf(r.TryAcquire(t.Context(), keys[17], ttl)))
 
 			require.NoError(t, l.Extend(t.Context(), 2*ttl))
-			require.Greater(t, l.Remaining(), ttl)
-			cluster.Settle(t, r.Client)
-			for _, s := range r.Servers {
-				for _, key := range keys {
-					require.Greater(t, s.TTL(key), ttl)
-				}
-			}
 			if round := cluster.Settle(t, r.Client); portable {
 				require.NoError(t, l.Release(t.Context()))
 				require.EqualValues(t, 1, cluster.Settle(t, r.Client).Batches-round.Batches)
@@ -68,9 +61,6 @@ func TestSet(t *testing.T) {
 				l.ReleaseAsync()
 			}
 			r.AwaitEmpty(t)
-			require.Empty(t, l.Token())
-			require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
-			require.Zero(t, cluster.Settle(t, r.Client).Held)
 		})
 	}
 }
@@ -141,14 +131,6 @@ func requireOnlyAnothers(t *testing.T, r *cluster.Cluster) {
 		}
 		return true
 	})
-}
-
-// TestPermits: the names of a semaphore have one tag.
-func TestPermits(t *testing.T) {
-	for of, want := range map[string]string{"pool": "{pool}:permit:1", "db{7}": "db{7}:permit:1", "a{}b": "{a{}b}:permit:1"} {
-		require.Equal(t, []string{want}, redlock.Permits(of, 1))
-	}
-	require.Empty(t, append(redlock.Permits("pool", 0), redlock.Permits("pool", -1)...))
 }
 
 // TestTryAcquireAny: each permit is had once, by one round trip for each; one look finds a free one, and none is taken to

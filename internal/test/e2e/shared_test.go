@@ -206,23 +206,6 @@ func TestDenialsOfTheOtherKind(t *testing.T) {
 	})
 }
 
-// TestManyHoldersAreShown: their number, and no reply that is longer than a client takes.
-func TestManyHoldersAreShown(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		r := cluster.New(t, 3, func(c *redlock.Config) { c.Name = "reader" })
-		for range 300 {
-			mustShare(t, r.Client, "k", ttl)
-		}
-		awaitShared(t, r, "k", 300, 300, 300)
-		s := testkit.Must(r.Client.Inspect(t.Context(), "k"))(t)
-		require.Equal(t, 300, s.Holders)
-		require.Equal(t, []string{"reader"}, s.Names)
-		for _, n := range s.Nodes {
-			require.NoError(t, n.Err)
-		}
-	})
-}
-
 // TestSharedFenced: on fenced fleets shared and fenced locks exclude each other, a shared one has no token, and a node that
 // has forgotten its tokens has no vote for it.
 func TestSharedFenced(t *testing.T) {
