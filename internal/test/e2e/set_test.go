@@ -164,6 +164,10 @@ func TestTryAcquireAny(t *testing.T) {
 	require.LessOrEqual(t, cluster.Settle(t, other).Batches-before.Batches, uint64(3))
 	s := testkit.Must(r.Inspect(t.Context(), keys[3]))(t)
 	require.True(t, s.IsHeldBy(l))
+	r.Servers.Each(func(s *fakeredis.Server) { s.Deny("EXISTS") }) // one key is tried after another
+	require.NoError(t, held[keys[5]].Release(t.Context()))
+	require.Equal(t, keys[5], testkit.Must(other.TryAcquireAny(t.Context(), ttl, keys...))(t).Key())
+	r.Servers.Each(func(s *fakeredis.Server) { s.Allow("EXISTS") })
 	ctx, stop := l.KeepAlive(t.Context())
 	defer stop()
 	require.NoError(t, ctx.Err())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -229,15 +230,15 @@ func TestSharedFenced(t *testing.T) {
 	}, fenced(0))
 }
 
-// TestRealSharedPrivileges: the documented list is enough for the whole life of shared locks, and each part of it that other
-// locks do not need is needed. A script that fails for want of one leaves no key without an end.
+// TestRealSharedPrivileges: the documented list is enough for the whole life of shared locks, and with those of Inspect for it.
+// Each part of it that other locks do not need is needed. A script that fails for want of one leaves no key without an end.
 func TestRealSharedPrivileges(t *testing.T) {
 	t.Parallel()
-	list := documented("shared:")
+	list, looks := documented("shared:"), []string{"+getrange", "+zcount", "+zrevrangebyscore"}
 	require.Subset(t, list.privileges, least.privileges)
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
 		admins, nodes := list.servers(t, kind)
-		life := func() int64 {
+		life := func(inspects bool) int64 {
 			var forbidden atomic.Int64
 			c := cluster.Connect(t, nodes, func(c *redlock.Config) {
 				c.Hooks.Vote = func(v redlock.Vote) {
@@ -251,6 +252,14 @@ func TestRealSharedPrivileges(t *testing.T) {
 				for range 2 {
 					if l, err := c.TryAcquireShared(t.Context(), "lock:p", ttl/time.Duration(1+i%3)); err == nil {
 						some = append(some, l)
+					}
+				}
+				if inspects {
+					s, _ := c.Inspect(t.Context(), "lock:p")
+					for _, n := range s.Nodes {
+						if errors.Is(n.Err, conn.ErrForbidden) {
+							forbidden.Add(1)
+						}
 					}
 				}
 				for _, l := range some {
@@ -267,11 +276,13 @@ func TestRealSharedPrivileges(t *testing.T) {
 			require.NoError(t, c.Close())
 			return forbidden.Load()
 		}
-		require.Zero(t, life())
+		require.Zero(t, life(false))
+		admins.Must("ACL SETUSER locker " + strings.Join(looks, " "))
+		require.Zero(t, life(true))
 		isOther := func(privilege string) bool { return slices.Contains(least.privileges, privilege) }
-		withoutEach(admins, slices.DeleteFunc(slices.Clone(list.privileges), isOther), func(privilege string) {
-			require.NotZero(t, life(), privilege)
+		withoutEach(admins, slices.DeleteFunc(slices.Concat(list.privileges, looks), isOther), func(privilege string) {
+			require.NotZero(t, life(true), privilege)
 		})
-		require.Zero(t, life())
+		require.Zero(t, life(true))
 	})
 }
