@@ -195,7 +195,9 @@ func TestARefusedNewWritesNothing(t *testing.T) {
 		"a replica":     {func(s fakeredis.Servers, _ string, _ *redlock.Config) { s[1].Demote() }, conn.ErrNotMaster, ""},
 		"no permission": {func(s fakeredis.Servers, _ string, _ *redlock.Config) { s[1].Deny("EVALSHA") }, conn.ErrForbidden, ""},
 		"no run_id":     {func(s fakeredis.Servers, _ string, _ *redlock.Config) { s[1].Deny("INFO") }, conn.ErrNoRunID, "fencing: "},
-		"each refuses":  {func(s fakeredis.Servers, _ string, _ *redlock.Config) { s.Each((*fakeredis.Server).DenyScripts) }, conn.ErrForbidden, ""},
+		"each refuses": {func(s fakeredis.Servers, _ string, _ *redlock.Config) {
+			s.Each(func(s *fakeredis.Server) { s.Deny("EVAL", "EVALSHA", "SCRIPT") })
+		}, conn.ErrForbidden, ""},
 	} {
 		cluster.Run(t, name, func(t *testing.T) {
 			servers := cluster.Start(t, 3)

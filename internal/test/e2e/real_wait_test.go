@@ -110,9 +110,13 @@ func realWaits(t *testing.T, isFenced bool) {
 	}
 	t.Parallel()
 	servers := mixedServers(t, 5, !isFenced)
-	nodes := cluster.PersistentAddrs(servers)
+	nodes := cluster.RealAddrs(servers)
+	for i, addr := range nodes {
+		if !isFenced {
+			nodes[i] = "redis://" + addr + "?persistent=yes"
+		}
+	}
 	if isFenced {
-		nodes = cluster.RealAddrs(servers)
 		operator := cluster.Connect(t, nodes, fencedHolder(0))
 		require.NoError(t, testkit.Try(t, "InitFencing", func() error { return operator.InitFencing(t.Context()) }))
 	}
