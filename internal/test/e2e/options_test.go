@@ -204,19 +204,19 @@ func TestWrongOptions(t *testing.T) {
 			"the Name has '\\n' in it":                     {Name: "a\nb"},
 			"the Name has 129 bytes":                       {Name: strings.Repeat("n", 129)},
 		} {
-			c := r.With(o)
+			c, ctx := r.With(o), testkit.Limited(t, time.Second)
 			op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("k"), TTL: ttl, Done: func(*redlock.Op) {}}
 			errs := []error{
-				errorOf(c.Acquire(t.Context(), "k", ttl)), errorOf(c.TryAcquire(t.Context(), "k", ttl)), errorOf(c.AcquireAny(t.Context(), ttl, "k", "l")),
-				errorOf(c.AcquireAll(t.Context(), ttl, "k", "l")), c.Submit(op), c.Submit(op),
-				errorOf(c.AcquireShared(t.Context(), "k", ttl)), errorOf(c.TryAcquireShared(t.Context(), "k", ttl)), c.DoShared(t.Context(), "k", ttl, nothing), c.TryDoShared(t.Context(), "k", ttl, nothing),
+				errorOf(c.Acquire(ctx, "k", ttl)), errorOf(c.TryAcquire(ctx, "k", ttl)), errorOf(c.AcquireAny(ctx, ttl, "k", "l")),
+				errorOf(c.AcquireAll(ctx, ttl, "k", "l")), c.Submit(op), c.Submit(op),
+				errorOf(c.AcquireShared(ctx, "k", ttl)), errorOf(c.TryAcquireShared(ctx, "k", ttl)), c.DoShared(ctx, "k", ttl, nothing), c.TryDoShared(ctx, "k", ttl, nothing),
 			}
 			if o.AtLeast != time.Second {
 				for _, do := range doings {
-					errs = append(errs, do(c, t.Context(), ttl, nothing))
+					errs = append(errs, do(c, ctx, ttl, nothing))
 				}
 				if o.Name == "" {
-					errs = append(errs, c.With(redlock.Options{Name: "right"}).TryDo(t.Context(), "k", ttl, nothing))
+					errs = append(errs, c.With(redlock.Options{Name: "right"}).TryDo(ctx, "k", ttl, nothing))
 				}
 			}
 			for _, err := range errs {
