@@ -110,7 +110,10 @@ func ExampleClient_TryAcquireAny() {
 
 func ExamplePermits() {
 	fmt.Println(redlock.Permits("pool", 3))
-	// Output: [{pool}:permit:1 {pool}:permit:2 {pool}:permit:3]
+	fmt.Println(redlock.Permits("db{7}", 1), redlock.Permits("a{}b", 1), redlock.Permits("none", 0))
+	// Output:
+	// [{pool}:permit:1 {pool}:permit:2 {pool}:permit:3]
+	// [db{7}:permit:1] [{a{}b}:permit:1] []
 }
 
 // A job that needs both accounts, or leaves it. The locks of a program are kept by name.

@@ -82,7 +82,17 @@ func TestTasks(t *testing.T) {
 		client, err := redlock.New(redlock.Config{Nodes: []string{"redis://locker:password@" + p.names["a"].Addr()}, NodeTimeout: 10 * time.Second})
 		require.NoError(t, err)
 		defer client.Close()
-		require.NoError(t, client.Do(t.Context(), "lock:1", time.Minute, func(context.Context) error { return nil }))
+		require.NoError(t, client.Do(t.Context(), "lock:1", time.Minute, func(ctx context.Context) error {
+			state, err := client.Inspect(t.Context(), "lock:1")
+			require.NoError(t, err)
+			require.Equal(t, redlock.KeyHeld, state.Status)
+			return client.DoAny(t.Context(), time.Minute, []string{"lock:1", "lock:2"}, func(context.Context) error {
+				_, err := client.With(redlock.Options{Wait: 100 * time.Millisecond}).AcquireAny(t.Context(), time.Minute, "lock:1", "lock:2")
+				require.ErrorIs(t, err, redlock.ErrTaken)
+				return ctx.Err()
+			})
+		}))
+		require.NotRegexp(t, `exists|getrange|tracking|caching|z[a-z]+|pexpire`, admin.Do("ACL LOG"), "refused")
 		_, err = client.TryAcquire(t.Context(), "orders", time.Minute)
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
 	})

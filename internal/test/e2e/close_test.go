@@ -27,6 +27,11 @@ import (
 func TestClosed(t *testing.T) {
 	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
 		l := cluster.MustAcquire(t, r.Client, "k", ttl)
+		heard := cluster.Connect(t, fakeredis.Addrs(r.Servers), cluster.Listening(new(cluster.HookRecorder)))
+		reported := cluster.MustAcquire(t, heard, "another", ttl) // by hooks: its Release is another path
+		require.NoError(t, heard.Close())
+		require.Equal(t, redlock.ErrClosed, reported.Release(t.Context()))
+		require.Positive(t, reported.Remaining())
 		for range 3 {
 			require.NoError(t, r.Close())
 			_, inspected := r.Inspect(t.Context(), "k")

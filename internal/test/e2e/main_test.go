@@ -63,6 +63,20 @@ func pair(c *redlock.Client, key string, ttl time.Duration) error {
 	return err
 }
 
+// live leads the life of a lock.
+func live(t testing.TB, c *redlock.Client, key string) {
+	t.Helper()
+	liveFor(t, c, key, ttl)
+}
+
+// liveFor is live with another TTL.
+func liveFor(t testing.TB, c *redlock.Client, key string, ttl time.Duration) {
+	t.Helper()
+	l := cluster.MustAcquire(t, c, key, ttl)
+	require.NoError(t, l.Extend(context.Background(), ttl))
+	require.NoError(t, l.Release(context.Background()))
+}
+
 // inDo begins a call of Do, and returns when its function runs, until it is told to leave.
 func inDo(t *testing.T, c *redlock.Client, key string) (leave func(), done <-chan error) {
 	t.Helper()

@@ -186,8 +186,11 @@ func TestBlockedDoneDelays(t *testing.T) {
 func TestBusy(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		r := cluster.New(t, 3, func(c *redlock.Config) { c.MaxWaiting = 1 })
+		held := cluster.MustAcquire(t, r.Client, "held", ttl)
 		unclogged := r.Clog(t) // one waits, as many as may
 		began := time.Now()
+		require.Equal(t, redlock.ErrBusy, held.Extend(t.Context(), ttl))
+		require.EqualValues(t, 1, r.Stats().Extend.Refused)
 		require.Equal(t, redlock.ErrBusy, errorOf(r.TryAcquire(t.Context(), "k", ttl)))
 		require.Equal(t, redlock.ErrBusy, submitRefused(r.Client, "k"))
 		require.Equal(t, began, time.Now())

@@ -218,30 +218,6 @@ func TestNoAttemptMeetsAnIdleEnd(t *testing.T) {
 	}, plainly)
 }
 
-// TestAServerRestartsWhileIdle: what waits for the next connection is not sent to a server that has forgotten.
-func TestAServerRestartsWhileIdle(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		for i := range 20 {
-			servers := cluster.Start(t, 3)
-			m := cluster.NewMachine(t)
-			m.Link(servers[2].Addr()).Refuse(true)
-			holder := cluster.ConnectOn(t, m, fakeredis.Addrs(servers), plainly)
-			c := cluster.Connect(t, fakeredis.Addrs(servers), plainly)
-			require.NoError(t, cluster.MustAcquire(t, c, "another", time.Minute).Release(t.Context()))
-			held := cluster.MustAcquire(t, holder, "k", time.Minute)
-			time.Sleep(5 * time.Second)
-			require.NoError(t, servers[0].Restart(true))
-			servers[1:].Each((*fakeredis.Server).CloseConns)
-			time.Sleep(time.Duration(i) * 40 * time.Microsecond)
-			require.Error(t, errorOf(c.TryAcquire(t.Context(), "k", time.Minute)), "two hold it")
-			require.Positive(t, held.Remaining())
-			time.Sleep(time.Second)
-			require.Positive(t, c.Stats().Nodes[0].NoVoteFor)
-			servers.Each(func(s *fakeredis.Server) { _ = s.Close() })
-		}
-	})
-}
-
 // TestReadyAllWhileANodeRests: a client that was idle waits for the next connection to a node, whose server may have
 // restarted, and then for its vote.
 func TestReadyAllWhileANodeRests(t *testing.T) {

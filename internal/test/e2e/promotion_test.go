@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -16,6 +17,10 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
+var exclusiveAndShared = map[string]func(*redlock.Client, context.Context, string, time.Duration) (redlock.Lock, error){
+	"exclusive": (*redlock.Client).TryAcquire, "shared": (*redlock.Client).TryAcquireShared,
+}
+
 // TestPromotedNodesForget: a lock is held, and two of three masters become replicas of an empty server and are promoted
 // again, one after the other. No connection ends, and none of the two refuses a write. No other client gets the lock
 // before it is over, whether it was idle meanwhile or not; then it does.
@@ -27,61 +32,47 @@ func TestPromotedNodesForget(t *testing.T) {
 		"MaxTTL": strict,
 		"fenced": func(c *redlock.Config) { strict(c); c.Fenced = true },
 	} {
-		for _, shared := range []bool{false, true} {
+		for of, acquire := range exclusiveAndShared {
 			for _, busy := range []bool{false, true} {
-				t.Run(name+map[bool]string{true: ", shared"}[shared]+map[bool]string{true: ", busy"}[busy], func(t *testing.T) {
-					cluster.Virtually(t, func(t *testing.T) {
-						ctx, end := context.WithCancel(t.Context())
-						defer end()
-						holder := cluster.New(t, 3, change)
-						time.Sleep(2 * time.Minute) // servers are up for longer than MaxTTL
-						other := cluster.Connect(t, fakeredis.Addrs(holder.Servers), change)
-						if name == "fenced" {
-							require.NoError(t, holder.InitFencing(ctx))
-						}
-						require.NoError(t, other.Ready(ctx))
-						use := func(key string) error {
-							lock, err := other.TryAcquire(ctx, key, ttl)
-							if err == nil {
-								err = lock.Release(ctx)
+				cluster.Run(t, fmt.Sprint(name, ", ", of, ", busy ", busy), func(t *testing.T) {
+					ctx, end := context.WithCancel(t.Context())
+					defer end()
+					holder := cluster.New(t, 3, change)
+					time.Sleep(2 * time.Minute) // servers are up for longer than MaxTTL
+					other := cluster.Connect(t, fakeredis.Addrs(holder.Servers), change)
+					if name == "fenced" {
+						require.NoError(t, holder.InitFencing(ctx))
+					}
+					require.NoError(t, other.Ready(ctx))
+					require.NoError(t, pair(other, "another", ttl))
+					if busy {
+						go func() {
+							for ctx.Err() == nil {
+								_ = pair(other, "another", ttl)
+								time.Sleep(10 * time.Millisecond)
 							}
-							return err
-						}
-						require.NoError(t, use("another"))
-						if busy {
-							go func() {
-								for ctx.Err() == nil {
-									_ = use("another")
-									time.Sleep(10 * time.Millisecond)
-								}
-							}()
-						}
-						time.Sleep(10 * time.Second)
-						acquire := holder.TryAcquire
-						if shared {
-							acquire = holder.TryAcquireShared
-						}
-						held, err := acquire(ctx, "k", ttl)
-						require.NoError(t, err)
-						for _, s := range holder.Servers[:2] {
-							s.Demote()
-							time.Sleep(500 * time.Millisecond)
-							s.Promote()
-							time.Sleep(time.Second)
-						}
-						for held.Remaining() > 0 {
-							require.Error(t, use("k"), "with %v left", held.Remaining())
-							time.Sleep(time.Second)
-						}
-						time.Sleep(time.Minute)
-						if err := use("k"); name != "fenced" {
-							require.NoError(t, err)
-						} else {
-							require.ErrorIs(t, err, redlock.ErrForgotten)
-						}
-						end()
+						}()
+					}
+					time.Sleep(10 * time.Second)
+					held := testkit.Must(acquire(holder.Client, ctx, "k", ttl))(t)
+					for _, s := range holder.Servers[:2] {
+						s.Demote()
+						time.Sleep(500 * time.Millisecond)
+						s.Promote()
 						time.Sleep(time.Second)
-					})
+					}
+					for held.Remaining() > 0 {
+						require.Error(t, pair(other, "k", ttl), "with %v left", held.Remaining())
+						time.Sleep(time.Second)
+					}
+					time.Sleep(time.Minute)
+					if err := pair(other, "k", ttl); name != "fenced" {
+						require.NoError(t, err)
+					} else {
+						require.ErrorIs(t, err, redlock.ErrForgotten)
+					}
+					end()
+					time.Sleep(time.Second)
 				})
 			}
 		}
@@ -121,19 +112,14 @@ func TestReplicaSeen(t *testing.T) {
 func TestRealPromotion(t *testing.T) {
 	const ttl = time.Minute
 	realredis.EachKind(t, func(t *testing.T, kind realredis.Kind) {
-		for _, shared := range []bool{false, true} {
+		for _, acquire := range exclusiveAndShared {
 			servers := realredis.StartN(t, 4, realredis.Options{Kind: kind})
 			admins, addrs := cluster.NewAdmins(t, servers), cluster.RealAddrs(servers[:3])
 			_, port, _ := net.SplitHostPort(servers[3].Addr())
 			admins[3].Must("CONFIG SET repl-diskless-sync-delay 0")
 			holder, other := cluster.Connect(t, addrs), cluster.Connect(t, addrs)
 			liveFor(t, other, "another", ttl)
-			acquire := holder.TryAcquire
-			if shared {
-				acquire = holder.TryAcquireShared
-			}
-			held, err := acquire(t.Context(), "k", ttl)
-			require.NoError(t, err)
+			held := testkit.Must(acquire(holder, t.Context(), "k", ttl))(t)
 			for _, node := range admins[:2] {
 				node.Must("REPLICAOF 127.0.0.1 " + port)
 				testkit.Await(t, "the other server's data", func() bool {
@@ -141,8 +127,7 @@ func TestRealPromotion(t *testing.T) {
 				})
 				node.Must("REPLICAOF NO ONE")
 			}
-			_, err = other.TryAcquire(t.Context(), "k", ttl)
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			require.ErrorIs(t, errorOf(other.TryAcquire(t.Context(), "k", ttl)), redlock.ErrNoQuorum)
 			require.Positive(t, held.Remaining())
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/realredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
@@ -42,8 +43,23 @@ func (w *waits) hear(_, line string) {
 	}
 }
 
-// mixedServers starts persistent servers of all available kinds, in one quorum.
-func mixedServers(t *testing.T, n int) (servers []*realredis.Server) {
+// longestHold is MaxTTL of fenced processes.
+const longestHold = 2 * brief
+
+// fencedHolder is the configuration of client i: by clocks that are right, an hour ahead and behind, and that jump;
+// with hand-over and without; with the quarantine after restarts and without.
+func fencedHolder(i int) func(*redlock.Config) {
+	return func(c *redlock.Config) {
+		c.Fenced, c.MaxTTL, c.NoHandOver, knobs.Of(c).TrustRestarts = true, longestHold, i%2 == 1, i >= 2
+		knobs.Of(c).FenceClock = func() time.Time {
+			off := []time.Duration{0, time.Hour, -time.Hour, time.Duration(rand.IntN(3)-1) * time.Hour}[i]
+			return time.Now().Add(off)
+		}
+	}
+}
+
+// mixedServers starts servers of all available kinds, in one quorum.
+func mixedServers(t *testing.T, n int, persistent bool) (servers []*realredis.Server) {
 	var kinds []realredis.Kind
 	for _, kind := range realredis.Kinds() {
 		if _, err := kind.Command(); err == nil {
@@ -56,7 +72,7 @@ func mixedServers(t *testing.T, n int) (servers []*realredis.Server) {
 		kinds = append(kinds, realredis.Usual) // StartN gives the reason
 	}
 	for i := range n {
-		servers = append(servers, realredis.StartN(t, 1, realredis.Options{Kind: kinds[i%len(kinds)], Persistent: true})...)
+		servers = append(servers, realredis.StartN(t, 1, realredis.Options{Kind: kinds[i%len(kinds)], Persistent: persistent})...)
 	}
 	return servers
 }
@@ -64,8 +80,21 @@ func mixedServers(t *testing.T, n int) (servers []*realredis.Server) {
 // TestRealWaits: four processes of several goroutines each want three keys and three permits, while servers are
 // stopped, killed and started anew, processes are stopped and killed, connections are cut, and some
 // callers give up. At no moment do two hold a key, unless they share it. When the faults end all are served.
+//
+// The clients of the second run are fenced, with clocks an hour off, and servers lose their data, one at a time: each gets
+// its vote back. Tokens grow with the grants.
 func TestRealWaits(t *testing.T) {
-	if os.Getenv(holdersEnv) != "" {
+	for name, isFenced := range map[string]bool{"plain": false, "fenced": true} {
+		t.Run(name, func(t *testing.T) { realWaits(t, isFenced) })
+	}
+}
+
+func realWaits(t *testing.T, isFenced bool) {
+	if me := os.Getenv(holderEnv); me != "" {
+		ttl, change := func() time.Duration { return brief }, func(c *redlock.Config) { c.NoHandOver = me == "3" }
+		if isFenced {
+			ttl, change = func() time.Duration { return brief + rand.N(brief) }, fencedHolder(int(me[0]-'0'))
+		}
 		turns := make([]int, perProcess())
 		runHolders(t, func(ctx context.Context, c *redlock.Client, me int) {
 			turns[me]++
@@ -75,19 +104,29 @@ func TestRealWaits(t *testing.T) {
 				own, cancel = context.WithTimeout(ctx, rand.N(100*time.Millisecond))
 				defer cancel()
 			}
-			contend(own, c, fmt.Sprintf("%d.%d", os.Getpid(), me), turns[me], brief)
-		}, func(c *redlock.Config) { c.NoHandOver = os.Getenv(holderEnv) == "3" })
+			contend(own, c, fmt.Sprintf("%d.%d", os.Getpid(), me), turns[me], ttl())
+		}, change)
 		return
 	}
 	t.Parallel()
-	servers := mixedServers(t, 5)
+	servers := mixedServers(t, 5, !isFenced)
+	nodes := cluster.RealAddrs(servers)
+	for i, addr := range nodes {
+		if !isFenced {
+			nodes[i] = "redis://" + addr + "?persistent=yes"
+		}
+	}
+	if isFenced {
+		operator := cluster.Connect(t, nodes, fencedHolder(0))
+		require.NoError(t, testkit.Try(t, "InitFencing", func() error { return operator.InitFencing(t.Context()) }))
+	}
 	w := &waits{granted: map[string][]int64{}}
-	h := startHolders(t, cluster.PersistentAddrs(servers), 4, w.hear)
+	h := startHolders(t, nodes, 4, w.hear)
 	total := time.Second
 	if testkit.Long() {
 		total = 90 * time.Second
 	}
-	faults := harm(t, servers, h, total)
+	faults := harm(t, servers, h, total, isFenced)
 	end := machineTime()
 
 	goroutines := func() (names []string) {
@@ -115,6 +154,7 @@ func TestRealWaits(t *testing.T) {
 	})
 	h.stop()
 	grants := h.requireApart()
+	require.Equal(t, isFenced, h.largest > 0, "tokens")
 	require.Empty(t, w.wrong)
 	if testkit.Long() {
 		require.Less(t, served, 10*time.Second, "to the first grant of the last goroutine")
@@ -123,18 +163,27 @@ func TestRealWaits(t *testing.T) {
 }
 
 // harm harms servers and processes for a while. All are well when it returns.
-func harm(t *testing.T, servers []*realredis.Server, h *holders, total time.Duration) string {
+func harm(t *testing.T, servers []*realredis.Server, h *holders, total time.Duration, isFenced bool) string {
+	faults := []string{"servers stopped", "process stopped", "process killed", "server killed", "connections cut"}
+	if isFenced {
+		faults = append(faults, "FLUSHALL", "DEL redlock:fence")
+	}
+	awaitVote := func(i int) { // or too many might forget
+		a := cluster.NewAdmin(t, servers[i])
+		testkit.Await(t, "its vote", func() bool {
+			return !isFenced || strings.Contains(a.Do("ZRANGEBYSCORE redlock:fence -1 -1"), "active:")
+		})
+	}
 	pause := func(most time.Duration) { awaitPassed(t, time.Duration(rand.Int64N(int64(most)))) }
 	counts := map[string]int{}
 	for start := time.Now(); time.Since(start) < total; {
-		fault := []string{"servers stopped", "process stopped", "process killed", "server killed", "connections cut"}[rand.IntN(5)]
+		fault, at := faults[rand.IntN(len(faults))], rand.IntN(5)
 		counts[fault]++
 		switch fault {
 		case "servers stopped": // at times a majority
-			first := rand.IntN(5)
 			var stopped []*realredis.Server
 			for i := range 1 + rand.IntN(3) {
-				stopped = append(stopped, servers[(first+i)%5])
+				stopped = append(stopped, servers[(at+i)%5])
 			}
 			for _, s := range stopped {
 				require.NoError(t, s.Stop())
@@ -151,14 +200,17 @@ func harm(t *testing.T, servers []*realredis.Server, h *holders, total time.Dura
 		case "process killed":
 			h.kill(rand.IntN(4))
 		case "server killed":
-			s := servers[rand.IntN(5)]
-			require.NoError(t, s.Kill())
+			require.NoError(t, servers[at].Kill())
 			pause(2 * brief)
-			require.NoError(t, s.Restart())
+			require.NoError(t, servers[at].Restart())
+			awaitVote(at)
 		case "connections cut":
-			cluster.NewAdmin(t, servers[rand.IntN(5)]).Cut()
+			cluster.NewAdmin(t, servers[at]).Cut()
+		default:
+			cluster.NewAdmin(t, servers[at]).Do(fault)
+			awaitVote(at)
 		}
 		pause(brief)
 	}
-	return strings.Trim(fmt.Sprint(counts), "map[]")
+	return fmt.Sprint(counts)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
@@ -171,21 +170,6 @@ func TestNoRepairBehindRelease(t *testing.T) {
 	})
 }
 
-// TestReleaseIsBehindRepair: a release that follows at once finds the key given to a node.
-func TestReleaseIsBehindRepair(t *testing.T) {
-	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
-		for range 50 {
-			l := cluster.MustAcquire(t, r.Client, "k", ttl)
-			r.AwaitHolders(t, 3, "k")
-			r.Servers[2].Del("k")
-			require.NoError(t, l.Extend(t.Context(), ttl))
-			require.NoError(t, l.Release(t.Context()))
-			cluster.Settle(t, r.Client)
-			require.Zero(t, r.Holders("k"))
-		}
-	})
-}
-
 // TestRepairIsReleased: a node that missed the key, and was repaired since, is released too, though it is away then.
 func TestRepairIsReleased(t *testing.T) {
 	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
@@ -229,21 +213,5 @@ func TestRepairKeepsOthers(t *testing.T) {
 		for _, n := range cluster.Settle(t, r.Client).Nodes {
 			require.EqualValues(t, 1, n.Connects)
 		}
-	})
-}
-
-// TestManyRepairs: a node that has lost the keys of many locks is not asked for more replies than its bound.
-func TestManyRepairs(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		const n = 100
-		r := cluster.New(t, 3, func(c *redlock.Config) { knobs.Of(c).MaxInFlight = n / 2 })
-		for i := range n {
-			require.NoError(t, cluster.Keep(cluster.MustAcquire(t, r.Client, fmt.Sprint("k", i), 2*brief), nil))
-		}
-		cluster.Settle(t, r.Client)
-		r.Servers[2].Delay(brief / 10) // it answers several batches at once
-		r.Servers[2].Flush()
-		testkit.Await(t, "all keys", func() bool { return r.Servers[2].Len() == n })
-		require.EqualValues(t, 1, cluster.Stats(t, r.Client).Nodes[2].Connects)
 	})
 }

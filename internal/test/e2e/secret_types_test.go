@@ -13,6 +13,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,7 @@ func publicTypes(t *testing.T, dir string) (names []string) {
 		f := testkit.Must(parser.ParseFile(token.NewFileSet(), name, nil, 0))(t)
 		ast.Inspect(f, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.IsExported() {
+				require.False(t, spec.Assign.IsValid(), "%s: the documentation of an alias lacks its fields", spec.Name)
 				names = append(names, f.Name.Name+"."+spec.Name.Name)
 			}
 			_, isFunc := n.(*ast.FuncDecl)
@@ -64,7 +66,8 @@ func publicTypes(t *testing.T, dir string) (names []string) {
 }
 
 // TestNoTypeShowsASecret: a value of each public type, where there are passwords and tokens, printed with every verb and
-// logged, also from within structs of users. A Config in a field of these has its logins as functions: strings show.
+// logged, also from within structs of users. A Config in a field of these has its logins as functions: strings show. Other
+// Configs show none of a URL. The rest of a Config is shown, and a Lock by its digest.
 func TestNoTypeShowsASecret(t *testing.T) {
 	servers := fakeredis.Servers(fakeredis.StartN(t, 3, fakeredis.Options{Password: password}))
 	nodes := withPassword(servers, "")
@@ -91,6 +94,23 @@ func TestNoTypeShowsASecret(t *testing.T) {
 	_, refused := redlock.New(redlock.Config{Nodes: withPassword(servers, "stranger"), Logger: cfg.Logger})
 	var failure *conn.Error
 	require.ErrorAs(t, refused, &failure)
+
+	type exported struct{ Locks redlock.Config }
+	logins := redlock.Config{Nodes: nodes, Name: "worker", TLS: &tls.Config{ServerName: password}}
+	malformed := redlock.Config{Nodes: []string{"redis://:sesame zzyzx"}}
+	var seen testkit.LogSink // package fmt asks none of these for %p
+	seen.Add(logins, &logins, []redlock.Config{logins}, map[int]redlock.Config{1: logins}, exported{logins}, &exported{logins}, malformed)
+	seen.RequireNone(t, secrets...)
+	for _, text := range []string{fmt.Sprintf("%+v", logins), fmt.Sprintf("%#v", &logins)} {
+		require.Contains(t, text, servers[0].Addr())
+		require.Regexp(t, `Name:"?worker`, text)
+	}
+	require.Regexp(t, `^lock "k", 4m\S+ left, token digest [0-9a-f]{8}$`, fmt.Sprint(l))
+	require.Equal(t, `lock "", 0s left, token digest `, fmt.Sprint(redlock.Lock{}))
+	same := new(redlock.Op)
+	same.SetToken(l.Token())
+	require.Contains(t, fmt.Sprint(same), strings.Fields(fmt.Sprint(l))[6], "the same digest: the same lock")
+	require.Equal(t, strconv.Quote(failure.Error()), string(testkit.Must(json.Marshal(failure))(t)), "a Node in JSON shows why it is down")
 
 	all := map[string][]any{
 		"redlock.Config": slices.Concat(forms(&cfg), []any{refused}), "redlock.Options": forms(&redlock.Options{Name: "order-7"}),

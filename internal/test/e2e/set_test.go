@@ -53,13 +53,6 @@ func TestSet(t *testing.T) {
 			require.Equal(t, redlock.ErrTaken, errorOf(r.TryAcquire(t.Context(), keys[17], ttl)))
 
 			require.NoError(t, l.Extend(t.Context(), 2*ttl))
-			require.Greater(t, l.Remaining(), ttl)
-			cluster.Settle(t, r.Client)
-			for _, s := range r.Servers {
-				for _, key := range keys {
-					require.Greater(t, s.TTL(key), ttl)
-				}
-			}
 			if round := cluster.Settle(t, r.Client); portable {
 				require.NoError(t, l.Release(t.Context()))
 				require.EqualValues(t, 1, cluster.Settle(t, r.Client).Batches-round.Batches)
@@ -68,9 +61,6 @@ func TestSet(t *testing.T) {
 				l.ReleaseAsync()
 			}
 			r.AwaitEmpty(t)
-			require.Empty(t, l.Token())
-			require.Equal(t, redlock.ErrNotHeld, l.Extend(t.Context(), ttl))
-			require.Zero(t, cluster.Settle(t, r.Client).Held)
 		})
 	}
 }
@@ -143,14 +133,6 @@ func requireOnlyAnothers(t *testing.T, r *cluster.Cluster) {
 	})
 }
 
-// TestPermits: the names of a semaphore have one tag.
-func TestPermits(t *testing.T) {
-	for of, want := range map[string]string{"pool": "{pool}:permit:1", "db{7}": "db{7}:permit:1", "a{}b": "{a{}b}:permit:1"} {
-		require.Equal(t, []string{want}, redlock.Permits(of, 1))
-	}
-	require.Empty(t, append(redlock.Permits("pool", 0), redlock.Permits("pool", -1)...))
-}
-
 // TestTryAcquireAny: each permit is had once, by one round trip for each; one look finds a free one, and none is taken to
 // be given back. Clients begin at different keys.
 func TestTryAcquireAny(t *testing.T) {
@@ -182,6 +164,10 @@ func TestTryAcquireAny(t *testing.T) {
 	require.LessOrEqual(t, cluster.Settle(t, other).Batches-before.Batches, uint64(3))
 	s := testkit.Must(r.Inspect(t.Context(), keys[3]))(t)
 	require.True(t, s.IsHeldBy(l))
+	r.Servers.Each(func(s *fakeredis.Server) { s.Deny("EXISTS") }) // one key is tried after another
+	require.NoError(t, held[keys[5]].Release(t.Context()))
+	require.Equal(t, keys[5], testkit.Must(other.TryAcquireAny(t.Context(), ttl, keys...))(t).Key())
+	r.Servers.Each(func(s *fakeredis.Server) { s.Allow("EXISTS") })
 	ctx, stop := l.KeepAlive(t.Context())
 	defer stop()
 	require.NoError(t, ctx.Err())

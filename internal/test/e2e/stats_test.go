@@ -2,10 +2,8 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -14,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
@@ -140,11 +137,6 @@ func TestEndsAreCounted(t *testing.T) {
 		require.Equal(t, redlock.ErrClosed, errorOf(r.Acquire(t.Context(), "k", ttl)))
 		want.Acquire.Refused = 2
 		check(0) // no hook hears of what comes after Close
-		n := r.Stats().Nodes[0]
-		require.ErrorIs(t, n.Err, conn.ErrClosed)
-		require.Equal(t, []any{s.Addr(), uint64(1)}, []any{n.Addr, n.Connects})
-		require.Positive(t, n.RoundTrips)
-		require.GreaterOrEqual(t, n.RoundTripMax, n.RoundTrip)
 	})
 }
 
@@ -245,48 +237,6 @@ func TestLateStats(t *testing.T) {
 	})
 }
 
-// TestTypesAreDefinedHere: an alias of a type of another package hides its fields in the
-// documentation of this one. So does a field of a type of an internal package.
-func TestTypesAreDefinedHere(t *testing.T) {
-	here := reflect.TypeFor[redlock.Client]().PkgPath()
-	for _, v := range []any{
-		redlock.Config{}, redlock.Hooks{}, redlock.Lock{}, redlock.Node{}, redlock.Stats{}, redlock.Attempt{}, redlock.Vote{}, redlock.Granted, redlock.OpAcquire,
-		redlock.Op{}, redlock.NodeError{}, redlock.QuorumError{}, redlock.AcquireError{}, redlock.Acquisition{}, redlock.Retry{},
-	} {
-		typ := reflect.TypeOf(v)
-		require.Equal(t, here, typ.PkgPath(), typ)
-		if typ.Kind() != reflect.Struct {
-			continue
-		}
-		for _, f := range reflect.VisibleFields(typ) {
-			if f.IsExported() {
-				require.NotContains(t, f.Type.PkgPath(), "internal/", "%v.%s", typ, f.Name)
-				require.NotContains(t, f.Type.PkgPath(), here+"/", "%v.%s", typ, f.Name)
-			}
-		}
-	}
-}
-
-// TestNamesOfNone: the names of kinds and outcomes end up in the metrics of users. The examples show the others.
-func TestNamesOfNone(t *testing.T) {
-	require.Equal(t, "none unknown outcome(0)", fmt.Sprint(redlock.OpKind(0), " ", redlock.OpKind(7), " ", redlock.Outcome(0)))
-}
-
-// TestNodeAsJSON: a publisher of Nodes gets the cause and the commands as texts.
-func TestNodeAsJSON(t *testing.T) {
-	cluster.On(t, 1, func(t *testing.T, r *cluster.Cluster) {
-		r.Servers[0].Down()
-		testkit.Await(t, "down", func() bool { return !r.Stats().Nodes[0].Up })
-		n := r.Stats().Nodes[0]
-		why := testkit.As[*conn.Error](t, n.Err)
-		text := testkit.Must(json.Marshal(n))(t)
-		var got map[string]any
-		require.NoError(t, json.Unmarshal(text, &got))
-		require.Equal(t, why.Error(), got["Err"])
-		require.Equal(t, "EVALSHA", got["Dialect"])
-	})
-}
-
 // TestAHookIsOnNoCallersWay: while one blocks, its caller goes on, and so do the other hooks, also while no node owes
 // anything. It hears what was so when the attempt ended.
 func TestAHookIsOnNoCallersWay(t *testing.T) {
@@ -378,28 +328,5 @@ func TestLockLostIsHeardOnce(t *testing.T) {
 		require.NoError(t, r.Servers[0].Heal())
 		heard(extend, redlock.ErrNotHeld, nil)
 		heard(release, redlock.ErrNotHeld, nil)
-	})
-}
-
-// TestARefusedExtendGaveNothingBack: a call that finds the lock gone later reports it.
-func TestARefusedExtendGaveNothingBack(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		var y cluster.HookRecorder
-		r := cluster.New(t, 1, cluster.Listening(&y), func(c *redlock.Config) { c.MaxWaiting = 1 })
-		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		unclogged := r.Clog(t) // one waits, as many as may
-		require.Equal(t, redlock.ErrBusy, l.Extend(t.Context(), ttl))
-		require.EqualValues(t, 1, r.Stats().Extend.Refused)
-		require.NoError(t, r.Servers[0].Heal())
-		unclogged()
-		r.Servers[0].Del("k")
-		require.Equal(t, redlock.ErrNotHeld, l.Release(t.Context()))
-		cluster.AwaitNews(t)
-		require.Equal(t, []string{fmt.Sprint("k: ", redlock.ErrNotHeld)}, cluster.Take(&y, &y.Lost))
-
-		l = cluster.MustAcquire(t, r.Client, "k", ttl)
-		require.NoError(t, r.Close())
-		require.Equal(t, redlock.ErrClosed, l.Release(t.Context()))
-		require.NotZero(t, l.Remaining(), "no node was asked")
 	})
 }

@@ -227,18 +227,12 @@ func TestUserCodeMayAskAndClose(t *testing.T) {
 	})
 }
 
-// breaks is how user code may break off. The value of a panic may be a secret.
-var breaks = map[string]func(){
-	"panics":             func() { panic("a secret") },
-	"ends its goroutine": runtime.Goexit,
-}
-
 // TestUserCodeMayBreakOff: user code that panics, or ends its goroutine, from New on, harms its own
-// call or node and nothing else. A node's error gives the reason.
+// call or node and nothing else. A node's error gives the reason, and not the value of the panic, which may be a secret.
 func TestUserCodeMayBreakOff(t *testing.T) {
 	t.Parallel()
 	testkit.Apart(t, func(t *testing.T) {
-		for how, breakOff := range breaks {
+		for how, breakOff := range map[string]func(){"panics": func() { panic("a secret") }, "ends its goroutine": runtime.Goexit} {
 			t.Run(how, func(t *testing.T) {
 				eachUserCode(t, []bool{false}, func(t *testing.T, place string, b *usersClient) {
 					if place == "AfterFunc of a kept context" {
@@ -334,34 +328,26 @@ func (e ending) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestDoneMayPanic: a Done that panics is logged with its stack, by either logger, also by one that ends its goroutine while
-// it reports the panic. The client goes on, and can be closed.
+// TestDoneMayPanic: a Done that panics is logged with its stack, also by a logger that ends its goroutine while it reports
+// the panic. The client goes on, and can be closed.
 func TestDoneMayPanic(t *testing.T) {
 	t.Parallel()
 	testkit.Apart(t, func(t *testing.T) {
-		for name, set := range map[string]func(*redlock.Config, *slog.Logger){
-			"Config.Logger": func(c *redlock.Config, l *slog.Logger) { c.Logger = l },
-			"slog.Default":  func(c *redlock.Config, l *slog.Logger) { c.Logger = nil; slog.SetDefault(l) },
-			"ending":        func(c *redlock.Config, l *slog.Logger) { c.Logger = slog.New(ending{l.Handler()}) },
-		} {
-			t.Run(name, func(t *testing.T) {
-				var log testkit.LogSink
-				r := cluster.New(t, 3, func(cfg *redlock.Config) { set(cfg, log.Logger(slog.LevelInfo)) })
-				const panics = 10
-				for i := range panics {
-					bad := acquireOp("bad")
-					bad.Done = panickingDone
-					require.NoError(t, r.Submit(bad))
-					require.NoError(t, testkit.Outcome(t, "another Done", cluster.Begin(t, r.Client, acquireOp(fmt.Sprint(i)))))
-					live(t, r.Client, "behind")
-				}
-				testkit.Await(t, "the report of each panic", func() bool {
-					text := log.String()
-					return strings.Count(text, "level=ERROR") >= panics && strings.Contains(text, "a Done that panics") && strings.Contains(text, "e2e.panickingDone")
-				})
-				require.NoError(t, testkit.Try(t, "Close", r.Close))
-				testkit.Await(t, "no goroutine left", func() bool { return testkit.Goroutines() == "" })
-			})
+		var log testkit.LogSink
+		r := cluster.New(t, 3, func(c *redlock.Config) { c.Logger = slog.New(ending{log.Logger(slog.LevelInfo).Handler()}) })
+		const panics = 10
+		for i := range panics {
+			bad := acquireOp("bad")
+			bad.Done = panickingDone
+			require.NoError(t, r.Submit(bad))
+			require.NoError(t, testkit.Outcome(t, "another Done", cluster.Begin(t, r.Client, acquireOp(fmt.Sprint(i)))))
+			live(t, r.Client, "behind")
 		}
+		testkit.Await(t, "the report of each panic", func() bool {
+			text := log.String()
+			return strings.Count(text, "level=ERROR") >= panics && strings.Contains(text, "a Done that panics") && strings.Contains(text, "e2e.panickingDone")
+		})
+		require.NoError(t, testkit.Try(t, "Close", r.Close))
+		testkit.Await(t, "no goroutine left", func() bool { return testkit.Goroutines() == "" })
 	})
 }

@@ -25,9 +25,6 @@ func (s *Server) Deny(names ...string) {
 var onlyInScripts = map[string]bool{"mget": true, "pexpire": true, "zscore": true, "zadd": true, "zrangebyscore": true,
 	"zremrangebyscore": true, "zrevrange": true, "zrevrangebyscore": true, "pexpireat": true, "zrem": true, "zcount": true}
 
-// DenyScripts forbids every command that runs or loads a script.
-func (s *Server) DenyScripts() { s.Deny("EVAL", "EVALSHA", "SCRIPT") }
-
 // Allow undoes Deny, for all commands if none is named.
 func (s *Server) Allow(names ...string) {
 	s.mu.Lock()

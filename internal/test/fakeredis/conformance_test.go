@@ -225,7 +225,7 @@ var number = regexp.MustCompile(`(\\n|\b)\d+\b`) // also at the beginning of a l
 //
 // Words of commands: k#128 is k1 to k128, {release} and the other names of scriptNames are the
 // texts of the scripts, {release-sha} and so on their digests, {nonce} is the last nonce in a
-// reply, {space} a space, and {empty} is empty.
+// reply, {space} a space, {long} 500 bytes, and {empty} is empty.
 func play(t *testing.T, g target, text string, hear func(line, reply string)) {
 	c := testkit.DialText(t, g.addr)
 	named := map[string]*testkit.TextClient{"a": c}
@@ -324,7 +324,7 @@ func expand(line string, number int) (words []string) {
 				continue
 			}
 		}
-		words = append(words, strings.NewReplacer("{empty}", "", "{space}", " ", "#", strconv.Itoa(number)).Replace(word))
+		words = append(words, strings.NewReplacer("{empty}", "", "{space}", " ", "{long}", strings.Repeat("x", 500), "#", strconv.Itoa(number)).Replace(word))
 	}
 	return words
 }

@@ -65,11 +65,3 @@ func RealAddrs(servers []*realredis.Server) (addrs []string) {
 	}
 	return addrs
 }
-
-// PersistentAddrs are those of persistent servers.
-func PersistentAddrs(servers []*realredis.Server) (addrs []string) {
-	for _, addr := range RealAddrs(servers) {
-		addrs = append(addrs, "redis://"+addr+"?persistent=yes")
-	}
-	return addrs
-}
