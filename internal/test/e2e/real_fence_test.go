@@ -78,7 +78,7 @@ func (f *fencedFleet) forget(i int) {
 	default:
 		f.faults["kill -9"]++
 		require.NoError(f.t, s.Kill())
-		awaitPassed(f.t, rand.N(longestHold/4))
+		time.Sleep(rand.N(longestHold / 4))
 		require.NoError(f.t, s.Restart())
 	}
 }
@@ -89,7 +89,7 @@ func (f *fencedFleet) standStill(servers ...*realredis.Server) {
 		f.faults["SIGSTOP of a server"]++
 		require.NoError(f.t, s.Stop())
 	}
-	awaitPassed(f.t, rand.N(2*longestHold))
+	time.Sleep(rand.N(2 * longestHold))
 	for _, s := range servers {
 		require.NoError(f.t, s.Cont())
 	}
@@ -163,7 +163,7 @@ func realFence(t *testing.T, long time.Duration, kinds ...realredis.Kind) {
 				for _, i := range some {
 					f.forget(i)
 				}
-				awaitPassed(t, rand.N(longestHold/2))
+				time.Sleep(rand.N(longestHold / 2))
 			}
 			if rand.IntN(2) == 0 {
 				f.standStill(f.servers[(at+2)%5])
@@ -183,7 +183,7 @@ func realFence(t *testing.T, long time.Duration, kinds ...realredis.Kind) {
 			f.faults["SIGSTOP of a client"]++
 			p := rand.IntN(4)
 			h.signal(p, syscall.SIGSTOP)
-			awaitPassed(t, rand.N(2*longestHold))
+			time.Sleep(rand.N(2 * longestHold))
 			h.signal(p, syscall.SIGCONT)
 		}
 	}
@@ -204,7 +204,7 @@ func realFence(t *testing.T, long time.Duration, kinds ...realredis.Kind) {
 		return len(forgotten) == 4
 	})
 	require.ErrorIs(t, cluster.IsReady(operator), redlock.ErrNoQuorum)
-	awaitPassed(t, quarantine)                                     // no earlier attempt is under way
+	time.Sleep(quarantine)                                         // no earlier attempt is under way
 	testkit.Within(t, testkit.Patience, "RecoverFencing", func() { // it waits for the longest TTL, behind the recovery by clients
 		assert.NoError(t, operator.RecoverFencing(t.Context(), h.largestToken()))
 	})
