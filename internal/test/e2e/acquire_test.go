@@ -135,7 +135,7 @@ func TestWaits(t *testing.T) {
 		next := wait(t.Context(), 1)
 		_ = l.Token() // it is not passed on
 		require.NoError(t, l.Release(t.Context()))
-		l = locked(t, next)
+		locked(t, next)
 		want.Granted++
 		check(t.Context(), 1, false, nil) // the key is known to be contended: it did not ask before it was in line
 
