@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,7 +30,6 @@ func TestAttemptsAreUsedUp(t *testing.T) {
 		cluster.Run(t, name, func(t *testing.T) {
 			r := cluster.New(t, 1, func(c *redlock.Config) { c.Retry = redlock.Retry{Min: pause, Attempts: n} }).NoPushes()
 			ctx := testkit.Limited(t, time.Hour)
-			var total time.Duration
 			for waits, key := range []string{"k", "other"} { // the first finds out that there are no pushes
 				r.Servers[0].Set(key, "another's", 0)
 				err := acquire(ctx, r.Client, key)
@@ -46,9 +44,7 @@ func TestAttemptsAreUsedUp(t *testing.T) {
 					require.GreaterOrEqual(t, tries[i+1].At.Sub(tries[i].At), pause)
 				}
 				w := r.Stats().Waits
-				require.Equal(t, cluster.Waits{UsedUp: uint64(waits) + 1, Total: w.Total, Longest: max(total, w.Total-total)}, w)
-				require.GreaterOrEqual(t, w.Total-total, gaveUp.Waited)
-				total = w.Total
+				require.Equal(t, cluster.Waits{UsedUp: uint64(waits) + 1, Total: w.Total, Longest: w.Longest}, w)
 			}
 
 			r.Servers[0].ErrorReply("SET", "OOM command not allowed", n)
@@ -82,14 +78,12 @@ func TestAttemptsAreUsedUp(t *testing.T) {
 }
 
 // TestWaits: each waiting Acquire counts once, by its end, and its hook has what its caller gets. Standing in line, and getting
-// a lock by hand-over there, is no attempt. If the hook panics its caller gets no lock, and none is left.
+// a lock by hand-over there, is no attempt. A hook that panics takes no lock from its caller. Of those that fail see
+// TestFenceBadInput.
 func TestWaits(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
 		heard := make(chan redlock.Acquisition, 10)
-		var broken *atomic.Bool
-		var breaks func(*redlock.Config)
-		broken, breaks = breakable(func() error { broken.Store(true); return errors.New("none left") })
-		r := cluster.New(t, 3, breaks, func(c *redlock.Config) {
+		r := cluster.New(t, 3, func(c *redlock.Config) {
 			c.Retry = redlock.Retry{Min: testkit.Patience, Attempts: 2}
 			c.Hooks.Acquire = func(a redlock.Acquisition) {
 				heard <- a
@@ -141,7 +135,7 @@ func TestWaits(t *testing.T) {
 		next := wait(t.Context(), 1)
 		_ = l.Token() // it is not passed on
 		require.NoError(t, l.Release(t.Context()))
-		l = locked(t, next)
+		locked(t, next)
 		want.Granted++
 		check(t.Context(), 1, false, nil) // the key is known to be contended: it did not ask before it was in line
 
@@ -157,17 +151,6 @@ func TestWaits(t *testing.T) {
 		want.GaveUp++
 		check(ctx, 0, false, err)
 
-		next = wait(t.Context(), 1)
-		broken.Store(true)
-		_ = l.Token()
-		require.NoError(t, l.Release(t.Context()))
-		err = testkit.Get(t, next).Err
-		require.ErrorContains(t, err, "none left")
-		want.Failed++
-		check(t.Context(), 1, false, err)
-		broken.Store(false)
-
-		cluster.MustAcquire(t, r.Client, "k", ttl)
 		before := r.Stats().Acquire.Denied
 		next = wait(t.Context(), 1)
 		testkit.Await(t, "refused", func() bool { return r.Stats().Acquire.Denied > before })

@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -115,7 +117,7 @@ func TestContextsOfUsersHarmNoOther(t *testing.T) {
 					if end == "by its user" && name == "blocks" && method != "Done" {
 						continue // it is asked for its error, and does not answer
 					}
-					awaitDone(t, ctx)
+					testkit.Get(t, ctx.Done())
 				}
 			}
 		}
@@ -136,25 +138,33 @@ func TestContextsOfUsersHarmNoOther(t *testing.T) {
 // TestContextEndsWhileItIsAttached: wherever the end of the user's context falls, the lock's
 // context ends with it and no lock stays kept alive. The race detector watches.
 func TestContextEndsWhileItIsAttached(t *testing.T) {
-	cluster.On(t, 3, func(t *testing.T, r *cluster.Cluster) {
-		l := cluster.MustAcquire(t, r.Client, "k", ttl)
-		for i := range 2000 {
-			user, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			if i%2 == 0 {
-				go cancel()
+	r := cluster.New(t, 3)
+	var over atomic.Bool
+	var others sync.WaitGroup
+	defer others.Wait()
+	defer over.Store(true)
+	for range 2 { // the keeper is busy: now and then it hears of the end before it has the lock
+		others.Go(func() {
+			for !over.Load() {
+				r.Stats()
+				runtime.Gosched()
 			}
-			ctx, stop := l.KeepAlive(user)
-			if i%2 == 1 {
-				go cancel()
-				go stop()
-			}
-			awaitDone(t, ctx)
-			if i%2 == 0 {
-				require.Equal(t, context.Canceled, context.Cause(ctx))
-			}
-			testkit.Await(t, "the end", func() bool { return r.Stats().KeptAlive == 0 })
-		}
+		})
+	}
+	for i := range 2000 {
+		l := cluster.MustAcquire(t, r.Client, fmt.Sprint(i), ttl)
+		user, cancel := context.WithCancel(context.Background())
+		ctx, _ := l.KeepAlive(userContext{user, in("Done", cancel)})
+		testkit.Get(t, ctx.Done())
+		require.Equal(t, context.Canceled, context.Cause(ctx))
+		testkit.AwaitFor(t, testkit.Promptly, "the end", func() bool { return r.Stats().KeptAlive == 0 })
+
+		user, cancel = context.WithCancel(context.Background())
+		ctx, stop := l.KeepAlive(user)
+		go cancel()
+		go stop()
+		testkit.Get(t, ctx.Done())
+		testkit.AwaitFor(t, testkit.Promptly, "the end", func() bool { return r.Stats().KeptAlive == 0 })
 		require.NoError(t, l.Release(t.Context()))
-	})
+	}
 }

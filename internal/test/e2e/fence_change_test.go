@@ -204,6 +204,10 @@ func TestFencedMaxTTLChanges(t *testing.T) {
 			c.grows(both, "k")
 			c.grows(old, "k")
 			c.refused(next, "all clients must have the same Nodes, or Groups, and MaxTTL")
+			err := next.InitFencing(t.Context())
+			require.ErrorIs(t, err, redlock.ErrConfig)
+			require.Regexp(t, fmt.Sprintf(`:\d+ have "(nodes-[0-9a-f]+,quorum-2-of-3,MaxTTL-)%v", this client has nodes-[0-9a-f]+,quorum-2-of-3,MaxTTL-%v\)`, ttls[0], ttls[1]), err.Error())
+			require.ErrorIs(t, c.connect(fromTo(c.servers, three, nil)).InitFencing(t.Context()), redlock.ErrConfig, "it is not fenced")
 			require.ErrorIs(t, errorOf(both.TryAcquire(t.Context(), "k", 2*fenceTTL)), redlock.ErrArgument)
 
 			require.NoError(t, old.Close())
@@ -249,7 +253,7 @@ func TestFencedGroupsChangeTogether(t *testing.T) {
 		}
 		awaitSealed(8)
 		c.servers[:2].Down()
-		awaitPassed(t, 5*fenceTTL)
+		time.Sleep(5 * fenceTTL)
 		for _, key := range []string{movingKey(t, 1, 1), movingKey(t, 1, 2), moves} {
 			require.ErrorIs(t, errorOf(next.TryAcquire(t.Context(), key, fenceTTL)), redlock.ErrConfig, key)
 		}

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -105,7 +104,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestInspectShowsWho holds a lock, and never a value able to release it.
+// TestInspectShowsWho holds a lock, and no holder where a value is not of this library. That no state shows a value see
+// TestNoTypeShowsASecret.
 func TestInspectShowsWho(t *testing.T) {
 	r := cluster.New(t, 3, holder("host-1:42"))
 	other := cluster.Connect(t, fakeredis.Addrs(r.Servers), holder("worker@host"))
@@ -133,7 +133,6 @@ func TestInspectShowsWho(t *testing.T) {
 	require.InDelta(t, ttl.Seconds(), u.TTL.Seconds(), 30)
 
 	huge := strings.Repeat(foreign, 1<<20/len(foreign))
-	states := []any{s, &s, struct{ state redlock.KeyState }{s}, []redlock.KeyState{u}}
 	for key, value := range map[string]string{"foreign": foreign, "huge": huge, "spoof": l.Token()[:22] + "@\x1b[2J", "long": l.Token()[:22] + "@" + strings.Repeat("x", 500)} {
 		r.Servers.Each(func(server *fakeredis.Server) { server.Set(key, value, ttl) })
 		f := testkit.Must(r.Inspect(t.Context(), key))(t)
@@ -141,17 +140,9 @@ func TestInspectShowsWho(t *testing.T) {
 		if key != "long" {
 			require.Empty(t, f.Holder, "any of it may be a secret, or harm a terminal")
 		}
-		states = append(states, f)
 	}
-	var sink testkit.LogSink
-	sink.Add(states...)
-	for _, state := range states {
-		text := testkit.Must(json.Marshal(state))(t)
-		_, _ = sink.Write(text)
-	}
-	sink.RequireNone(t, l.Token(), l.Token()[:22], theirs.Token()[:22], foreign, "\x1b[2J")
-	require.Contains(t, sink.String(), s.Digest)
-	require.Contains(t, sink.String(), "host-1:42")
+	require.Contains(t, fmt.Sprint(s), s.Digest)
+	require.Contains(t, fmt.Sprint(s), "host-1:42")
 	for _, n := range cluster.Stats(t, r.Client).Nodes {
 		require.EqualValues(t, 1, n.Connects, "1 MB is not read over it")
 	}
@@ -187,7 +178,7 @@ func TestAttach(t *testing.T) {
 			l := testkit.Must(r.Attach(t.Context(), "k", foreign, time.Now().Add(time.Hour)))(t)
 			ctx, stop := l.KeepAlive(t.Context())
 			defer stop()
-			awaitPassed(t, 2*brief)
+			time.Sleep(2 * brief)
 			require.NoError(t, context.Cause(ctx))
 			r.Servers.Each(func(s *fakeredis.Server) { require.LessOrEqual(t, s.TTL("k"), brief) })
 			require.NoError(t, l.Release(t.Context()))

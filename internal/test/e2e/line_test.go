@@ -18,26 +18,22 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
 
-// TestFirstThatLeaves wakes the next, for any reason: its context ends, or user code panics just
-// before it asks the nodes.
+// TestFirstThatLeaves wakes the next, though its context ends just as it is woken itself.
 func TestFirstThatLeaves(t *testing.T) {
 	cluster.Virtually(t, func(t *testing.T) {
-		broken, breaks := breakable(func() error { panic("no randomness") })
-		r := cluster.New(t, 3, breaks).NoPushes()
-		r.Servers.Take("k")
-		ctx, cancel := context.WithCancel(t.Context())
-		var waits []<-chan error
-		for i := range 3 {
-			own := []context.Context{ctx, t.Context(), t.Context()}[i]
-			waits = append(waits, testkit.Start(func() error { return errorOf(r.Acquire(own, "k", ttl)) }))
-			testkit.Await(t, "in line", func() bool { return r.Stats().InLine == i+1 })
+		r := cluster.New(t, 3, rarely, func(c *redlock.Config) { c.NoHandOver = true }).NoPushes()
+		for i := range 20 {
+			key := fmt.Sprint("k", i)
+			held := cluster.MustAcquire(t, r.Client, key, ttl)
+			ctx, cancel := context.WithCancel(t.Context())
+			first := inLine(t, r.Client, ctx, key, 1)
+			next := inLine(t, r.Client, t.Context(), key, 2)
+			time.Sleep(50 * time.Millisecond) // until they have nothing left to do but to wait
+			cancel()
+			held.ReleaseAsync() // before its goroutine runs
+			require.ErrorIs(t, testkit.Get(t, first).Err, context.Canceled)
+			locked(t, next).ReleaseAsync()
 		}
-		cancel()
-		require.ErrorIs(t, testkit.Outcome(t, "the first", waits[0]), context.Canceled)
-		broken.Store(true)
-		require.ErrorContains(t, testkit.Outcome(t, "the second", waits[1]), "no randomness")
-		r.Servers.Del("k")
-		require.NoError(t, testkit.Outcome(t, "the third", waits[2]))
 		require.Zero(t, r.Stats().InLine)
 	})
 }
@@ -187,33 +183,12 @@ func TestAPlaceIsTakenBack(t *testing.T) {
 // rarely keeps waiters from finding out by themselves, within a test, that a lock is free.
 func rarely(c *redlock.Config) { c.Retry = redlock.Retry{Min: testkit.Patience, Max: testkit.Patience} }
 
-// awaitTracked waits until a master tracks so many keys: the key of a lock, and tickets.
-func awaitTracked(t *testing.T, s *fakeredis.Server, n int) {
-	t.Helper()
-	testkit.Await(t, "tracked keys", func() bool { return s.TrackedKeys() == n })
-}
-
 // acquiring makes a call of Acquire in the background.
 func acquiring(t *testing.T, c *redlock.Client, key string) <-chan testkit.Result[redlock.Lock] {
 	return testkit.InBackground(func() (redlock.Lock, error) { return c.Acquire(t.Context(), key, ttl) })
 }
 
-// TestRandInRelease: a panic of Rand, the source of the next holder's token, leaves the lock as it was.
-func TestRandInRelease(t *testing.T) {
-	cluster.Virtually(t, func(t *testing.T) {
-		broken, breaks := breakable(func() error { panic("no randomness") })
-		r := cluster.New(t, 1, rarely, breaks, func(c *redlock.Config) { c.NoHandOver = true })
-		held := cluster.MustAcquire(t, r.Client, "k", ttl)
-		next := inLine(t, r.Client, t.Context(), "k", 1)
-		time.Sleep(50 * time.Millisecond) // until it has nothing left to do but to wait
-		broken.Store(true)
-		require.ErrorContains(t, testkit.Try(t, "release", func() error { return held.Release(t.Context()) }), "no randomness")
-		require.NoError(t, held.Release(t.Context()))
-		require.NoError(t, testkit.Get(t, next).Err)
-	})
-}
-
-// TestManyLines: the questions of many lines do not cut off a node with a small bound of owed replies.
+// TestManyLines: the questions of many lines cost no vote of a node with a small bound of owed replies.
 func TestManyLines(t *testing.T) {
 	for _, limit := range []int{4, 128} {
 		cluster.Run(t, fmt.Sprint(limit), func(t *testing.T) {
@@ -227,7 +202,7 @@ func TestManyLines(t *testing.T) {
 				held = append(held, cluster.MustAcquire(t, other, key, ttl))
 				waits = append(waits, acquiring(t, r.Client, key))
 			}
-			awaitTracked(t, r.Servers[0], 2*n)
+			testkit.Await(t, "keys and tickets", func() bool { return r.Servers[0].TrackedKeys() == 2*n })
 			for _, l := range held {
 				l.ReleaseAsync()
 			}
@@ -235,7 +210,7 @@ func TestManyLines(t *testing.T) {
 				l := locked(t, wait)
 				l.ReleaseAsync()
 			}
-			require.EqualValues(t, 1, r.Stats().Nodes[0].Connects)
+			require.Zero(t, r.Stats().Nodes[0].Failed)
 		})
 	}
 }

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"net"
 	"sync/atomic"
@@ -14,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
@@ -39,19 +37,6 @@ func locked(t *testing.T, call <-chan testkit.Result[redlock.Lock]) redlock.Lock
 	got := testkit.Get(t, call)
 	require.NoError(t, got.Err)
 	return got.Value
-}
-
-// breakable is a source of tokens that calls harm, once it is told to.
-func breakable(harm func() error) (broken *atomic.Bool, change func(*redlock.Config)) {
-	broken = new(atomic.Bool)
-	return broken, func(c *redlock.Config) {
-		knobs.Of(c).Rand = userReader(func(p []byte) (int, error) {
-			if broken.CompareAndSwap(true, false) {
-				return 0, harm()
-			}
-			return rand.Read(p)
-		})
-	}
 }
 
 // pair acquires and releases a lock.
@@ -187,8 +172,3 @@ func (userHandler) Enabled(context.Context, slog.Level) bool    { return true }
 func (h userHandler) Handle(context.Context, slog.Record) error { h(); return nil }
 func (h userHandler) WithAttrs([]slog.Attr) slog.Handler        { return h }
 func (h userHandler) WithGroup(string) slog.Handler             { return h }
-
-// userReader is an io.Reader of the user's own making.
-type userReader func([]byte) (int, error)
-
-func (f userReader) Read(p []byte) (int, error) { return f(p) }

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	crand "crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -19,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
@@ -98,9 +96,6 @@ var userCode = map[string]func(u *use, f func()){
 		client := u.TLS
 		u.TLSFor = func(string) *tls.Config { f(); return client }
 	},
-	"Rand": func(u *use, f func()) {
-		knobs.Of(u.Config).Rand = userReader(func(b []byte) (int, error) { f(); return crand.Read(b) })
-	},
 }
 
 // eachUserCode runs a test for each place of userCode, on three masters.
@@ -175,7 +170,7 @@ func (b *usersClient) everything(c *redlock.Client, over func() bool) (join func
 			s.RejectConns("ERR max number of clients reached")
 			s.ResetConns()
 		}}[round%4]()
-		awaitPassed(b.t, 5*time.Millisecond) // the fault lasts
+		time.Sleep(5 * time.Millisecond) // the fault lasts
 	}
 	return func() { testkit.Join(b.t, &calls) }
 }
@@ -273,9 +268,6 @@ func TestUserCodeMayBlock(t *testing.T) {
 // harmsNoOther has user code do harm, at least so often, until it is calmed after a check. Others
 // lock, submit and ask meanwhile.
 func harmsNoOther(t *testing.T, place string, b *usersClient, least int64, harm func(), check func(*redlock.Client, *testkit.LogSink), calm func()) {
-	if place == "Rand" {
-		t.Skip("every caller needs it")
-	}
 	var log testkit.LogSink
 	var harms atomic.Int64
 	var isCalm, over atomic.Bool

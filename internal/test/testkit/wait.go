@@ -168,9 +168,3 @@ func IsClosed[T any](c <-chan T) bool {
 func IsAny(err error, known ...error) bool {
 	return slices.ContainsFunc(known, func(k error) bool { return errors.Is(err, k) })
 }
-
-// StoppedClock is a clock standing still.
-func StoppedClock() func() time.Time {
-	now := time.Now()
-	return func() time.Time { return now }
-}

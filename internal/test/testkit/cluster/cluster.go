@@ -122,11 +122,3 @@ func (c *Cluster) AwaitUp(t testing.TB) {
 		return l.Release(t.Context()) == nil && all
 	})
 }
-
-// AwaitCalls waits until every master has received a command with a word in it n times.
-func (c *Cluster) AwaitCalls(t testing.TB, n int, name, word string) {
-	t.Helper()
-	testkit.Await(t, name+" "+word, func() bool {
-		return !slices.ContainsFunc(c.Recorders, func(r *Recorder) bool { return len(r.Calls(name, word)) < n })
-	})
-}
