@@ -128,7 +128,7 @@ type fresh struct {
 }
 
 // fresh makes the fresh parts of the next attempt. p is what a fenced acquire has proposed before; a shared lock has no
-// fencing token. Rand and FenceClock are user code, and may panic.
+// fencing token.
 func (g *site) fresh(p *fencing.Proposal, shared bool) (f fresh, err error) {
 	if err := f.token.Fill(g.Config.Rand); err != nil {
 		return fresh{}, fmt.Errorf("redlock: %w", err)

@@ -48,7 +48,7 @@ func (c *Client) Do(ctx context.Context, ttl time.Duration, mode Mode, f func(co
 	}
 	left := false
 	defer func() {
-		if !left { // ctx or Rand, user code, has panicked
+		if !left { // ctx, user code, has panicked
 			h.ReleaseAsync()
 		}
 	}()

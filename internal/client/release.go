@@ -66,7 +66,7 @@ func (h Handle) release(ctx context.Context, how engine.Manner, stay stay) error
 	if passes && g.lines.Pass(h.hold, &s) {
 		return nil
 	}
-	var next fresh // of the first in line. It is made before the release is noted: user code may panic
+	var next fresh // of the first in line
 	if !stays && passes && g.isAwaited(s.Key) && ended == nil && s.Several() == nil && !s.Shared && !engine.IsClosed(g.ending) {
 		next, _ = g.fresh(new(fencing.Proposal), false)
 	}

@@ -61,18 +61,13 @@ func (c *Client) Submit(op *Op) error {
 	}
 	g, also := c.of(op.KeyText())
 	if op.Kind == engine.Acquire {
-		submitted := false
-		defer func() {
-			if !submitted { // Rand is user code: it may panic
-				op.Unreserve()
-			}
-		}()
 		op.Proposal = fencing.Proposal{}
 		f, err := g.fresh(&op.Proposal, op.Shared)
 		if err != nil {
+			op.Unreserve()
 			return err
 		}
-		op.Token, op.Tail, op.Block, submitted = f.token, c.settings.tail, f.block, true
+		op.Token, op.Tail, op.Block = f.token, c.settings.tail, f.block
 	} else if length := len(op.Tail); op.Token == (token.Token{}) && (length == 0 || length > maxValue) {
 		op.Unreserve()
 		return wrongToken(length)
@@ -148,15 +143,11 @@ func (c *Client) Cancel(op *Op) bool {
 	return true
 }
 
-// Complete implements engine.Completion. Rand and FenceClock, user code, may panic as an attempt is made again: then it is not.
+// Complete implements engine.Completion.
 func (op *Op) Complete(*engine.Op) {
-	ended := true
-	defer func() {
-		if ended {
-			op.User.Complete(&op.Op)
-		}
-	}()
-	ended = op.report()
+	if op.report() {
+		op.User.Complete(&op.Op)
+	}
 }
 
 // report reports the attempt of a complete operation, before that is its user's again. Other callbacks may have come

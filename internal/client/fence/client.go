@@ -30,7 +30,7 @@ const block = holding.MaxPasses
 // Config configures a Client.
 type Config struct {
 	engine.Env
-	Wall       func() time.Time // the wall clock of the tokens; user code
+	Wall       func() time.Time // the wall clock of the tokens
 	Set        string           // the key of the tokens
 	Now, Next  quorum.Set       // which of them are in each configuration; Next is 0 but in a change
 	Places     []string         // in each configuration: which of several groups this is; nil: there is one
@@ -194,7 +194,7 @@ func (c *Client) NoVote(node int, a fencing.Answer) {
 
 // micros is the client's own time, or why it cannot be one.
 func (c *Client) micros() (uint64, error) {
-	now := c.cfg.Wall() // user code
+	now := c.cfg.Wall()
 	if micros := now.UnixMicro(); micros >= fencing.FirstTime && micros <= fencing.MaxToken-block {
 		return uint64(micros), nil
 	}

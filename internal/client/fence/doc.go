@@ -8,6 +8,5 @@
 //   - [Acts] is an operator's acts, on all groups of a client at once. They bring nodes back where the other nodes
 //     cannot, and have the next configuration of a change suffice alone.
 //
-// Invariants: user code (the wall clock) runs on the goroutines of callers alone; Turn does not wait for nodes, their
-// answers ring; mu is taken last.
+// Invariants: Turn does not wait for nodes, their answers ring; mu is taken last.
 package fence
