@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/floor"
@@ -57,16 +56,12 @@ func All() []harness.Driver {
 }
 
 // Usual names the drivers that run unless others are chosen.
-func Usual() []string {
-	names := Names(All())
-	return names[:slices.Index(names, ours.Driver{Scripted: true}.Name())]
-}
-
-// Names lists the names of drivers.
-func Names(drivers []harness.Driver) []string {
-	names := make([]string, len(drivers))
-	for i, d := range drivers {
-		names[i] = d.Name()
+func Usual() (names []string) {
+	for _, d := range All() {
+		if d == (ours.Driver{Scripted: true}) {
+			break
+		}
+		names = append(names, d.Name())
 	}
 	return names
 }
