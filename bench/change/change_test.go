@@ -26,21 +26,15 @@ type changeLoad struct {
 	*testing.T
 	name  string // of the fleet: no other has its keys
 	steps []func(*redlock.Config)
-	stops [4]chan struct{}
+	stops [4]context.CancelFunc
 	ended [4]sync.WaitGroup
 
 	mu      sync.Mutex
-	turn    int
-	grants  map[string][]loadGrant
+	fences  map[string]uint64    // the largest token that was granted of each key
 	holders map[string]time.Time // until when the lock of each key is valid
 	failed  map[string]int
 	phases  []string // the last is the present one
 	took    map[string][]time.Duration
-}
-
-type loadGrant struct {
-	token uint64
-	at    int
 }
 
 const (
@@ -49,15 +43,14 @@ const (
 )
 
 func newChangeLoad(t *testing.T, name string, steps ...func(*redlock.Config)) *changeLoad {
-	return &changeLoad{T: t, name: name, steps: steps, grants: map[string][]loadGrant{}, holders: map[string]time.Time{}, failed: map[string]int{}, took: map[string][]time.Duration{}}
+	return &changeLoad{T: t, name: name, steps: steps, fences: map[string]uint64{}, holders: map[string]time.Time{}, failed: map[string]int{}, took: map[string][]time.Duration{}}
 }
 
 func (l *changeLoad) connect(step int) *redlock.Client {
 	cfg := redlock.Config{MaxTTL: loadTTL, Retry: redlock.Retry{Max: 20 * time.Millisecond}}
 	l.steps[step](&cfg)
 	knobs.Of(&cfg).FenceSet = l.name
-	c := testkit.Must(redlock.New(cfg))(l)
-	return c
+	return testkit.Must(redlock.New(cfg))(l)
 }
 
 // act is a call of an operator, by a client of a step.
@@ -79,14 +72,13 @@ func (l *changeLoad) phase(name string) {
 // goes.
 func (l *changeLoad) roll(step int) {
 	for i := range l.stops {
-		c, stop := l.connect(step), make(chan struct{})
-		ctx, cancel := context.WithTimeout(l.Context(), 20*loadTTL)
-		require.NoError(l, c.Ready(ctx))
-		cancel()
+		c := l.connect(step)
+		require.NoError(l, c.Ready(testkit.Limited(l, 20*loadTTL)))
 		l.end(i)
+		ctx, stop := context.WithCancel(l.Context())
 		l.stops[i] = stop
 		l.ended[i].Go(func() {
-			l.run(c, step, stop)
+			l.run(ctx, c, step)
 			_ = c.Close()
 		})
 	}
@@ -94,31 +86,20 @@ func (l *changeLoad) roll(step int) {
 
 func (l *changeLoad) end(i int) {
 	if l.stops[i] != nil {
-		close(l.stops[i])
+		l.stops[i]()
 		l.ended[i].Wait()
-		l.stops[i] = nil
 	}
 }
 
-func (l *changeLoad) endAll() {
-	for i := range l.stops {
-		l.end(i)
-	}
-}
-
-// run is one client in a step, with some goroutines, until stop is closed.
-func (l *changeLoad) run(c *redlock.Client, step int, stop <-chan struct{}) {
+// run is one client in a step, with some goroutines, until ctx ends.
+func (l *changeLoad) run(ctx context.Context, c *redlock.Client, step int) {
 	var all sync.WaitGroup
 	for i := range 16 {
 		own := fmt.Sprintf("%s %p %d", l.name, c, i)
 		all.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				case <-time.After(rand.N(2 * loadPause)):
-					l.once(c, step, own)
-				}
+			for ctx.Err() == nil {
+				time.Sleep(rand.N(2 * loadPause))
+				l.once(c, step, own)
 			}
 		})
 	}
@@ -133,33 +114,24 @@ func (l *changeLoad) once(c *redlock.Client, step int, own string) {
 		key = fmt.Sprint(l.name, rand.IntN(20))
 	}
 	l.mu.Lock()
-	l.turn++
-	began := l.turn
+	before := l.fences[key]
 	l.mu.Unlock()
 	start := time.Now()
 	lock, err := c.Acquire(ctx, key, loadTTL)
 	now := time.Now()
-	took := now.Sub(start)
+	l.mu.Lock()
 	if err != nil {
-		l.mu.Lock()
 		l.failed[fmt.Sprintf("step %d: %.80s", step, err)]++
 		l.mu.Unlock()
 		return
 	}
-	l.mu.Lock()
 	if phase := l.phases[len(l.phases)-1]; key == own {
-		l.took[phase] = append(l.took[phase], took)
+		l.took[phase] = append(l.took[phase], now.Sub(start))
 	}
-	l.turn++
-	for _, g := range l.grants[key] {
-		if g.at < began && g.token >= lock.Fence() && g.token > 0 {
-			assert.Failf(l, "a token that does not grow", "%s: %d after %d", key, lock.Fence(), g.token)
-		}
+	if before > 0 && lock.Fence() <= before {
+		assert.Failf(l, "a token that does not grow", "%s: %d after %d", key, lock.Fence(), before)
 	}
-	l.grants[key] = append(l.grants[key], loadGrant{lock.Fence(), l.turn})
-	if n := len(l.grants[key]); n > 64 {
-		l.grants[key] = slices.Delete(l.grants[key], 0, n-64)
-	}
+	l.fences[key] = max(l.fences[key], lock.Fence())
 	until := time.Now().Add(lock.Remaining())
 	if l.holders[key].After(now) {
 		assert.Failf(l, "two holders", "%s", key)
@@ -238,7 +210,9 @@ func TestRealChange(t *testing.T) {
 				l.roll(0)
 			}
 			end := func(l *changeLoad) {
-				l.endAll()
+				for i := range l.stops {
+					l.end(i)
+				}
 				l.report()
 				require.True(t, c.fenced || len(l.failed) == 0)
 			}

@@ -46,29 +46,21 @@ func install(t *testing.T) (p programs, server string) {
 	must("go", "build", "-o", server, "github.com/redlock-go/redlock/internal/cmd/redlock")
 	p = programs{"go": {filepath.Join(dir, "client")}}
 
-	npm := exec.Command("npm", "ci", "--no-audit", "--no-fund", "--legacy-peer-deps")
-	npm.Dir = "node"
-	if out, err := npm.CombinedOutput(); err != nil {
-		t.Logf("without the clients of Node: %v: %s", err, out)
-	} else {
-		p["node"] = []string{"node", "node/client.mjs"}
-	}
-	python := exec.Command("bash", "-ec", `
-		cd "$1" && apt-get -o APT::Sandbox::User=root download -qq python3-redis python3-deprecated python3-wrapt python3-packaging python3-async-timeout
-		for d in *.deb; do dpkg -x "$d" .; done
-		PYTHONPATH=usr/lib/python3/dist-packages /usr/bin/python3 -c 'import redis'`, "-", dir)
-	if out, err := python.CombinedOutput(); err != nil {
-		t.Logf("without the clients of Python: %v: %s", err, out)
-	} else {
-		p["python"] = []string{"env", "PYTHONPATH=" + dir + "/usr/lib/python3/dist-packages", "/usr/bin/python3", "python/client.py"}
-	}
-	for language, words := range map[string][]string{ // Debian's php-cli, php-redis and php-symfony-lock; ruby and ruby-redis
-		"php": {"php", "-r", "require '/usr/share/php/Symfony/Component/Lock/autoload.php'; new Redis();", "php/client.php"}, "ruby": {"ruby", "-e", "require 'redis'", "ruby/client.rb"},
+	for language, words := range map[string]struct{ install, run []string }{
+		"node": {[]string{"npm", "ci", "--prefix", "node", "--no-audit", "--no-fund", "--legacy-peer-deps"}, []string{"node", "node/client.mjs"}},
+		"python": {[]string{"bash", "-ec", `
+			cd "$1" && apt-get -o APT::Sandbox::User=root download -qq python3-redis python3-deprecated python3-wrapt python3-packaging python3-async-timeout
+			for d in *.deb; do dpkg -x "$d" .; done
+			PYTHONPATH=usr/lib/python3/dist-packages /usr/bin/python3 -c 'import redis'`, "-", dir},
+			[]string{"env", "PYTHONPATH=" + dir + "/usr/lib/python3/dist-packages", "/usr/bin/python3", "python/client.py"}},
+		// Debian's php-cli, php-redis and php-symfony-lock; ruby and ruby-redis
+		"php":  {[]string{"php", "-r", "require '/usr/share/php/Symfony/Component/Lock/autoload.php'; new Redis();"}, []string{"php", "php/client.php"}},
+		"ruby": {[]string{"ruby", "-e", "require 'redis'"}, []string{"ruby", "ruby/client.rb"}},
 	} {
-		if out, err := exec.Command(words[0], words[1:3]...).CombinedOutput(); err != nil {
+		if out, err := exec.Command(words.install[0], words.install[1:]...).CombinedOutput(); err != nil {
 			t.Logf("without the clients of %s: %v: %s", language, err, out)
 		} else {
-			p[language] = []string{words[0], words[3]}
+			p[language] = words.run
 		}
 	}
 	return p, server

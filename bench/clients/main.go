@@ -34,10 +34,8 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// library is a lock library. acquire returns nil if the lock is taken.
-type library struct {
-	acquire func(ctx context.Context, key string, ttl time.Duration) (held, error)
-}
+// library acquires by a lock library. It returns no lock if that is taken.
+type library func(ctx context.Context, key string, ttl time.Duration) (held, error)
 
 // held is a lock that was acquired. extend is nil where the library extends by itself.
 type held struct {
@@ -47,83 +45,75 @@ type held struct {
 
 func (h held) isNone() bool { return h.release == nil }
 
+// none is the answer to an attempt that has failed, where err may be that of a lock that is taken.
+func none(err, taken error) (held, error) {
+	if errors.Is(err, taken) {
+		err = nil
+	}
+	return held{}, err
+}
+
 var libraries = map[string]func(address string) (library, error){
 	"redsync-goredis": func(address string) (library, error) {
-		return byRedsync(redsync.New(goredisPool(address))), nil
+		return byRedsync(redsyncgoredis.NewPool(goredis.NewClient(&goredis.Options{Addr: address}))), nil
 	},
 	"redsync-redigo": func(address string) (library, error) {
-		pool := &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+		return byRedsync(redsyncredigo.NewPool(&redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
 			return redis.DialContext(ctx, "tcp", address, redis.DialDatabase(0))
-		}}
-		return byRedsync(redsync.New(redsyncredigo.NewPool(pool))), nil
+		}})), nil
 	},
 	"redislock": func(address string) (library, error) {
 		client := bsm.New(goredis.NewClient(&goredis.Options{Addr: address}))
-		return library{func(ctx context.Context, key string, ttl time.Duration) (held, error) {
+		return func(ctx context.Context, key string, ttl time.Duration) (held, error) {
 			l, err := client.Obtain(ctx, key, ttl, nil)
-			if errors.Is(err, bsm.ErrNotObtained) {
-				return held{}, nil
-			} else if err != nil {
-				return held{}, err
+			if err != nil {
+				return none(err, bsm.ErrNotObtained)
 			}
 			return held{func(ctx context.Context, ttl time.Duration) error { return l.Refresh(ctx, ttl, nil) }, l.Release}, nil
-		}}, nil
+		}, nil
 	},
 	"rueidislock": func(address string) (library, error) {
 		locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
 			ClientOption: rueidis.ClientOption{InitAddress: []string{address}, DisableCache: true},
 			KeyMajority:  1, KeyValidity: 3 * time.Second, NoLoopTracking: true, TryNextAfter: time.Second,
 		})
-		if err != nil {
-			return library{}, err
-		}
-		return library{func(ctx context.Context, key string, _ time.Duration) (held, error) {
+		return func(ctx context.Context, key string, _ time.Duration) (held, error) {
 			_, cancel, err := locker.TryWithContext(ctx, key)
-			if errors.Is(err, rueidislock.ErrNotLocked) {
-				return held{}, nil
-			} else if err != nil {
-				return held{}, err
+			if err != nil {
+				return none(err, rueidislock.ErrNotLocked)
 			}
 			return held{nil, func(context.Context) error { cancel(); return nil }}, nil
-		}}, nil
+		}, err
 	},
 	// The library itself, straight at the masters: ADDRESS is a list.
 	"redlock": func(address string) (library, error) {
 		client, err := redlock.New(redlock.Config{Nodes: strings.Split(address, ",")})
-		if err != nil {
-			return library{}, err
-		}
-		return library{func(ctx context.Context, key string, ttl time.Duration) (held, error) {
+		return func(ctx context.Context, key string, ttl time.Duration) (held, error) {
 			l, err := client.TryAcquire(ctx, key, ttl)
-			if errors.Is(err, redlock.ErrTaken) {
-				return held{}, nil
-			} else if err != nil {
-				return held{}, err
+			if err != nil {
+				return none(err, redlock.ErrTaken)
 			}
 			return held{l.Extend, l.Release}, nil
-		}}, nil
+		}, err
 	},
 }
 
-func goredisPool(address string) redsyncredis.Pool {
-	return redsyncgoredis.NewPool(goredis.NewClient(&goredis.Options{Addr: address}))
-}
-
-func byRedsync(rs *redsync.Redsync) library {
-	return library{func(ctx context.Context, key string, ttl time.Duration) (held, error) {
-		m := rs.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithTries(1))
-		err := m.TryLockContext(ctx)
-		var taken *redsync.ErrTaken
-		if errors.As(err, &taken) {
-			return held{}, nil
-		} else if err != nil {
+func byRedsync(pool redsyncredis.Pool) library {
+	locks := redsync.New(pool)
+	return func(ctx context.Context, key string, ttl time.Duration) (held, error) {
+		m := locks.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithTries(1))
+		if err := m.TryLockContext(ctx); err != nil {
+			var taken *redsync.ErrTaken
+			if errors.As(err, &taken) {
+				err = nil
+			}
 			return held{}, err
 		}
 		return held{
 			func(ctx context.Context, _ time.Duration) error { return done(m.ExtendContext(ctx)) },
 			func(ctx context.Context) error { return done(m.UnlockContext(ctx)) },
 		}, nil
-	}}
+	}
 }
 
 func done(ok bool, err error) error {
@@ -169,11 +159,11 @@ func cycle(connect func() (library, error), key string) error {
 	if err != nil {
 		return err
 	}
-	first, err := a.acquire(ctx, key, 3*time.Second)
+	first, err := a(ctx, key, 3*time.Second)
 	if err != nil || first.isNone() {
 		return fmt.Errorf("acquire: %v", err)
 	}
-	if h, err := b.acquire(ctx, key, 3*time.Second); err != nil || !h.isNone() {
+	if h, err := b(ctx, key, 3*time.Second); err != nil || !h.isNone() {
 		return fmt.Errorf("acquire of a taken lock: %v", err)
 	}
 	if first.extend != nil {
@@ -184,7 +174,7 @@ func cycle(connect func() (library, error), key string) error {
 	if err := first.release(ctx); err != nil {
 		return fmt.Errorf("release: %w", err)
 	}
-	second, err := b.acquire(ctx, key, 400*time.Millisecond)
+	second, err := b(ctx, key, 400*time.Millisecond)
 	if err != nil || second.isNone() {
 		return fmt.Errorf("acquire after the release: %v", err)
 	}
@@ -194,7 +184,7 @@ func cycle(connect func() (library, error), key string) error {
 		}
 	}
 	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		last, err := a.acquire(ctx, key, 3*time.Second)
+		last, err := a(ctx, key, 3*time.Second)
 		if err == nil && !last.isNone() {
 			fmt.Println("ok")
 			return last.release(ctx)
@@ -216,7 +206,7 @@ func contend(l library, key, file string, d time.Duration) (c counts) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Duration(2+rand.IntN(8)) * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		began := time.Now()
-		h, err := l.acquire(ctx, key, 2*time.Second)
+		h, err := l(ctx, key, 2*time.Second)
 		if err == nil && !h.isNone() {
 			if time.Since(began) < time.Second {
 				c.Grants++

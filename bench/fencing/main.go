@@ -82,11 +82,17 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		}
 	}
 	sc := &scene{rows: account.Accounts{DB: db}, last: make(map[int64]uint64)}
-	err = sc.start(ctx, s)
-	if err == nil {
-		err = sc.rounds(ctx, o.loop, out)
+	if err := errors.Join(sc.rows.Create(ctx, unchecked, "new"), sc.rows.Create(ctx, checked, "new")); err != nil {
+		return err
 	}
-	return errors.Join(err, sc.close())
+	text, _ := json.Marshal(s) // plain values
+	for _, p := range []**child.Process{&sc.slow, &sc.quick} {
+		if *p, _, err = child.Start(holderEnv, string(text), 1); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, (*p).Close()) }()
+	}
+	return sc.rounds(ctx, o.loop, out)
 }
 
 // initialize is what an operator does once, before the first fenced lock of a fleet.
@@ -117,27 +123,6 @@ const (
 	checked   int64 = 2
 )
 
-// start makes the rows and starts the holders.
-func (sc *scene) start(ctx context.Context, s setup) error {
-	err := errors.Join(sc.rows.Create(ctx, unchecked, "new"), sc.rows.Create(ctx, checked, "new"))
-	text, _ := json.Marshal(s) // plain values
-	for _, p := range []**child.Process{&sc.slow, &sc.quick} {
-		if err == nil {
-			*p, _, err = child.Start(holderEnv, string(text), 1)
-		}
-	}
-	return err
-}
-
-func (sc *scene) close() (err error) {
-	for _, p := range []*child.Process{sc.slow, sc.quick} {
-		if p != nil {
-			err = errors.Join(err, p.Close())
-		}
-	}
-	return err
-}
-
 // outcome is the fate of a stale write.
 type outcome struct {
 	slow, quick     uint64 // tokens
@@ -146,32 +131,28 @@ type outcome struct {
 
 // rounds plays and counts.
 func (sc *scene) rounds(ctx context.Context, n int, out io.Writer) error {
-	var landedBlindly, landed, refused int
-	count := func(n *int, is bool) {
-		if is {
-			*n++
-		}
-	}
+	landed, refused := map[int64]int{}, 0
 	for round := range n {
-		blind, err := sc.play(ctx, round, unchecked)
-		if err != nil {
-			return err
-		}
-		fenced, err := sc.play(ctx, round, checked)
-		if err != nil {
-			return err
-		}
-		count(&landedBlindly, blind.landed)
-		count(&landed, fenced.landed)
-		count(&refused, fenced.refused)
-		if round == 0 {
-			fmt.Fprintf(out, "one round: %d holds and is stopped, %d writes, %[1]d continues and is refused: %[3]t\n", fenced.slow, fenced.quick, fenced.refused)
+		for _, id := range []int64{unchecked, checked} {
+			o, err := sc.play(ctx, round, id)
+			if err != nil {
+				return err
+			}
+			if o.landed {
+				landed[id]++
+			}
+			if o.refused {
+				refused++
+			}
+			if round == 0 && id == checked {
+				fmt.Fprintf(out, "one round: %d holds and is stopped, %d writes, %[1]d continues and is refused: %[3]t\n", o.slow, o.quick, o.refused)
+			}
 		}
 	}
-	fmt.Fprintf(out, "without the check: %d of %d stale writes landed\n", landedBlindly, n)
-	fmt.Fprintf(out, "with the check:    %d of %d stale writes landed, %d refused\n", landed, n, refused)
+	fmt.Fprintf(out, "without the check: %d of %d stale writes landed\n", landed[unchecked], n)
+	fmt.Fprintf(out, "with the check:    %d of %d stale writes landed, %d refused\n", landed[checked], n, refused)
 	fmt.Fprintf(out, "tokens:            %d, each larger than all before it for its lock\n", 4*n)
-	if landed > 0 || refused < n {
+	if landed[checked] > 0 || refused < n {
 		return errors.New("a stale write got through the check")
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-go/redlock/bench/result"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/resp"
 )
 
 // cell is a cell on embedded masters, with keys of a fixed form.
@@ -115,7 +116,7 @@ func TestWhatEndsACell(t *testing.T) {
 func TestAHugeRequest(t *testing.T) {
 	const pings = 20_000
 	payload := strings.Repeat("x", 1000)
-	ping, pong := encode("PING", payload), fmt.Appendf(nil, "$%d\r\n%s\r\n", len(payload), payload)
+	ping, pong := resp.AppendCommand(nil, "PING", payload), fmt.Appendf(nil, "$%d\r\n%s\r\n", len(payload), payload)
 	w, err := dial(t.Context(), fakeredis.Addrs(fakeredis.StartN(t, 1)), ping, pong, pong)
 	require.NoError(t, err)
 	defer w.Close()

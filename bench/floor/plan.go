@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/bench/harness"
 	"github.com/redlock-go/redlock/internal/wire/command"
+	"github.com/redlock-go/redlock/resp"
 )
 
 const (
@@ -31,7 +32,7 @@ type plan struct {
 
 // newPlan encodes a cell: acquiring and releasing a batch take turns.
 func newPlan(cfg harness.Config) *plan {
-	p := &plan{setup: encode("SCRIPT", "LOAD", command.ReleaseScript)}
+	p := &plan{setup: resp.AppendCommand(nil, "SCRIPT", "LOAD", command.ReleaseScript)}
 	p.ready = fmt.Appendf(nil, "$%d\r\n%s\r\n", len(command.ReleaseSHA1), command.ReleaseSHA1)
 	ttl := strconv.FormatInt(cfg.TTL.Milliseconds(), 10)
 
@@ -63,7 +64,7 @@ func tokens(n, lap int) []string {
 // acquire encodes the SETs of a batch, and the replies if none is refused.
 func acquire(keys, tokens []string, ttl string) (request, reply []byte) {
 	for i, key := range keys {
-		request = append(request, encode("SET", key, tokens[i], "NX", "PX", ttl)...)
+		request = resp.AppendCommand(request, "SET", key, tokens[i], "NX", "PX", ttl)
 	}
 	return request, bytes.Repeat([]byte("+OK\r\n"), len(keys))
 }
@@ -75,18 +76,9 @@ func release(keys, tokens []string) (request, reply []byte) {
 		n := min(len(keys), command.MaxKeys)
 		args := []string{"EVALSHA", command.ReleaseSHA1, strconv.Itoa(n)}
 		args = append(append(args, keys[:n]...), tokens[:n]...)
-		request = append(request, encode(args...)...)
+		request = resp.AppendCommand(request, args...)
 		reply = fmt.Appendf(reply, ":%d\r\n", n)
 		keys, tokens = keys[n:], tokens[n:]
 	}
 	return request, reply
-}
-
-// encode encodes one command.
-func encode(args ...string) []byte {
-	b := fmt.Appendf(nil, "*%d\r\n", len(args))
-	for _, arg := range args {
-		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(arg), arg)
-	}
-	return b
 }

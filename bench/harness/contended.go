@@ -93,24 +93,10 @@ func (c *contest) gather() error {
 	errs := make([]error, len(c.crew))
 	var wg sync.WaitGroup
 	for i := range c.crew {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			errs[i] = c.start(i)
-		}()
+		wg.Go(func() { errs[i] = c.start(i) })
 	}
 	wg.Wait()
-	return first(errs)
-}
-
-// first is the first of some errors: all processes mostly have the same.
-func first(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...) // all processes mostly have the same
 }
 
 // start starts the process of one place.
@@ -229,7 +215,7 @@ func (c *contest) run(ctx context.Context) (_ []result.Result, err error) {
 	if err := bounded(func() error { c.running.Wait(); return nil }); err != nil {
 		return nil, errors.New("a process hangs")
 	}
-	if err := first(c.answered); err != nil {
+	if err := cmp.Or(c.answered...); err != nil {
 		return nil, err
 	}
 	return c.results(between(before, after))

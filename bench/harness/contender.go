@@ -118,11 +118,7 @@ func (p Program) contend(s spec) (err error) {
 	})
 	defer from.Stop()
 	for _, c := range all {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			c.work(ctx)
-		}()
+		wg.Go(func() { c.work(ctx) })
 	}
 	wg.Wait()
 	if to.Stop() { // all have had their one turn

@@ -101,7 +101,7 @@ func (s *site) prepare(c result.Cell) error {
 
 // disturbance is how a cell's fault is made and ended; nil if it has none.
 func (s *site) disturbance(c result.Cell) *Disturbance {
-	d := new(Disturbance)
+	d := &Disturbance{Heal: func() error { return s.proxy.Pass(victim) }}
 	switch c.Fault {
 	case result.NoFault:
 		return nil
@@ -110,16 +110,13 @@ func (s *site) disturbance(c result.Cell) *Disturbance {
 		d.Heal = func() error { return s.proxy.Delay(victim, c.RTT, c.Jitter) }
 	case result.Hung:
 		d.Strike = func() error { return s.proxy.Hang(victim) }
-		d.Heal = func() error { return s.proxy.Pass(victim) }
 		if s.fleet != nil {
 			d.Strike, d.Heal = s.fleet.Servers[victim].Stop, s.fleet.Servers[victim].Cont
 		}
 	case result.Refusing:
 		d.Strike = func() error { return s.proxy.Refuse(victim) }
-		d.Heal = func() error { return s.proxy.Pass(victim) }
 	case result.BlackHole:
 		d.Strike = func() error { return s.proxy.BlackHole(victim) }
-		d.Heal = func() error { return s.proxy.Pass(victim) }
 	case result.Restarting:
 		return s.restarting()
 	default:

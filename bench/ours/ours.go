@@ -38,32 +38,16 @@ type Driver struct {
 
 func (d Driver) Name() string {
 	name := "redlock"
-	if d.Portable {
-		name += "-portable"
-	}
-	if d.Scripted {
-		name += "-scripted"
-	}
-	if d.Async {
-		name += "-async"
-	}
-	if d.NoHandOver {
-		name += "-nohandover"
-	}
-	if d.Fenced {
-		name += "-fenced"
-	}
-	if d.Joint {
-		name += "-joint"
-	}
-	if d.Groups {
-		name += "-groups"
-	}
-	if d.Patient {
-		name += "-patient"
-	}
-	if d.Semaphore > 0 {
-		name += "-permits"
+	for _, way := range []struct {
+		is     bool
+		suffix string
+	}{
+		{d.Portable, "-portable"}, {d.Scripted, "-scripted"}, {d.Async, "-async"}, {d.NoHandOver, "-nohandover"}, {d.Fenced, "-fenced"},
+		{d.Joint, "-joint"}, {d.Groups, "-groups"}, {d.Patient, "-patient"}, {d.Semaphore > 0, "-permits"},
+	} {
+		if way.is {
+			name += way.suffix
+		}
 	}
 	return name
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
 // campaign has a candidate campaign beside the test.
@@ -45,33 +46,33 @@ func TestElection(t *testing.T) {
 		}
 	}()
 
-	first := receive(t, campaign(t, a, "10.0.0.1:80"))
-	require.Equal(t, "10.0.0.1:80", receive(t, observed))
+	first := testkit.Get(t, campaign(t, a, "10.0.0.1:80"))
+	require.Equal(t, "10.0.0.1:80", testkit.Get(t, observed))
 	requireLeader(t, c, "10.0.0.1:80")
-	requireOpen(t, first.Contested())
+	require.False(t, testkit.IsClosed(first.Contested()))
 	elected := campaign(t, b, "10.0.0.2:80")
-	receive(t, first.Contested())
+	testkit.Get(t, first.Contested())
 	require.NoError(t, first.Err())
 	require.NoError(t, first.Resign())
 	require.ErrorIs(t, context.Cause(first), redlock.ErrStopped)
-	second := receive(t, elected)
+	second := testkit.Get(t, elected)
 	requireLeader(t, a, "10.0.0.2:80")
-	require.Equal(t, "10.0.0.2:80", receive(t, observed))
+	require.Equal(t, "10.0.0.2:80", testkit.Get(t, observed))
 
-	requireOpen(t, second.Contested())
+	require.False(t, testkit.IsClosed(second.Contested()))
 	elected = campaign(t, a, "10.0.0.1:81")
-	receive(t, second.Contested())
+	testkit.Get(t, second.Contested())
 	depose(t, c)
-	third := receive(t, elected)
+	third := testkit.Get(t, elected)
 	require.ErrorIs(t, second.lock.Extend(bounded(t), redlock.MinTTL), redlock.ErrNotHeld) // sooner than the next renewal
-	receive(t, second.Done())
+	testkit.Get(t, second.Done())
 	require.ErrorIs(t, context.Cause(second), redlock.ErrNotHeld)
 	require.ErrorIs(t, second.Resign(), redlock.ErrNotHeld)
-	require.Equal(t, "10.0.0.1:81", receive(t, observed))
+	require.Equal(t, "10.0.0.1:81", testkit.Get(t, observed))
 
 	require.NoError(t, third.Resign())
-	receive(t, campaign(t, b, "10.0.0.1:81"))
-	require.Equal(t, "10.0.0.1:81", receive(t, observed)) // of another leader
+	testkit.Get(t, campaign(t, b, "10.0.0.1:81"))
+	require.Equal(t, "10.0.0.1:81", testkit.Get(t, observed)) // of another leader
 	cancel()
 	_, ok = <-observed
 	require.False(t, ok)
@@ -95,13 +96,13 @@ func depose(t *testing.T, e Election) {
 func TestElectionInOneProcess(t *testing.T) {
 	clients, _ := instances(t, 1)
 	e := Election{clients[0], "shard:7"}
-	term := receive(t, campaign(t, e, "worker-0"))
+	term := testkit.Get(t, campaign(t, e, "worker-0"))
 	for _, value := range []string{"worker-1", "worker-2", "worker-2"} {
-		requireOpen(t, term.Contested())
+		require.False(t, testkit.IsClosed(term.Contested()))
 		elected := campaign(t, e, value)
-		receive(t, term.Contested())
+		testkit.Get(t, term.Contested())
 		require.NoError(t, term.Resign())
-		term = receive(t, elected)
+		term = testkit.Get(t, elected)
 		requireLeader(t, e, value)
 	}
 	for value := range e.Observe(bounded(t)) {
@@ -125,9 +126,9 @@ func TestCampaignEnds(t *testing.T) {
 		_, err := b.Campaign(ctx, "host-2")
 		gaveUp <- err
 	}()
-	receive(t, term.Contested())
+	testkit.Get(t, term.Contested())
 	cancel()
-	require.ErrorIs(t, receive(t, gaveUp), context.Canceled)
+	require.ErrorIs(t, testkit.Get(t, gaveUp), context.Canceled)
 	require.NoError(t, term.Err()) // it does not end with the campaign
 	require.NoError(t, term.Resign())
 	_, ok, err := b.Leader(bounded(t))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/conn/conntest"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
 // instances are clients of the same masters, as those of several processes.
@@ -30,29 +31,4 @@ func connect(t *testing.T, cfg redlock.Config) *redlock.Client {
 }
 
 // bounded is the context of a test that would else hang.
-func bounded(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// receive waits for what c delivers, or for its end.
-func receive[T any](t *testing.T, c <-chan T) (v T) {
-	t.Helper()
-	select {
-	case v = <-c:
-	case <-bounded(t).Done():
-		require.Fail(t, "nothing came")
-	}
-	return v
-}
-
-// requireOpen requires that c has not been closed.
-func requireOpen(t *testing.T, c <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-c:
-		require.Fail(t, "closed")
-	default:
-	}
-}
+func bounded(t *testing.T) context.Context { return testkit.Limited(t, time.Minute) }

@@ -9,6 +9,7 @@ import (
 	"github.com/tus/tusd/v2/pkg/handler"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
 func uploadLockOf(t *testing.T, client *redlock.Client) *uploadLock {
@@ -27,17 +28,17 @@ func TestUploadLocker(t *testing.T) {
 		holder, waiter := uploadLockOf(t, clients[0]), uploadLockOf(t, other)
 		asked := make(chan struct{})
 		require.NoError(t, holder.Lock(bounded(t), func() { close(asked) }))
-		requireOpen(t, asked)
+		require.False(t, testkit.IsClosed(asked))
 		ctx, cancel := context.WithCancel(bounded(t))
 		locked := make(chan error, 1)
 		go func() { locked <- waiter.Lock(ctx, nil) }()
-		receive(t, asked)
+		testkit.Get(t, asked)
 		cancel()
-		require.ErrorIs(t, receive(t, locked), handler.ErrLockTimeout)
+		require.ErrorIs(t, testkit.Get(t, locked), handler.ErrLockTimeout)
 
 		go func() { locked <- waiter.Lock(bounded(t), func() { t.Error("no other request waits") }) }()
 		require.NoError(t, holder.Unlock())
-		require.NoError(t, receive(t, locked))
+		require.NoError(t, testkit.Get(t, locked))
 		require.NoError(t, waiter.Unlock())
 	}
 }
@@ -53,7 +54,7 @@ func TestUploadLockEnds(t *testing.T) {
 		}
 		isLost = holder.lock.Extend(bounded(t), redlock.MinTTL) != nil
 	}
-	receive(t, lost)
+	testkit.Get(t, lost)
 	require.ErrorIs(t, holder.Unlock(), redlock.ErrNotHeld)
 
 	lock, err := clients[0].Acquire(bounded(t), holder.key, time.Minute)

@@ -114,7 +114,7 @@ func section(w io.Writer, run, first *result.Run) {
 		here := slices.DeleteFunc(slices.Clone(shows), func(name string) bool { return !slices.ContainsFunc(groups, named(name).has) })
 		switch rows := working(groups); {
 		case len(groups) == 1:
-			single(w, groups[0], here)
+			cells(w, groups, groups[0].Rows, here)
 		case len(rows) <= 2 && len(here) > 2:
 			cells(w, groups, rows, here)
 		default:
@@ -134,14 +134,18 @@ func working(groups []*result.Group) []*result.Row {
 	})
 }
 
-// cells writes all measures of one driver or two: a row a driver in a cell, a column a measure.
+// cells writes all measures of one driver or two, or of one cell: a row a driver in a cell, a column a measure.
 func cells(w io.Writer, groups []*result.Group, rows []*result.Row, shows []string) {
 	axis, labels := axes(groups)
-	fmt.Fprintf(w, "| %s | driver |", cmp.Or(axis, "cell"))
-	for _, name := range shows {
-		fmt.Fprintf(w, " %s |", named(name).heading)
+	heading := []string{cmp.Or(axis, "cell"), "driver"}
+	if len(groups) == 1 {
+		fmt.Fprintf(w, "%s:\n\n", labels[0])
+		heading, labels = heading[1:], []string{""}
 	}
-	fmt.Fprintf(w, "\n|---|---|%s\n", strings.Repeat("---|", len(shows)))
+	for _, name := range shows {
+		heading = append(heading, named(name).heading)
+	}
+	head(w, heading)
 	for i, g := range groups {
 		lines(w, labels[i], rows, len(shows), func(column int, r *result.Row) string {
 			m := named(shows[column])
@@ -159,7 +163,7 @@ func table(w io.Writer, run *result.Run, groups []*result.Group, m measure) {
 	groups = slices.DeleteFunc(slices.Clone(groups), func(g *result.Group) bool { return !m.has(g) })
 	axis, labels := axes(groups)
 	fmt.Fprintf(w, "%s, by %s:\n\n", m.heading, cmp.Or(axis, "cell"))
-	heads(w, labels)
+	head(w, append([]string{"driver"}, labels...))
 	if m.name == "acquire" || m.name == "release" {
 		fmt.Fprint(w, "| *a PING* |")
 		for _, g := range groups {
@@ -178,21 +182,9 @@ func table(w io.Writer, run *result.Run, groups []*result.Group, m measure) {
 	fmt.Fprintln(w)
 }
 
-// single writes the only cell of a run: a row a driver, a column a measure.
-func single(w io.Writer, g *result.Group, shows []string) {
-	fmt.Fprintf(w, "%s:\n\n", Title(g.Cell))
-	headings := make([]string, len(shows))
-	for i, name := range shows {
-		headings[i] = named(name).heading
-	}
-	heads(w, headings)
-	lines(w, "", g.Rows, len(shows), func(i int, r *result.Row) string { return named(shows[i]).full(g, r) })
-	fmt.Fprintln(w)
-}
-
-// heads writes the first lines of a table.
-func heads(w io.Writer, headings []string) {
-	fmt.Fprintf(w, "| driver | %s |\n|---|%s\n", strings.Join(headings, " | "), strings.Repeat("---|", len(headings)))
+// head writes the first lines of a table.
+func head(w io.Writer, columns []string) {
+	fmt.Fprintf(w, "| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
 }
 
 // lines writes rows of a table, our drivers in bold, behind the label of a cell.

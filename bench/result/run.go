@@ -165,18 +165,12 @@ func (f *Figures) fields() []*float64 {
 	return all
 }
 
-// spread returns the lowest, the median and the highest of a figure over the rounds. The
-// median of an even number of rounds is the mean of the two in the middle.
+// spread returns the lowest, the median and the highest of a figure over the rounds.
 func spread(rounds []*Result, figure func(*Result) float64) (low, mid, high float64) {
 	all := make([]float64, len(rounds))
 	for i, r := range rounds {
 		all[i] = figure(r)
 	}
 	slices.Sort(all)
-	half := len(all) / 2
-	mid = all[half]
-	if len(all)%2 == 0 {
-		mid = (all[half-1] + all[half]) / 2
-	}
-	return all[0], mid, all[len(all)-1]
+	return all[0], Median(all), all[len(all)-1]
 }

@@ -6,14 +6,18 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
 // Script texts of lock clients.
@@ -32,7 +36,8 @@ type Plan struct {
 	Pause          time.Duration   // the longest between two commands of a client
 	IsFrontEnd     bool            // and no Redis: some commands differ
 	Slack          Slack
-	Dial           func(client int) (*Client, error)
+	T              testing.TB
+	Dial           func(client int) (net.Conn, error)
 	Key            string
 }
 
@@ -51,7 +56,7 @@ func (p *Plan) Record() (all []porcupine.Operation, err error) {
 				r.step()
 			}
 			if r.wire != nil {
-				r.wire.Close()
+				_ = r.wire.Conn.Close()
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -99,7 +104,7 @@ type recorder struct {
 	began time.Time
 	rng   *rand.Rand
 	value string
-	wire  *Client
+	wire  *testkit.TextClient
 	said  []porcupine.Operation
 	err   error
 }
@@ -126,7 +131,7 @@ func (r *recorder) step() {
 	if kind == Execute {
 		watched, _ := r.ask("WATCH", r.Key)
 		r.do(Command{Kind: Get}, "GET", r.Key)
-		if watched != "+OK" || len(r.said) == 0 || r.said[len(r.said)-1].Output.(Answer).Text != "$"+r.value {
+		if watched != "+OK" || len(r.said) == 0 || r.said[len(r.said)-1].Output.(Answer).Text != strconv.Quote(r.value) {
 			_, _ = r.ask("UNWATCH")
 			return
 		}
@@ -190,9 +195,9 @@ func (r *recorder) do(c Command, words ...string) {
 		}
 	case text[0] == '-':
 		r.err = fmt.Errorf("%q answers %s", words, text)
-	case c.Kind == Set && (text == ":1" || text[0] == '['):
+	case c.Kind == Set && (text == ":1" || text[0] == '*'):
 		a.Text = "+OK"
-	case c.Kind == Set && text == ":0", c.Kind == Execute && text == "[:0]":
+	case c.Kind == Set && text == ":0", c.Kind == Execute && (text == "*[:0]" || text == "nil array"):
 		a.Text = "nil"
 	case c.Kind == Extend && text == "nil":
 		a.Text = ":0"
@@ -221,14 +226,15 @@ func (r *recorder) do(c Command, words ...string) {
 // ask sends a command on the client's connection, or on a new one.
 func (r *recorder) ask(words ...string) (text string, err error) {
 	if r.wire == nil {
-		if r.wire, err = r.Dial(r.id); err != nil {
-			r.wire = nil
+		conn, err := r.Dial(r.id)
+		if err != nil {
 			time.Sleep(10 * time.Millisecond)
 			return "", err
 		}
+		r.wire = testkit.NewTextClient(r.T, conn)
 	}
-	if text, err = r.wire.Do(words...); err != nil {
-		r.wire.Close()
+	if text, err = r.wire.Ask(words...); err != nil {
+		_ = r.wire.Conn.Close()
 		r.wire = nil
 	}
 	return text, err

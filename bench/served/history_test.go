@@ -114,7 +114,7 @@ func TestBesideRedis(t *testing.T) {
 			p := planOf(seed)
 			p.Key, p.IsFrontEnd, p.Pause = fmt.Sprint("history", seed), at.addr == several, 2*time.Millisecond*time.Duration(max(1, p.Clients*p.Clients/32))
 			p.TTLs = []time.Duration{30 * time.Millisecond, 10 * time.Second}
-			p.Dial = func(int) (*served.Client, error) { return served.Dial(at.addr) }
+			p.T, p.Dial = t, func(int) (net.Conn, error) { return net.Dial("tcp", at.addr) }
 			all, err := p.Record()
 			require.NoError(t, err, "REDLOCK_SEED=%d", seed)
 			at.tally.judge(t, p, all)
@@ -177,12 +177,8 @@ func inVirtualTime(t *testing.T, seed uint64) (p *served.Plan, said []porcupine.
 	p.Key, p.IsFrontEnd = "key", true
 	p.Pause = []time.Duration{time.Millisecond, 10 * time.Millisecond, 200 * time.Millisecond}[rng.IntN(3)] * time.Duration(max(1, p.Clients/8))
 	p.TTLs = []time.Duration{[]time.Duration{30 * time.Millisecond, 300 * time.Millisecond}[rng.IntN(2)], 900 * time.Millisecond}
-	p.Dial = func(client int) (*served.Client, error) {
-		conn, err := w.Net.Dialer(fmt.Sprint("client", client))(ctx, "tcp", fmt.Sprintf("front%d:6380", client%fronts))
-		if err != nil {
-			return nil, err
-		}
-		return served.NewClient(conn), nil
+	p.T, p.Dial = t, func(client int) (net.Conn, error) {
+		return w.Net.Dialer(fmt.Sprint("client", client))(ctx, "tcp", fmt.Sprintf("front%d:6380", client%fronts))
 	}
 	said, err := p.Record()
 	stop()

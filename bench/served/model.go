@@ -124,7 +124,7 @@ func (r register) run(c Command, a Answer, slack Slack) []register {
 	}
 	shown := "nil"
 	if isThere {
-		shown = "$" + r.value
+		shown = strconv.Quote(r.value)
 	}
 	after, want := r, ""
 	switch c.Kind {
@@ -166,7 +166,7 @@ func (r register) run(c Command, a Answer, slack Slack) []register {
 		case a.Text == "nil" && !a.Unknown:
 			return []register{r} // the lock was changed since the WATCH, if only its time
 		case isOwn:
-			want, after = "[:1]", register{}
+			want, after = "*[:1]", register{}
 		case a.Unknown:
 			return []register{r}
 		}

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/network/history"
@@ -30,12 +31,8 @@ func (c *check) standstill(client int, from, to history.Time) (d time.Duration) 
 // longest is the longest time between two others for which the wire, or one of the clients that a fault does not stop, did not run.
 func (c *check) longest(from, to history.Time, except []int) (worst time.Duration) {
 	for client, list := range c.pauses {
-		stopped := false
-		for _, e := range except {
-			stopped = stopped || e == client
-		}
 		for _, p := range list {
-			if !stopped && !p.Thread && p.From < to && p.To > from {
+			if !slices.Contains(except, client) && !p.Thread && p.From < to && p.To > from {
 				worst = max(worst, p.To.Sub(p.From))
 			}
 		}

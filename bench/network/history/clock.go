@@ -24,3 +24,15 @@ func (t Time) Sub(u Time) time.Duration { return time.Duration(t - u) }
 
 // Sleep sleeps until t.
 func Sleep(t Time) { time.Sleep(t.Sub(Now())) }
+
+// Every calls do after each pause, until over is closed.
+func Every(pause time.Duration, over <-chan struct{}, do func()) {
+	for {
+		select {
+		case <-over:
+			return
+		case <-time.After(pause):
+			do()
+		}
+	}
+}

@@ -30,13 +30,9 @@ func (l *lab) live(ctx context.Context, faults []*nemesis.Fault) error {
 	}
 	over := make(chan struct{})
 	var watch sync.WaitGroup
-	watch.Go(func() { l.watchKeys(over) })
-	watch.Go(func() { l.watchWire(over) })
-	watch.Go(func() {
-		workload.Pauses(over, func(from, to history.Time) {
-			l.file.Add(history.Record{Pause: &history.Pause{From: from, To: to, Waited: to.Sub(from)}})
-		}, nil)
-	})
+	watch.Go(func() { history.Every(250*time.Millisecond, over, func() { l.seeKeys(false) }) })
+	watch.Go(func() { history.Every(time.Second, over, l.dials()) })
+	watch.Go(func() { workload.Pauses(over, l.file, 0, nil) })
 	injected := make(chan struct{})
 	go func() { nemesis.Inject(l, faults, s.Start); close(injected) }()
 	select {
@@ -90,18 +86,6 @@ func (l *lab) await(ctx context.Context) error {
 	return err
 }
 
-// watchKeys looks at all masters four times a second.
-func (l *lab) watchKeys(over <-chan struct{}) {
-	for {
-		select {
-		case <-over:
-			return
-		case <-time.After(250 * time.Millisecond):
-			l.seeKeys(false)
-		}
-	}
-}
-
 // seeKeys notes what the masters have: keys that are used once, those that all want, and those without an expiry; of several groups
 // each key once; last of all, everything.
 func (l *lab) seeKeys(last bool) {
@@ -121,15 +105,10 @@ func (l *lab) seeKeys(last bool) {
 	}
 }
 
-// watchWire counts the dials of each client to each master, each second.
-func (l *lab) watchWire(over <-chan struct{}) {
+// dials notes the dials of each client to each master since the last time.
+func (l *lab) dials() func() {
 	var last [wire.Hosts][wire.Hosts]int64
-	for {
-		select {
-		case <-over:
-			return
-		case <-time.After(time.Second):
-		}
+	return func() {
 		for c := range l.programs {
 			for m := range l.masters {
 				n := l.wire.Dials(c, m)

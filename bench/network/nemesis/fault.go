@@ -3,6 +3,7 @@ package nemesis
 
 import (
 	"math/rand/v2"
+	"sync"
 	"syscall"
 	"time"
 
@@ -57,19 +58,9 @@ func effect(e *wire.Effect) func(Site) func() {
 func flapping(e *wire.Effect, period time.Duration) func(Site) func() {
 	return func(s Site) func() {
 		s.Wire().Begin(e)
-		stop, stopped := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(stopped)
-			for {
-				select {
-				case <-stop:
-					return
-				case <-time.After(period / 2):
-					e.Flip()
-				}
-			}
-		}()
-		return func() { close(stop); <-stopped; s.Wire().End(e) }
+		stop, flips := make(chan struct{}), sync.WaitGroup{}
+		flips.Go(func() { history.Every(period/2, stop, e.Flip) })
+		return func() { close(stop); flips.Wait(); s.Wire().End(e) }
 	}
 }
 

@@ -108,7 +108,7 @@ func Run(argument string) (err error) {
 	}
 	history.Sleep(p.Times.Start)
 	over, watch := make(chan struct{}), sync.WaitGroup{}
-	watch.Go(func() { p.pauses(over) })
+	watch.Go(func() { Pauses(over, p.file, p.Client, p.threads()) })
 	if p.Change {
 		p.workers.Go(p.change)
 	}

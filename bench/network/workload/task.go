@@ -215,6 +215,9 @@ var (
 		"AcquireAll": (*redlock.Client).AcquireAll, "TryAcquireAll": (*redlock.Client).TryAcquireAll,
 		"AcquireAny": (*redlock.Client).AcquireAny, "TryAcquireAny": (*redlock.Client).TryAcquireAny,
 	}
+	doOfKey = map[string]func(*redlock.Client, context.Context, string, time.Duration, func(context.Context) error) error{
+		"Do": (*redlock.Client).Do, "TryDo": (*redlock.Client).TryDo, "DoShared": (*redlock.Client).DoShared,
+	}
 )
 
 // ask makes the call of c.
@@ -233,14 +236,9 @@ func (w *worker) ask(ctx context.Context, c *history.Call) (held, error) {
 
 // doing is the call of c, if that is a Do.
 func (w *worker) doing(ctx context.Context, c *history.Call) func(func(context.Context) error) error {
-	switch c.API {
-	case "Do":
-		return func(f func(context.Context) error) error { return w.client.Do(ctx, c.Keys[0], c.TTL, f) }
-	case "TryDo":
-		return func(f func(context.Context) error) error { return w.client.TryDo(ctx, c.Keys[0], c.TTL, f) }
-	case "DoShared":
-		return func(f func(context.Context) error) error { return w.client.DoShared(ctx, c.Keys[0], c.TTL, f) }
-	case "DoAll":
+	if call := doOfKey[c.API]; call != nil {
+		return func(f func(context.Context) error) error { return call(w.client, ctx, c.Keys[0], c.TTL, f) }
+	} else if c.API == "DoAll" {
 		return func(f func(context.Context) error) error { return w.client.DoAll(ctx, c.TTL, c.Keys, f) }
 	}
 	return nil

@@ -15,32 +15,21 @@ const (
 	beat       = 10 * time.Millisecond
 )
 
-// pauses notes when this process did not run: the machine has few processors, and faults stop processes.
-func (p *process) pauses(over <-chan struct{}) {
-	Pauses(over, func(from, to history.Time) {
-		p.file.Add(history.Record{Pause: &history.Pause{Client: p.Client, From: from, To: to, Waited: to.Sub(from)}})
-	}, p.threads())
-}
-
-// Pauses calls note for each pause of this process until over is closed, and more about ten times a second.
-func Pauses(over <-chan struct{}, note func(from, to history.Time), more func()) {
+// Pauses notes when this process, that of a client or 0, did not run, until over is closed: the machine has few processors,
+// and faults stop processes. It calls more about ten times a second.
+func Pauses(over <-chan struct{}, file *history.File, client int, more func()) {
 	last, looked := history.Now(), history.Time(0)
-	for {
-		select {
-		case <-over:
-			return
-		case <-time.After(beat):
-		}
+	history.Every(beat, over, func() {
 		now := history.Now()
 		if from := last.Add(beat); now.Sub(from) > leastPause {
-			note(from, now)
+			file.Add(history.Record{Pause: &history.Pause{Client: client, From: from, To: now, Waited: now.Sub(from)}})
 		}
 		if now.Sub(looked) > 100*time.Millisecond && more != nil {
 			more()
 			looked = now
 		}
 		last = now
-	}
+	})
 }
 
 // threads notes how long threads were ready and had no processor: one of them may have what all wait for.

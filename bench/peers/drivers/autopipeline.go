@@ -1,6 +1,7 @@
 package drivers
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -51,39 +52,31 @@ func (d AutoPipeline) Name() string {
 const autoPipelineConns = 2
 
 func (d AutoPipeline) Open(ctx context.Context, cfg harness.Config) (harness.Session, error) {
-	s := &autoSession{ttl: cfg.TTL, quorum: len(cfg.Nodes)/2 + 1, wait: cfg.Scenario == harness.Contended, early: d.Quorum}
-	for _, addr := range cfg.Nodes {
+	pipes, opened, err := openAll(cfg.Nodes, func(addr string) (*redis.AutoPipeliner, func() error, error) {
 		client, err := dialGoRedis(ctx, addr, autoPipelineConns)
 		if err != nil {
-			return nil, s.abort(addr, err)
-		}
-		s.closers = append(s.closers, client.Close)
-		if err := client.ScriptLoad(ctx, command.ReleaseScript).Err(); err != nil {
-			return nil, s.abort(addr, err)
+			return nil, nil, err
 		}
 		pipe, err := client.AsyncAutoPipelineWithOptions(d.options(cfg.Concurrency))
-		if err != nil {
-			return nil, s.abort(addr, err)
+		if err == nil {
+			err = client.ScriptLoad(ctx, command.ReleaseScript).Err()
 		}
-		s.pipes = append(s.pipes, pipe)
-	}
-	return s, nil
+		if err != nil {
+			return nil, nil, errors.Join(err, client.Close())
+		}
+		return pipe, client.Close, nil
+	})
+	return &session{opened, func() harness.Worker {
+		return &autoWorker{pipes: pipes, ttl: cfg.TTL, quorum: len(pipes)/2 + 1, wait: cfg.Scenario == harness.Contended, early: d.Quorum}
+	}}, err
 }
-
-// autoSession is a [harness.Pool].
-type autoSession struct {
-	closers
-	pipes  []*redis.AutoPipeliner
-	ttl    time.Duration
-	quorum int
-	wait   bool // for a lock that is taken
-	early  bool // continue at a quorum
-}
-
-func (s *autoSession) Worker() (harness.Worker, error) { return &autoWorker{session: s}, nil }
 
 type autoWorker struct {
-	session    *autoSession
+	pipes      []*redis.AutoPipeliner
+	ttl        time.Duration
+	quorum     int
+	wait       bool // for a lock that is taken
+	early      bool // continue at a quorum
 	key, token string
 }
 
@@ -93,7 +86,7 @@ const autoPause = 16 * time.Millisecond
 func (w *autoWorker) Acquire(ctx context.Context, key string) (bool, error) {
 	for {
 		ok, err := w.attempt(ctx, key)
-		if ok || err != nil || !w.session.wait {
+		if ok || err != nil || !w.wait {
 			return ok, err
 		}
 		select {
@@ -111,41 +104,36 @@ func (w *autoWorker) attempt(ctx context.Context, key string) (bool, error) {
 	w.key, w.token = key, base64.RawStdEncoding.EncodeToString(random[:])
 
 	start := time.Now()
-	s := w.session
-	votes := make([]func() (bool, error), len(s.pipes))
-	for i, pipe := range s.pipes {
-		votes[i] = pipe.SetNX(ctx, w.key, w.token, s.ttl).Result
+	votes := make([]func() (bool, error), len(w.pipes))
+	for i, pipe := range w.pipes {
+		votes[i] = pipe.SetNX(ctx, w.key, w.token, w.ttl).Result
 	}
-	granted, err := s.count(votes)
-	drift := s.ttl/100 + 2*time.Millisecond
-	if granted >= s.quorum && time.Since(start)+drift < s.ttl {
+	granted, err := w.count(votes)
+	drift := w.ttl/100 + 2*time.Millisecond
+	if granted >= w.quorum && time.Since(start)+drift < w.ttl {
 		return true, nil
 	}
-	for _, pipe := range s.pipes { // after the SET, and not waited for
+	for _, pipe := range w.pipes { // after the SET, and not waited for
 		pipe.EvalSha(ctx, command.ReleaseSHA1, []string{w.key}, w.token)
 	}
 	return false, err
 }
 
 func (w *autoWorker) Release(ctx context.Context) error {
-	s := w.session
-	votes := make([]func() (bool, error), len(s.pipes))
+	votes := make([]func() (bool, error), len(w.pipes))
 	keys := []string{w.key}
-	for i, pipe := range s.pipes {
+	for i, pipe := range w.pipes {
 		reply := pipe.EvalSha(ctx, command.ReleaseSHA1, keys, w.token)
 		votes[i] = func() (bool, error) {
 			released, err := reply.Result() // an array where it is not all
 			return released == int64(1), err
 		}
 	}
-	granted, err := s.count(votes)
-	if granted >= s.quorum {
+	granted, err := w.count(votes)
+	if granted >= w.quorum {
 		return nil
 	}
-	if err == nil {
-		err = errNotHeld
-	}
-	return err
+	return cmp.Or(err, errNotHeld)
 }
 
 // vote is the answer of one node.
@@ -154,9 +142,9 @@ type vote struct {
 	err     error
 }
 
-// count collects the answers until the session's kind of verdict is clear. The
+// count collects the answers until the worker's kind of verdict is clear. The
 // error is of those that failed, if they are why there is no quorum.
-func (s *autoSession) count(votes []func() (bool, error)) (granted int, err error) {
+func (w *autoWorker) count(votes []func() (bool, error)) (granted int, err error) {
 	var failed []error
 	add := func(ok bool, err error) {
 		if err != nil {
@@ -165,7 +153,7 @@ func (s *autoSession) count(votes []func() (bool, error)) (granted int, err erro
 			granted++
 		}
 	}
-	if s.early {
+	if w.early {
 		answers := make(chan vote, len(votes))
 		for _, answer := range votes {
 			go func() {
@@ -173,7 +161,7 @@ func (s *autoSession) count(votes []func() (bool, error)) (granted int, err erro
 				answers <- vote{ok, err}
 			}()
 		}
-		for left := len(votes); left > 0 && granted < s.quorum && granted+left >= s.quorum; left-- {
+		for left := len(votes); left > 0 && granted < w.quorum && granted+left >= w.quorum; left-- {
 			v := <-answers
 			add(v.granted, v.err)
 		}
@@ -182,7 +170,7 @@ func (s *autoSession) count(votes []func() (bool, error)) (granted int, err erro
 			add(answer())
 		}
 	}
-	if granted < s.quorum {
+	if granted < w.quorum {
 		err = errors.Join(failed...)
 	}
 	return granted, err

@@ -28,7 +28,10 @@ func (Counter) Open(_ context.Context, cfg harness.Config) (harness.Session, err
 	if err != nil {
 		return nil, err
 	}
-	return &counter{client, redsync.New(rueidisPool{client}), cfg}, nil
+	locks := redsync.New(rueidisPool{client})
+	return &session{closers{well(client.Close)}, func() harness.Worker {
+		return &counterWorker{client: client, redsync: locks, cfg: cfg}
+	}}, nil
 }
 
 const counterPause = 10 * time.Millisecond // of a writer that waits for readers
@@ -36,19 +39,10 @@ const counterPause = 10 * time.Millisecond // of a writer that waits for readers
 // uncount takes one from the counter, unless it has ended meanwhile.
 var uncount = rueidis.NewLuaScript(`if redis.call("EXISTS", KEYS[1]) == 1 then return redis.call("DECR", KEYS[1]) end return 0`)
 
-// counter is a [harness.Pool].
-type counter struct {
+type counterWorker struct {
 	client  rueidis.Client
 	redsync *redsync.Redsync
 	cfg     harness.Config
-}
-
-func (c *counter) Close() error { c.client.Close(); return nil }
-
-func (c *counter) Worker() (harness.Worker, error) { return &counterWorker{counter: c}, nil }
-
-type counterWorker struct {
-	*counter
 	mutex   *redsync.Mutex // a writer's
 	readers string         // the counter's key
 }

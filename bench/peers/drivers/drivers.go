@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/floor"
@@ -57,16 +56,12 @@ func All() []harness.Driver {
 }
 
 // Usual names the drivers that run unless others are chosen.
-func Usual() []string {
-	names := Names(All())
-	return names[:slices.Index(names, ours.Driver{Scripted: true}.Name())]
-}
-
-// Names lists the names of drivers.
-func Names(drivers []harness.Driver) []string {
-	names := make([]string, len(drivers))
-	for i, d := range drivers {
-		names[i] = d.Name()
+func Usual() (names []string) {
+	for _, d := range All() {
+		if d == (ours.Driver{Scripted: true}) {
+			break
+		}
+		names = append(names, d.Name())
 	}
 	return names
 }
@@ -83,9 +78,27 @@ func (all closers) Close() error {
 	return errors.Join(errs...)
 }
 
-// abort closes what was opened before err.
-func (all closers) abort(addr string, err error) error {
-	return errors.Join(fmt.Errorf("%s: %w", addr, err), all.Close())
+// well is a way to close that cannot fail.
+func well(end func()) func() error { return func() error { end(); return nil } }
+
+// session is a [harness.Pool]: what was opened, and how a worker of it is made.
+type session struct {
+	closers
+	worker func() harness.Worker
+}
+
+func (s *session) Worker() (harness.Worker, error) { return s.worker(), nil }
+
+// openAll opens each of the nodes. If one cannot be opened, those before it are closed.
+func openAll[T any](nodes []string, open func(addr string) (T, func() error, error)) (all []T, opened closers, err error) {
+	for _, addr := range nodes {
+		one, closed, err := open(addr)
+		if err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("%s: %w", addr, err), opened.Close())
+		}
+		all, opened = append(all, one), append(opened, closed)
+	}
+	return all, opened, nil
 }
 
 // fill opens all connections of a pool, by taking them all at once. Closing one

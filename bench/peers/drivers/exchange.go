@@ -31,16 +31,11 @@ func (d Exchange) Open(ctx context.Context, cfg harness.Config) (harness.Session
 	return d.open(ctx, cfg)
 }
 
-// exchanges is a [harness.Pool]. Each worker asks in its own way.
-type exchanges struct {
-	closers
-	worker func() func(ctx context.Context, key string) error
-}
-
-func (s *exchanges) Worker() (harness.Worker, error) { return &exchangeWorker{ask: s.worker()}, nil }
+// question asks all nodes, or one.
+type question = func(ctx context.Context, key string) error
 
 type exchangeWorker struct {
-	ask func(ctx context.Context, key string) error
+	ask question
 	key string
 }
 
@@ -69,10 +64,9 @@ func byConn(ctx context.Context, cfg harness.Config) (harness.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	closed := func() error { nodes.Close(); return nil }
-	return &exchanges{closers{closed}, func() func(context.Context, string) error {
+	return &session{closers{well(nodes.Close)}, func() harness.Worker {
 		var command []byte // of the worker's first key, and never changed: a late node may still be sent it
-		return func(ctx context.Context, key string) (err error) {
+		return &exchangeWorker{ask: func(ctx context.Context, key string) (err error) {
 			if command == nil {
 				command = resp.AppendCommand(nil, "SET", key, "value", "PX", "10000")
 			}
@@ -85,7 +79,7 @@ func byConn(ctx context.Context, cfg harness.Config) (harness.Session, error) {
 				}
 			}
 			return err
-		}
+		}}
 	}}, nil
 }
 
@@ -127,57 +121,48 @@ func (b *batches) Run(_ context.Context, probe *harness.Probe) error {
 	return nil
 }
 
-// byMany asks each node by a goroutine.
-func byMany(all closers, set []func(ctx context.Context, key string) error) harness.Session {
-	nodes := len(set)
-	return &exchanges{all, func() func(context.Context, string) error {
-		return func(ctx context.Context, key string) (err error) {
-			answers := make(chan error, nodes)
-			for _, ask := range set {
-				go func() { answers <- ask(ctx, key) }()
-			}
-			for heard, left := 0, nodes; left > 0; left-- {
-				if e := <-answers; e != nil {
-					err = e
-				} else if heard++; heard == nodes/2+1 {
-					return nil
-				}
-			}
-			return err
+// byMany asks each node by a goroutine, by what open returns for it.
+func byMany(cfg harness.Config, open func(addr string) (question, func() error, error)) (harness.Session, error) {
+	all, opened, err := openAll(cfg.Nodes, open)
+	ask := func(ctx context.Context, key string) (err error) {
+		answers := make(chan error, len(all))
+		for _, ask := range all {
+			go func() { answers <- ask(ctx, key) }()
 		}
-	}}
+		for heard, left := 0, len(all); left > 0; left-- {
+			if e := <-answers; e != nil {
+				err = e
+			} else if heard++; heard == len(all)/2+1 {
+				return nil
+			}
+		}
+		return err
+	}
+	return &session{opened, func() harness.Worker { return &exchangeWorker{ask: ask} }}, err
 }
 
 func byGoRedis(ctx context.Context, cfg harness.Config) (harness.Session, error) {
-	var all closers
-	var set []func(ctx context.Context, key string) error
-	for _, addr := range cfg.Nodes {
+	return byMany(cfg, func(addr string) (question, func() error, error) {
 		client, err := dialGoRedis(ctx, addr, withSpare(cfg.Concurrency))
 		if err != nil {
-			return nil, all.abort(addr, err)
+			return nil, nil, err
 		}
-		all = append(all, client.Close)
-		set = append(set, func(ctx context.Context, key string) error {
+		return func(ctx context.Context, key string) error {
 			return client.Set(ctx, key, "value", 10*time.Second).Err()
-		})
-	}
-	return byMany(all, set), nil
+		}, client.Close, nil
+	})
 }
 
 func byRedigo(ctx context.Context, cfg harness.Config) (harness.Session, error) {
-	var all closers
-	var set []func(ctx context.Context, key string) error
-	for _, addr := range cfg.Nodes {
+	return byMany(cfg, func(addr string) (question, func() error, error) {
 		pool, err := dialRedigo(ctx, addr, withSpare(cfg.Concurrency))
 		if err != nil {
-			return nil, all.abort(addr, err)
+			return nil, nil, err
 		}
-		all = append(all, pool.Close)
-		set = append(set, func(_ context.Context, key string) error {
+		return func(_ context.Context, key string) error {
 			c := pool.Get()
 			_, err := c.Do("SET", key, "value", "PX", "10000")
 			return errors.Join(err, c.Close())
-		})
-	}
-	return byMany(all, set), nil
+		}, pool.Close, nil
+	})
 }

@@ -25,41 +25,29 @@ func (Redislock) Open(ctx context.Context, cfg harness.Config) (harness.Session,
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Nodes[0], err)
 	}
-	s := &redislockSession{closers: closers{client.Close}, client: redislock.New(client), ttl: cfg.TTL}
+	var options *redislock.Options
 	if cfg.Scenario == harness.Contended {
-		s.wait = 1 << 30
+		options = &redislock.Options{RetryStrategy: redislock.LimitRetry(redislock.LinearBackoff(redislockPause), 1<<30)}
 	}
-	return s, nil
+	locks := redislock.New(client)
+	return &session{closers{client.Close}, func() harness.Worker {
+		return &redislockWorker{client: locks, ttl: cfg.TTL, options: options}
+	}}, nil
 }
 
 // redislockPause is between the attempts for a lock that is taken: the least
 // that the documentation recommends for its own back-off.
 const redislockPause = 16 * time.Millisecond
 
-// redislockSession is a [harness.Pool].
-type redislockSession struct {
-	closers
-	client *redislock.Client
-	ttl    time.Duration
-	wait   int // attempts beyond the first
-}
-
-func (s *redislockSession) Worker() (harness.Worker, error) {
-	w := &redislockWorker{session: s}
-	if s.wait > 0 {
-		w.options = &redislock.Options{RetryStrategy: redislock.LimitRetry(redislock.LinearBackoff(redislockPause), s.wait)}
-	}
-	return w, nil
-}
-
 type redislockWorker struct {
-	session *redislockSession
+	client  *redislock.Client
+	ttl     time.Duration
 	options *redislock.Options
 	lock    *redislock.Lock
 }
 
 func (w *redislockWorker) Acquire(ctx context.Context, key string) (ok bool, err error) {
-	w.lock, err = w.session.client.Obtain(ctx, key, w.session.ttl, w.options)
+	w.lock, err = w.client.Obtain(ctx, key, w.ttl, w.options)
 	if errors.Is(err, redislock.ErrNotObtained) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return false, nil // it waits for no longer than the TTL
 	}

@@ -1,6 +1,7 @@
 package drivers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -50,41 +51,29 @@ func (d Redsync) Open(ctx context.Context, cfg harness.Config) (harness.Session,
 	if d.FailFast {
 		conns = withSpare(conns)
 	}
-	s := &redsyncSession{wait: cfg.Scenario == harness.Contended}
-	pools := make([]redis.Pool, len(cfg.Nodes))
-	for i, addr := range cfg.Nodes {
-		pool, closed, err := d.Pool.dial(ctx, addr, conns)
-		if err != nil {
-			return nil, s.abort(addr, err)
-		}
-		s.closers = append(s.closers, closed)
-		pools[i] = pool
+	pools, opened, err := openAll(cfg.Nodes, func(addr string) (redis.Pool, func() error, error) { return d.Pool.dial(ctx, addr, conns) })
+	if err != nil {
+		return nil, err
 	}
-	s.redsync = redsync.New(pools...)
-	s.options = []redsync.Option{redsync.WithExpiry(cfg.TTL), redsync.WithFailFast(d.FailFast), redsync.WithTries(math.MaxInt32)}
-	return s, nil
+	locks := redsync.New(pools...)
+	options := []redsync.Option{redsync.WithExpiry(cfg.TTL), redsync.WithFailFast(d.FailFast), redsync.WithTries(math.MaxInt32)}
+	return &session{opened, func() harness.Worker {
+		return &redsyncWorker{redsync: locks, options: options, wait: cfg.Scenario == harness.Contended}
+	}}, nil
 }
-
-// redsyncSession is a [harness.Pool].
-type redsyncSession struct {
-	closers
-	redsync *redsync.Redsync
-	options []redsync.Option
-	wait    bool
-}
-
-func (s *redsyncSession) Worker() (harness.Worker, error) { return &redsyncWorker{session: s}, nil }
 
 // redsyncWorker makes a mutex for each lock, as the documentation does.
 type redsyncWorker struct {
-	session *redsyncSession
+	redsync *redsync.Redsync
+	options []redsync.Option
+	wait    bool
 	mutex   *redsync.Mutex
 }
 
 func (w *redsyncWorker) Acquire(ctx context.Context, key string) (bool, error) {
-	w.mutex = w.session.redsync.NewMutex(key, w.session.options...)
+	w.mutex = w.redsync.NewMutex(key, w.options...)
 	lock := w.mutex.TryLockContext
-	if w.session.wait {
+	if w.wait {
 		lock = w.mutex.LockContext
 	}
 	err := lock(ctx)
@@ -103,10 +92,7 @@ func (w *redsyncWorker) Release(ctx context.Context) error {
 	if ok {
 		return nil // the error may be about a minority
 	}
-	if err == nil {
-		err = errNotHeld
-	}
-	return err
+	return cmp.Or(err, errNotHeld)
 }
 
 // redsyncTaken reports whether others hold the lock, on all nodes or on some.

@@ -18,8 +18,7 @@ var Rueidis = Pool{name: "rueidis", dial: func(_ context.Context, addr string, _
 	if err != nil {
 		return nil, nil, err
 	}
-	closed := func() error { client.Close(); return nil }
-	return rueidisPool{client}, closed, nil
+	return rueidisPool{client}, well(client.Close), nil
 }}
 
 // rueidisOptions are those of a plain client. Nothing is ever read that could

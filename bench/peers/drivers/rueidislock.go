@@ -33,35 +33,20 @@ func (Rueidislock) Open(_ context.Context, cfg harness.Config) (harness.Session,
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Nodes[0], err)
 	}
-	s := &rueidislockSession{locker: locker, lock: locker.TryWithContext}
+	lock := locker.TryWithContext
 	if cfg.Scenario == harness.Contended {
-		s.lock = locker.WithContext
+		lock = locker.WithContext
 	}
-	return s, nil
-}
-
-// rueidislockSession is a [harness.Pool].
-type rueidislockSession struct {
-	locker rueidislock.Locker
-	lock   func(ctx context.Context, name string) (context.Context, context.CancelFunc, error)
-}
-
-func (s *rueidislockSession) Close() error {
-	s.locker.Close()
-	return nil
-}
-
-func (s *rueidislockSession) Worker() (harness.Worker, error) {
-	return &rueidislockWorker{session: s}, nil
+	return &session{closers{well(locker.Close)}, func() harness.Worker { return &rueidislockWorker{lock: lock} }}, nil
 }
 
 type rueidislockWorker struct {
-	session *rueidislockSession
+	lock    func(ctx context.Context, name string) (context.Context, context.CancelFunc, error)
 	release context.CancelFunc
 }
 
 func (w *rueidislockWorker) Acquire(ctx context.Context, key string) (bool, error) {
-	_, release, err := w.session.lock(ctx, key)
+	_, release, err := w.lock(ctx, key)
 	if errors.Is(err, rueidislock.ErrNotLocked) {
 		return false, nil
 	}

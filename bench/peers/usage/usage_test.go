@@ -90,19 +90,20 @@ func lines(t *testing.T, name string) (n int) {
 	return n
 }
 
-// library is one that is used; nil is what it cannot do, or what is tested elsewhere.
-type library struct {
-	job       func(name string, atLeast time.Duration) cron.JobWrapper
-	lead      func(ctx context.Context, name string, lead func(context.Context) error) error
-	exclusive func(key func(*http.Request) string, work func(context.Context, *http.Request) ([]byte, error)) http.HandlerFunc
-	limited   func(ctx context.Context, name string, n int, work func(context.Context) error) error
-	transfer  func(ctx context.Context, from, to string, move func(context.Context) error) error
-	share     func(ctx context.Context, name string, isWriter bool, work func(context.Context) error) error
-	jobs      func(ctx context.Context, jobs []string, run func(ctx context.Context, job string, fence uint64) error) error
+// library is one that is used, by a client; nil is what it cannot do, or what is tested elsewhere.
+type library[Client any] struct {
+	client      Client
+	job         func(client Client, name string, atLeast time.Duration) cron.JobWrapper
+	lead        func(ctx context.Context, client Client, name string, lead func(context.Context) error) error
+	exclusive   func(client Client, key func(*http.Request) string, work func(context.Context, *http.Request) ([]byte, error)) http.HandlerFunc
+	limited     func(ctx context.Context, client Client, name string, n int, work func(context.Context) error) error
+	transfer    func(ctx context.Context, client Client, from, to string, move func(context.Context) error) error
+	read, write func(ctx context.Context, client Client, name string, work func(context.Context) error) error
+	jobs        func(ctx context.Context, client Client, jobs []string, run func(ctx context.Context, job string, fence uint64) error) error
 }
 
 // check shows that each use does what its name says.
-func (l library) check(t *testing.T) {
+func (l library[Client]) check(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	// atMost has ten callers work, and requires that no more than n do so at once.
@@ -130,18 +131,20 @@ func (l library) check(t *testing.T) {
 	accounts := []string{"a", "b"}
 	if l.transfer != nil {
 		atMost(1, func(i int, work func(context.Context) error) error {
-			return l.transfer(ctx, accounts[i%2], accounts[1-i%2], work)
+			return l.transfer(ctx, l.client, accounts[i%2], accounts[1-i%2], work)
 		})
 	}
 	if l.limited != nil {
-		atMost(2, func(_ int, work func(context.Context) error) error { return l.limited(ctx, "reports", 2, work) })
+		atMost(2, func(_ int, work func(context.Context) error) error {
+			return l.limited(ctx, l.client, "reports", 2, work)
+		})
 	}
-	if l.share != nil {
+	if l.read != nil {
 		var both sync.WaitGroup
 		both.Add(2)
 		for range 2 { // two readers are there together
 			all.Go(func() {
-				assert.NoError(t, l.share(ctx, "config", false, func(ctx context.Context) error {
+				assert.NoError(t, l.read(ctx, l.client, "config", func(ctx context.Context) error {
 					both.Done()
 					both.Wait()
 					return ctx.Err()
@@ -151,13 +154,12 @@ func (l library) check(t *testing.T) {
 		all.Wait()
 		var readers, writers atomic.Int64
 		for i := range 9 {
-			isWriter := i%3 == 0
+			share, those := l.read, &readers
+			if i%3 == 0 {
+				share, those = l.write, &writers
+			}
 			all.Go(func() {
-				assert.NoError(t, l.share(ctx, "config", isWriter, func(context.Context) error {
-					those := &readers
-					if isWriter {
-						those = &writers
-					}
+				assert.NoError(t, share(ctx, l.client, "config", func(context.Context) error {
 					those.Add(1)
 					defer those.Add(-1)
 					if w := writers.Load(); w > 1 || w == 1 && readers.Load() > 0 {
@@ -173,7 +175,7 @@ func (l library) check(t *testing.T) {
 		var most, jobs = map[string]uint64{}, []string{"x", "y", "z"}
 		var lock sync.Mutex
 		for range 2 {
-			require.NoError(t, l.jobs(ctx, jobs, func(_ context.Context, job string, fence uint64) error {
+			require.NoError(t, l.jobs(ctx, l.client, jobs, func(_ context.Context, job string, fence uint64) error {
 				lock.Lock()
 				defer lock.Unlock()
 				require.Greater(t, fence, most[job])
@@ -184,7 +186,7 @@ func (l library) check(t *testing.T) {
 		require.Len(t, most, len(jobs))
 	}
 	if l.job != nil {
-		wrap, ran := l.job("report", 0), 0
+		wrap, ran := l.job(l.client, "report", 0), 0
 		wrap(cron.FuncJob(func() {
 			ran++
 			wrap(cron.FuncJob(func() { ran++ })).Run() // the other instance
@@ -193,13 +195,13 @@ func (l library) check(t *testing.T) {
 	}
 	if l.lead != nil {
 		term, stop := context.WithCancel(ctx)
-		_ = l.lead(term, "leader", func(context.Context) error { stop(); return nil })
+		_ = l.lead(term, l.client, "leader", func(context.Context) error { stop(); return nil })
 		require.Error(t, term.Err(), "it led")
 	}
 	if l.exclusive != nil {
 		var nested int
-		handler := l.exclusive(func(r *http.Request) string { return "upload" + r.URL.Path }, func(ctx context.Context, r *http.Request) ([]byte, error) { return []byte("done"), nil })
-		outer := l.exclusive(func(r *http.Request) string { return "upload" + r.URL.Path }, func(ctx context.Context, r *http.Request) ([]byte, error) {
+		handler := l.exclusive(l.client, func(r *http.Request) string { return "upload" + r.URL.Path }, func(ctx context.Context, r *http.Request) ([]byte, error) { return []byte("done"), nil })
+		outer := l.exclusive(l.client, func(r *http.Request) string { return "upload" + r.URL.Path }, func(ctx context.Context, r *http.Request) ([]byte, error) {
 			inside := httptest.NewRecorder()
 			handler(inside, r)
 			nested = inside.Code
@@ -221,23 +223,8 @@ func TestOurs(t *testing.T) {
 	}
 	client, fenced := connect(redlock.Config{}), connect(redlock.Config{Fenced: true, MaxTTL: time.Second})
 	require.NoError(t, fenced.InitFencing(t.Context()))
-	library{
-		limited: func(ctx context.Context, name string, n int, work func(context.Context) error) error {
-			return Limited(ctx, client, name, n, work)
-		},
-		transfer: func(ctx context.Context, from, to string, move func(context.Context) error) error {
-			return Transfer(ctx, client, from, to, move)
-		},
-		share: func(ctx context.Context, name string, isWriter bool, work func(context.Context) error) error {
-			if isWriter {
-				return Write(ctx, client, name, work)
-			}
-			return Read(ctx, client, name, work)
-		},
-		jobs: func(ctx context.Context, jobs []string, run func(context.Context, string, uint64) error) error {
-			return Jobs(ctx, fenced, jobs, run)
-		},
-	}.check(t)
+	library[*redlock.Client]{client: client, limited: Limited, transfer: Transfer, read: Read, write: Write}.check(t)
+	library[*redlock.Client]{client: fenced, jobs: Jobs}.check(t)
 	page := httptest.NewRecorder()
 	Metrics(client)(page, nil)
 	require.Contains(t, page.Body.String(), `redlock_operations_total{kind="acquire",result="won"}`)
@@ -250,30 +237,22 @@ func TestRueidislock(t *testing.T) {
 	})
 	require.NoError(t, err)
 	defer locker.Close()
-	library{
-		job: func(name string, atLeast time.Duration) cron.JobWrapper { return RueidisJob(locker, name, atLeast) },
-		lead: func(ctx context.Context, name string, lead func(context.Context) error) error {
-			return RueidisLead(ctx, locker, name, lead)
-		},
-		exclusive: func(key func(*http.Request) string, work func(context.Context, *http.Request) ([]byte, error)) http.HandlerFunc {
-			return RueidisExclusive(locker, key, work)
-		},
-		transfer: func(ctx context.Context, from, to string, move func(context.Context) error) error {
-			return RueidisTransfer(ctx, locker, from, to, move)
-		},
-	}.check(t)
+	library[rueidislock.Locker]{client: locker, job: RueidisJob, lead: RueidisLead, exclusive: RueidisExclusive, transfer: RueidisTransfer}.check(t)
 }
 
 func TestCounter(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: realredis.StartN(t, 1)[0].Addr()})
 	defer client.Close()
 	locks := redsync.New(goredis.NewPool(client))
-	library{share: func(ctx context.Context, name string, isWriter bool, work func(context.Context) error) error {
-		if isWriter {
+	library[*redis.Client]{
+		client: client,
+		read: func(ctx context.Context, client *redis.Client, name string, work func(context.Context) error) error {
+			return CounterRead(ctx, client, locks, name, work)
+		},
+		write: func(ctx context.Context, client *redis.Client, name string, work func(context.Context) error) error {
 			return CounterWrite(ctx, client, locks, name, work)
-		}
-		return CounterRead(ctx, client, locks, name, work)
-	}}.check(t)
+		},
+	}.check(t)
 }
 
 func TestEtcd(t *testing.T) {
@@ -284,27 +263,9 @@ func TestEtcd(t *testing.T) {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}})
 	require.NoError(t, err)
 	defer client.Close()
-	library{
-		job: func(name string, atLeast time.Duration) cron.JobWrapper { return EtcdJob(client, name, atLeast) },
-		lead: func(ctx context.Context, name string, lead func(context.Context) error) error {
-			return EtcdLead(ctx, client, name, lead)
-		},
-		exclusive: func(key func(*http.Request) string, work func(context.Context, *http.Request) ([]byte, error)) http.HandlerFunc {
-			return EtcdExclusive(client, key, work)
-		},
-		limited: func(ctx context.Context, name string, n int, work func(context.Context) error) error {
-			return EtcdLimited(ctx, client, name, n, work)
-		},
-		transfer: func(ctx context.Context, from, to string, move func(context.Context) error) error {
-			return EtcdTransfer(ctx, client, from, to, move)
-		},
-		share: func(ctx context.Context, name string, isWriter bool, work func(context.Context) error) error {
-			if isWriter {
-				return EtcdWrite(ctx, client, name, work)
-			}
-			return EtcdRead(ctx, client, name, work)
-		},
-		jobs: func(ctx context.Context, jobs []string, run func(context.Context, string, uint64) error) error {
+	library[*clientv3.Client]{
+		client: client, job: EtcdJob, lead: EtcdLead, exclusive: EtcdExclusive, limited: EtcdLimited, transfer: EtcdTransfer, read: EtcdRead, write: EtcdWrite,
+		jobs: func(ctx context.Context, client *clientv3.Client, jobs []string, run func(context.Context, string, uint64) error) error {
 			return EtcdJobs(ctx, client, jobs, func(ctx context.Context, job string, fence int64) error { return run(ctx, job, uint64(fence)) })
 		},
 	}.check(t)

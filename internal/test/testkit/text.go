@@ -70,6 +70,15 @@ func (c *TextClient) DoWords(words ...string) string {
 	return c.Receive()
 }
 
+// Ask gives an order of words, and returns the reply, or why there is none.
+func (c *TextClient) Ask(words ...string) (string, error) {
+	_ = c.Conn.SetDeadline(time.Now().Add(Patience)) // an end shows in the write
+	if _, err := io.WriteString(c.Conn, Encode(words...)); err != nil {
+		return "", err
+	}
+	return c.read()
+}
+
 // Text gives an order and returns the text of the bulk string in answer.
 func (c *TextClient) Text(order string) string {
 	c.t.Helper()
