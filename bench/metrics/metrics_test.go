@@ -43,7 +43,7 @@ func TestCollector(t *testing.T) {
 	require.NoError(t, client.Stats().WriteMetrics(&text))
 	require.Contains(t, text.String(), `redlock_operations_total{kind="acquire",result="denied"} 1`)
 	c := NewCollector(client)
-	require.NoError(t, testutil.CollectAndCompare(c, strings.NewReader(text.String())), "collector.go has each metric of Stats.WriteMetrics: a name in families, and a value in Collect")
+	require.NoError(t, testutil.CollectAndCompare(c, strings.NewReader(text.String())), "Collect hands on each metric of Stats.WriteMetrics")
 	problems, err := testutil.CollectAndLint(c)
 	require.NoError(t, err)
 	require.Empty(t, problems)

@@ -1,7 +1,7 @@
 // Package embedded starts masters inside the process, for trying a front end where no server is
 // installed. They are the masters of package fakeredis, known from tests: they keep keys in memory
 // alone, and the end of one process takes a majority with it. So they are for trying and for
-// demonstrations, and only the command may import this room.
+// demonstrations: no library code imports this room, but the command and the modules of bench do.
 package embedded
 
 import (
