@@ -18,6 +18,9 @@ func TestCode(t *testing.T) {
 		{"NOSCRIPT No matching script. Please use EVAL.", "NOSCRIPT"},
 		{"WRONGPASS\r\nmore", "WRONGPASS"},
 		{"lower case", "lower"},
+		// Redis up to 6, and servers modelled on it: see TestRefusal for more.
+		{failed + "@user_script:1: -NOREPLICAS", "NOREPLICAS"},
+		{"@user_script:7: -MISCONF Redis is configured to save RDB snapshots", "MISCONF"},
 		{"@user_script: 1: Unknown Redis command called from Lua script", "@user_script:"},
 
 		// Failed scripts with no code in them.
