@@ -2,6 +2,7 @@ package conn
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 				}
 				r.Arm(false)
 				r.lock.Unlock()
+				runtime.Gosched() // something arrives in between
 				if n == trips {
 					return
 				}
