@@ -46,7 +46,7 @@ func (r *testFleet) waiting(node int) (n int) {
 // A server that stops reading delays neither the caller nor the
 // other nodes. When it reads again it finds everything, in order.
 func TestAServerThatStopsReading(t *testing.T) {
-	onBothPaths(t, 3, func(t *testing.T, r *testFleet) {
+	test := func(t *testing.T, r *testFleet) {
 		for range 2 {
 			sent := r.clog(1, 1<<20)
 			r.wires[1].Hold(1 << 20)
@@ -62,6 +62,14 @@ func TestAServerThatStopsReading(t *testing.T) {
 			}
 		}
 		r.works()
+	}
+	onBothPaths(t, 3, test)
+	t.Run("TLS", func(t *testing.T) {
+		server, client := testkit.NewIdentity(t)
+		r := newTLSFleet(t, server, client)
+		r.up()
+		r.do(func() { assert.False(t, r.CanBlock(), "TLS on one node makes all of them portable") })
+		test(t, r)
 	})
 }
 
@@ -167,17 +175,5 @@ func TestCloseResetsWhatIsOwed(t *testing.T) {
 				assert.Error(t, err, "it must learn that the connection is gone")
 			})
 		}
-		t.Run("megabytes", func(t *testing.T) {
-			r := newUpFleet(t, portable, 2)
-			total := 0
-			for _, l := range r.clog(1, 1<<20) {
-				total += len(l.Buf)
-			}
-			r.do(r.Close)
-			r.wires[1].Hold(1 << 20)
-			n, err := r.wires[1].Rest()
-			assert.Error(t, err)
-			assert.Less(t, n, total-1<<20, "what the kernel had not taken is never delivered")
-		})
 	})
 }

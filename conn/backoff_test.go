@@ -50,75 +50,21 @@ func TestPermanentErrorsAreNotDialedInHaste(t *testing.T) {
 // for, is dialed as rarely as one that does not answer at all.
 func TestNoDialStorm(t *testing.T) {
 	t.Parallel() // it waits
-	for name, test := range map[string]struct {
-		greeting func(int, string) scripted.Steps
-		dials    int64
-	}{
-		"hangs up first":  {func(int, string) scripted.Steps { return scripted.Steps{scripted.CutOff} }, 2}, // in RESP3 and in RESP2
-		"hangs up after":  {func(_ int, honest string) scripted.Steps { return scripted.Steps{honest, scripted.CutOff} }, 1},
-		"talks too much":  {func(_ int, honest string) scripted.Steps { return scripted.Steps{honest + "+OK\r\n", scripted.Mute} }, 1},
-		"talks after all": {func(_ int, honest string) scripted.Steps { return scripted.Steps{honest, "+OK\r\n", scripted.Mute} }, 1},
-		"both in turn": {func(n int, honest string) scripted.Steps {
+	for name, greeting := range map[string]func(int, string) scripted.Steps{
+		"hangs up after":  func(_ int, honest string) scripted.Steps { return scripted.Steps{honest, scripted.CutOff} },
+		"talks after all": func(_ int, honest string) scripted.Steps { return scripted.Steps{honest, "+OK\r\n", scripted.Mute} },
+		"both in turn": func(n int, honest string) scripted.Steps {
 			return []scripted.Steps{{honest + "+OK\r\n", scripted.Mute}, {honest, scripted.CutOff}}[n%2]
-		}, 1},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-				p := scripted.New(t, func(p *scripted.Server) { p.Greeting = test.greeting })
+				p := scripted.New(t, func(p *scripted.Server) { p.Greeting = greeting })
 				start := time.Now()
 				r := newTestFleet(t, portable, []*scripted.Server{p}, func(cfg *Config) { knobs.OfConn(cfg).Rand = func() float64 { return 1 } })
-				r.until("for the fourth dial", func() bool { return p.Dialled.Load() >= 4*test.dials })
+				r.until("for the fourth dial", func() bool { return p.Dialled.Load() >= 4 })
 				assert.GreaterOrEqual(t, time.Since(start), (1+2+4)*minBackoff)
 			})
 		})
 	}
-}
-
-// TestYoungDeaths: a connection that has lived is replaced at once. One that dies young counts as a failed dial, though
-// it has worked, and so do all such in a row.
-func TestYoungDeaths(t *testing.T) {
-	onBothPaths(t, 1, func(t *testing.T, r *testFleet) {
-		next := func() int {
-			r.wires[0].Cut()
-			r.lose(0)
-			r.up()
-			return r.nodes[0].young
-		}
-		assert.Equal(t, 1, next())
-		r.works()
-		assert.Equal(t, 2, next())
-		r.clock.Advance(youth - 1)
-		r.works()
-		assert.Equal(t, 3, next())
-		r.clock.Advance(youth)
-		r.works()
-		assert.Equal(t, 0, next())
-		assert.Equal(t, 1, next())
-	})
-}
-
-// However much is asked of a node that is down, one dialer works on it.
-func TestOneDiallerPerNode(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		p := scripted.New(t, func(p *scripted.Server) {
-			p.Greeting = func(n int, honest string) scripted.Steps {
-				if n == 0 {
-					return scripted.Steps{honest}
-				}
-				return scripted.Steps{scripted.Mute}
-			}
-		})
-		r := newTestFleet(t, portable, []*scripted.Server{p})
-		r.up()
-		r.wires[0].Cut()
-		r.lose(0)
-		testkit.Await(t, "for the second dial", func() bool { return p.Dialled.Load() == 2 })
-		for range 1000 {
-			l := r.send("x")
-			assert.ErrorIs(t, l.errOf(0), ErrNotSent)
-			r.do(r.Check)
-			r.do(func() { r.Sweep(0) })
-		}
-		assert.Equal(t, int64(2), p.Dialled.Load())
-	})
 }

@@ -15,62 +15,35 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/base/knobs"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 )
 
 // Secrets that change are asked for at every dial, and win over the address.
 func TestCredentialsRotate(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		var asked atomic.Int64
-		p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
-		r := newTestFleet(t, portable, []*scripted.Server{p}, with("stale", "stale", 0), func(cfg *Config) {
-			cfg.DialTimeout = time.Hour
-			cfg.Credentials = func(ctx context.Context, addr string) (string, string, error) {
-				deadline, ok := ctx.Deadline()
-				assert.True(t, ok && time.Until(deadline) <= CredentialsTimeout)
-				assert.Equal(t, p.Addr, addr)
-				return "me", fmt.Sprint(marked, asked.Add(1)), nil
-			}
-		})
-		w := p.Next(t)
-		w.Expect(string(encode("AUTH", "me", marked+"1")))
-		require.NoError(t, w.Close()) // perhaps at HELLO
-		w = p.Next(t)
-		w.Expect(string(encode("AUTH", "me", marked+"1"))) // of the same dial
-		w.Send("-WRONGPASS " + marked + "\r\n")
-		w = p.Next(t)
-		w.Expect(string(encode("AUTH", "me", marked+"2")))
-		r.do(func() {
-			assert.ErrorIs(t, r.Fault(0), ErrAuth)
-			assert.NotContains(t, r.Fault(0).Error(), marked)
-		})
+	var asked atomic.Int64
+	p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
+	r := newTestFleet(t, true, []*scripted.Server{p}, with("stale", "stale", 0), func(cfg *Config) {
+		cfg.DialTimeout = time.Hour
+		cfg.Credentials = func(ctx context.Context, addr string) (string, string, error) {
+			deadline, ok := ctx.Deadline()
+			assert.True(t, ok && time.Until(deadline) <= CredentialsTimeout)
+			assert.Equal(t, p.Addr, addr)
+			return "me", fmt.Sprint(marked, asked.Add(1)), nil
+		}
 	})
-}
-
-func TestCredentialsFail(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		errVault := errors.New("vault is sealed")
-		p := scripted.New(t)
-		r := newTestFleet(t, portable, []*scripted.Server{p, scripted.New(t)}, func(cfg *Config) {
-			cfg.Credentials = func(_ context.Context, addr string) (string, string, error) {
-				if addr == p.Addr {
-					return "me", marked, errVault
-				}
-				return "", "", nil
-			}
-		})
-		r.AwaitFirst(nil, nil)
-		r.do(func() {
-			err := r.Fault(0)
-			require.ErrorIs(t, err, errVault)
-			assert.ErrorIs(t, err, ErrNotSent)
-			assert.ErrorContains(t, err, "credentials: vault is sealed")
-			assert.NotContains(t, err.Error(), marked)
-			assert.False(t, permanent(err))
-			assert.NoError(t, r.Fault(1))
-		})
-		testkit.Await(t, "to be asked again", func() bool { return p.Dialled.Load() > 3 })
+	w := p.Next(t)
+	w.Expect(string(encode("AUTH", "me", marked+"1")))
+	require.NoError(t, w.Close()) // perhaps at HELLO
+	w = p.Next(t)
+	w.Expect(string(encode("AUTH", "me", marked+"1"))) // of the same dial
+	w.Send("-WRONGPASS " + marked + "\r\n")
+	w = p.Next(t)
+	w.Expect(string(encode("AUTH", "me", marked+"2")))
+	r.do(func() {
+		assert.ErrorIs(t, r.Fault(0), ErrAuth)
+		assert.NotContains(t, r.Fault(0).Error(), marked)
 	})
 }
 
@@ -104,7 +77,7 @@ func TestPasswordsAreWipedFromTheBuffer(t *testing.T) {
 	assert.NotContains(t, string(k.kept), marked)
 }
 
-// TestDialerFails: a connection is closed when its time is up, however silent the server is.
+// TestDialerFails: functions of the configuration that fail, and a connection that is closed when its time is up.
 func TestDialerFails(t *testing.T) {
 	errNoRoute := errors.New("no route")
 	silent := func() net.Conn {
@@ -112,25 +85,29 @@ func TestDialerFails(t *testing.T) {
 		t.Cleanup(func() { _ = theirs.Close() })
 		return ours
 	}
+	credentials := func(context.Context, string) (string, string, error) { return "me", marked, errNoRoute }
 	for name, test := range map[string]struct {
 		dial func(context.Context, string, string) (net.Conn, error)
 		want error
+		text string
 	}{
-		"with an error":     {func(context.Context, string, string) (net.Conn, error) { return nil, errNoRoute }, errNoRoute},
-		"without an error":  {func(context.Context, string, string) (net.Conn, error) { return nil, nil }, nil},
-		"after the timeout": {func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }, nil},
-		"silently":          {func(context.Context, string, string) (net.Conn, error) { return silent(), nil }, nil},
-		"without deadlines": {func(context.Context, string, string) (net.Conn, error) { return timeless{silent()}, nil }, nil},
+		"with an error":     {func(context.Context, string, string) (net.Conn, error) { return nil, errNoRoute }, errNoRoute, "no route"},
+		"without an error":  {func(context.Context, string, string) (net.Conn, error) { return nil, nil }, nil, ""},
+		"without deadlines": {func(context.Context, string, string) (net.Conn, error) { return timeless{silent()}, nil }, nil, ""},
+		"by Credentials":    {nil, errNoRoute, "credentials: no route"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newTestFleet(t, false, scripted.NewN(t, 1), func(cfg *Config) {
 				cfg.DialTimeout = 20 * time.Millisecond
-				cfg.Dialer = test.dial
+				if cfg.Dialer = test.dial; test.dial == nil {
+					cfg.Credentials = credentials
+				}
 			})
 			testkit.Within(t, testkit.Patience, "AwaitFirst", func() { r.AwaitFirst(nil, nil) })
 			r.do(func() { assert.ErrorIs(t, r.Fault(0), ErrNotSent) })
 			if test.want != nil { // on a busy machine AwaitFirst is over before the dial
 				r.until("the error of the dialer", func() bool { return errors.Is(r.Fault(0), test.want) })
+				r.do(func() { assert.ErrorContains(t, r.Fault(0), test.text) })
 			}
 			r.do(r.Close)
 			testkit.Within(t, testkit.Patience, "Drain", r.Drain)
@@ -215,8 +192,13 @@ func (c slowEnd) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Behind Close and Drain no Dialer, and no goroutine of a connection, runs any more: at once, not soon.
+// Behind Close and Drain no Dialer, and no goroutine of a connection, runs any more: at once, not soon. A handshake without
+// an answer is not waited for.
 func TestCloseWaitsForGoroutines(t *testing.T) {
+	connect := func(ctx context.Context, addr string, ended *atomic.Int64) (net.Conn, error) {
+		nc, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+		return slowEnd{nc, ended}, err
+	}
 	for name, dial := range map[string]func(ctx context.Context, addr string, ended *atomic.Int64) (net.Conn, error){
 		"a Dialer": func(ctx context.Context, _ string, ended *atomic.Int64) (net.Conn, error) {
 			<-ctx.Done()
@@ -224,26 +206,72 @@ func TestCloseWaitsForGoroutines(t *testing.T) {
 			ended.Add(1)
 			return nil, ctx.Err()
 		},
-		"a connection": func(ctx context.Context, addr string, ended *atomic.Int64) (net.Conn, error) {
-			nc, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-			return slowEnd{nc, ended}, err
-		},
+		"a handshake":  connect,
+		"a connection": connect,
 	} {
 		t.Run(name, func(t *testing.T) {
-			var asked, ended atomic.Int64
-			r := newTestFleet(t, true, scripted.NewN(t, 3), func(cfg *Config) {
+			var asked, greeted, ended atomic.Int64
+			ps := scripted.NewN(t, 3, func(p *scripted.Server) {
+				if name == "a handshake" {
+					p.Greeting = func(int, string) scripted.Steps { greeted.Add(1); return scripted.Steps{scripted.Mute} }
+				}
+			})
+			r := newTestFleet(t, true, ps, func(cfg *Config) {
+				cfg.DialTimeout = time.Hour
 				cfg.Dialer = func(ctx context.Context, _, addr string) (net.Conn, error) {
 					asked.Add(1)
 					return dial(ctx, addr, &ended)
 				}
 			})
 			testkit.Await(t, "all to be dialed", func() bool { return asked.Load() == 3 })
-			if name == "a connection" {
+			switch name {
+			case "a handshake":
+				testkit.Await(t, "all to be greeted", func() bool { return greeted.Load() == 3 })
+			case "a connection":
 				r.up()
 			}
 			r.do(r.Close)
-			r.Drain()
+			testkit.Within(t, testkit.Patience, "Drain", r.Drain)
 			assert.EqualValues(t, 3, ended.Load())
 		})
 	}
+}
+
+// TestCloseOfNodes: it fails what is under way, and waits for all goroutines. Await waits for a majority, and then for others.
+func TestCloseOfNodes(t *testing.T) {
+	var ended atomic.Int64
+	cfg := Config{Probes: probeShortly}
+	for _, p := range scripted.NewN(t, 3) { // they never answer
+		cfg.Addresses = append(cfg.Addresses, Address{Network: "tcp", Host: p.Addr})
+	}
+	cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if addr == cfg.Addresses[2].Host {
+			time.Sleep(20 * time.Millisecond) // later than the others
+		}
+		nc, err := new(net.Dialer).DialContext(ctx, network, addr)
+		return slowEnd{nc, &ended}, err
+	}
+	knobs.OfConn(&cfg).Stragglers = testkit.Patience
+	nodes, err := Open(cfg)
+	require.NoError(t, err)
+	require.NoError(t, nodes.Await(t.Context()))
+	nodes.Use(func(f *Fleet) { require.Zero(t, f.Away()) })
+	do := func() error {
+		closed := 0
+		for _, reply := range nodes.Do(t.Context(), encode("PING")) {
+			if errors.Is(reply.Err, ErrClosed) {
+				closed++
+			}
+		}
+		return fmt.Errorf("%d are closed", closed)
+	}
+	under := testkit.Start(do)
+	testkit.Await(t, "the request", func() (is bool) {
+		nodes.Use(func(f *Fleet) { is = f.Node(0).InFlight == 1 })
+		return is
+	})
+	nodes.Close()
+	require.EqualValues(t, 3, ended.Load())
+	require.EqualError(t, testkit.Outcome(t, "Do", under), "3 are closed")
+	require.EqualError(t, do(), "3 are closed")
 }

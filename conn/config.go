@@ -85,8 +85,8 @@ type Config struct {
 	// anything it owes fails, or when its first dial has failed. They are called with the lock held, must not block, and
 	// may use Node, and OnUp SendTo.
 	OnUp, OnDown func(node int)
-	// OnPush receives each push of a node, except pushes too large to be decoded. It is called like OnUp, from within
-	// Sweep, Send or SendTo; v is valid during the call only. Nil drops all pushes.
+	// OnPush receives each push of a node. It is called like OnUp, from within Sweep, Send or SendTo; v is valid during
+	// the call only. Nil drops all pushes.
 	OnPush func(node int, v *resp.Value)
 	// Probes, where set, is called for every new connection, and adds the owner's commands to the handshake, as words.
 	// answer reads the reply; an error ends the connection. form is the node's form, as the answers have shown.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -20,17 +19,20 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 )
 
-// byName gives a fleet's only node a name of two addresses, 192.0.2.1 and that of its server. reach dials the first, and
-// dialed is called for each.
-func byName(p *scripted.Server, dialed func(addr string), reach func(context.Context) (net.Conn, error)) func(*Config) {
+// byName gives a fleet's only node a name of several addresses, the last of which is its server's. reach dials the others,
+// and dialed is called for each.
+func byName(p *scripted.Server, others int, dialed func(addr string), reach func(context.Context) (net.Conn, error)) func(*Config) {
 	_, port, _ := net.SplitHostPort(p.Addr)
 	return func(cfg *Config) {
 		cfg.Addresses[0].Host = "db.example:" + port
-		knobs.OfConn(cfg).Lookup = func(_ context.Context, _, host string) ([]netip.Addr, error) {
+		knobs.OfConn(cfg).Lookup = func(_ context.Context, _, host string) (all []netip.Addr, err error) {
 			if host != "db.example" {
 				return nil, errors.New("another name: " + host)
 			}
-			return []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("127.0.0.1")}, nil
+			for i := range others {
+				all = append(all, netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}))
+			}
+			return append(all, netip.MustParseAddr("127.0.0.1")), nil
 		}
 		cfg.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			dialed(addr)
@@ -42,21 +44,25 @@ func byName(p *scripted.Server, dialed func(addr string), reach func(context.Con
 	}
 }
 
-// TestAddressesOfAName: one that fails, or that says nothing, does not keep the node from the next.
+// TestAddressesOfAName: one that is no server's does not keep the node from the next, which is tried as soon as it has failed.
 func TestAddressesOfAName(t *testing.T) {
-	for name, reach := range map[string]func(context.Context) (net.Conn, error){
-		"refused":        func(context.Context) (net.Conn, error) { return nil, errno.ConnRefused },
-		"silent":         func(ctx context.Context) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() },
-		"takes no bytes": func(context.Context) (net.Conn, error) { ours, _ := net.Pipe(); return ours, nil },
-		"hangs up": func(context.Context) (net.Conn, error) {
+	for name, c := range map[string]struct {
+		others int
+		reach  func(context.Context) (net.Conn, error)
+	}{
+		"refused":        {maxAddresses - 1, func(context.Context) (net.Conn, error) { return nil, errno.ConnRefused }},
+		"takes no bytes": {1, func(context.Context) (net.Conn, error) { ours, _ := net.Pipe(); return ours, nil }},
+		"hangs up": {maxAddresses - 1, func(context.Context) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			return ours, theirs.Close()
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := scripted.New(t)
-			r := newTestFleet(t, true, []*scripted.Server{p}, byName(p, func(string) {}, reach))
+			began := time.Now()
+			r := newTestFleet(t, true, []*scripted.Server{p}, byName(p, c.others, func(string) {}, c.reach))
 			r.AwaitFirst(nil, nil)
+			require.Less(t, time.Since(began), (maxAddresses-1)*addressDelay, "not one each 250 ms")
 			r.do(func() { require.NoError(t, r.Fault(0), "in its first dial") })
 			r.up()
 			r.works()
@@ -69,7 +75,7 @@ func TestAnAnswerEndsTheDial(t *testing.T) {
 	p := scripted.New(t, answers("HELLO", "-WRONGPASS no\r\n"))
 	var mu sync.Mutex
 	var all []string
-	r := newTestFleet(t, true, []*scripted.Server{p}, byName(p, func(addr string) {
+	r := newTestFleet(t, true, []*scripted.Server{p}, byName(p, 1, func(addr string) {
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, addr)
@@ -83,29 +89,12 @@ func TestAnAnswerEndsTheDial(t *testing.T) {
 
 // TestErrorsOfAddresses: each is named where they differ.
 func TestErrorsOfAddresses(t *testing.T) {
-	p, refused := scripted.New(t), "connect: "+errno.ConnRefused.Error()
-	for why, want := range map[error]string{
-		errno.ConnRefused:    refused,
-		syscall.EHOSTUNREACH: "192.0.2.1:P " + syscall.EHOSTUNREACH.Error() + ", 127.0.0.1:P " + refused,
-	} {
-		p.Stop()
-		_, port, _ := net.SplitHostPort(p.Addr)
-		f := &Fleet{cfg: Config{Addresses: make([]Address, 1)}, ctx: t.Context()}
-		byName(p, func(string) {}, func(context.Context) (net.Conn, error) {
-			if why == errno.ConnRefused {
-				return new(net.Dialer).Dial("tcp", p.Addr)
-			}
-			return nil, why
-		})(&f.cfg)
-		f.cfg = f.cfg.withDefaults()
-		d := dialer{fleet: f, addr: f.cfg.Addresses[0]}
-		d.addr.Network = "tcp"
-		_, _, err := d.connect()
-		require.ErrorIs(t, err, why)
-		text := strings.ReplaceAll(f.causeOf(err).Error(), "connectex:", "connect:") // of Windows
-		require.Equal(t, want, strings.ReplaceAll(text, port, "P"))
-		f.dials.Wait()
-	}
+	refused := &try{host: "a:1", err: errno.ConnRefused}
+	require.Equal(t, refused.err, errorOf([]*try{refused, {host: "b:1", err: errno.ConnRefused}}))
+	err := errorOf([]*try{refused, {host: "b:1", err: syscall.EHOSTUNREACH}})
+	require.ErrorIs(t, err, errno.ConnRefused)
+	require.ErrorIs(t, err, syscall.EHOSTUNREACH)
+	require.EqualError(t, err, "a:1 "+errno.ConnRefused.Error()+", b:1 "+syscall.EHOSTUNREACH.Error())
 }
 
 func TestFamiliesInTurn(t *testing.T) {
@@ -154,24 +143,3 @@ type errTimedOut struct{}
 func (errTimedOut) Error() string   { return "the kernel's time is up" }
 func (errTimedOut) Timeout() bool   { return true }
 func (errTimedOut) Temporary() bool { return true }
-
-// TestHangUps: the text names what does so, over TLS too.
-func TestHangUps(t *testing.T) {
-	_, client := testkit.NewIdentity(t)
-	for _, secure := range []bool{false, true} {
-		p := scripted.New(t, func(p *scripted.Server) { p.ServeRaw = true })
-		go func() {
-			for w := range p.Greeted {
-				_ = w.Close()
-			}
-		}()
-		t.Cleanup(func() { p.Stop(); p.Running.Wait(); close(p.Greeted) })
-		r := newTestFleet(t, true, []*scripted.Server{p}, func(cfg *Config) { cfg.Addresses[0].TLS, cfg.TLS = secure, client })
-		r.AwaitFirst(nil, nil)
-		r.do(func() {
-			assert.ErrorContains(t, r.Fault(0), "a published port does without a server behind it")
-			assert.Equal(t, !secure, strings.Contains(r.Fault(0).Error(), "rediss://"))
-		})
-		r.do(r.Close)
-	}
-}

@@ -59,9 +59,9 @@
 // # Pushes
 //
 // On a connection in RESP3 a server may send pushes, frames that answer no command, between any two replies. The owner
-// receives each in its place among the replies (Config.OnPush), except one too large to be decoded: it is skipped while
-// it arrives. None counts as progress: a server with nothing but pushes is silent to a caller awaiting replies. A flood
-// of them ends the connection, and so do a malformed push, and any in RESP2.
+// receives each in its place among the replies (Config.OnPush). None counts as progress: a server with nothing but pushes
+// is silent to a caller awaiting replies. A flood of them ends the connection, and so do a push that is malformed or too
+// large to be decoded, and any in RESP2.
 //
 // A subscription ends with its connection. [Node] has the number of the connection, to distinguish one from the next,
 // and reports whether pushes can come.

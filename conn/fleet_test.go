@@ -248,8 +248,3 @@ func tagsOf(n int) []string {
 	}
 	return tags
 }
-
-// consumed is how many bytes of the replies to l a node has taken in.
-func (r *testFleet) consumed(node int, l *ledger) int {
-	return len(echoes(l.tags[:l.nodes[node].replies]...)) + r.nodes[node].w - r.nodes[node].r
-}

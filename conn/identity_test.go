@@ -1,7 +1,6 @@
 package conn
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
 	"testing"
@@ -91,40 +90,29 @@ func TestHelloIsRead(t *testing.T) {
 
 // A server that may drop locks is one to warn of, once for each of its lives.
 func TestEvictionIsWarnedOf(t *testing.T) {
-	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
-		var log bytes.Buffer
-		logger := slog.New(slog.NewTextHandler(&log, nil))
-		policy := func(name string) func(*scripted.Server) {
-			return answers("INFO memory", scripted.InfoOf("maxmemory_policy:"+name+"\r\n"))
+	var log testkit.LogSink
+	policy := func(name string) func(*scripted.Server) {
+		return answers("INFO memory", scripted.InfoOf("maxmemory_policy:"+name+"\r\n"))
+	}
+	ps := []*scripted.Server{scripted.New(t, policy("allkeys-lru")), scripted.New(t), scripted.New(t, policy(marked)), scripted.New(t, answers("INFO memory", "-NOPERM\r\n"))}
+	r := newTestFleet(t, true, ps, func(cfg *Config) { cfg.Logger = log.Logger(slog.LevelWarn) })
+	warned := func(want ...int) {
+		t.Helper()
+		r.up()
+		r.dials.Wait() // a warning comes after the connection
+		for i, p := range ps {
+			assert.Equal(t, want[i], strings.Count(log.String(), "node="+p.Addr+" "), "node %d", i)
 		}
-		ps := []*scripted.Server{scripted.New(t, policy("allkeys-lru")), scripted.New(t), scripted.New(t, policy(marked)), scripted.New(t, answers("INFO memory", "-NOPERM\r\n"))}
-		r := newTestFleet(t, portable, ps, func(cfg *Config) { cfg.Logger = logger })
-		warned := func(want ...int) {
-			t.Helper()
-			r.up()
-			r.dials.Wait() // a warning comes after the connection
-			for i, p := range ps {
-				assert.Equal(t, want[i], strings.Count(log.String(), "node="+p.Addr+" "), "node %d", i)
-			}
-		}
-		again := func() {
-			for i := range r.wires {
-				r.wires[i].Cut()
-				r.lose(i)
-			}
-		}
-		warned(1, 0, 1, 0)
-		assert.Contains(t, log.String(), "level=WARN")
-		assert.Contains(t, log.String(), "policy=allkeys-lru")
-		assert.Contains(t, log.String(), "policy=unknown")
-		assert.NotContains(t, log.String(), marked)
-		again()
-		warned(1, 0, 1, 0)
-		again()
-		ps[0].Stop()
-		ps[0].Running.Wait() // the last handshake reads it
-		ps[0].RunID = "another"
-		ps[0].Start(t)
-		warned(2, 0, 1, 0)
-	})
+	}
+	warned(1, 0, 1, 0)
+	assert.Contains(t, log.String(), "policy=allkeys-lru")
+	assert.Contains(t, log.String(), "policy=unknown")
+	assert.NotContains(t, log.String(), marked)
+	for i := range r.wires {
+		r.wires[i].Cut()
+		r.lose(i)
+	}
+	warned(1, 0, 1, 0)
+	r.restartWith(0, func(p *scripted.Server) { p.RunID = "another" })
+	warned(2, 0, 1, 0)
 }

@@ -11,6 +11,16 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit/scripted"
 )
 
+// exchange has the node answer a batch, and before it what is asked before it.
+func (r *testFleet) exchange(look, answer string) *ledger {
+	r.t.Helper()
+	l := r.send("a")
+	r.wires[0].Expect(look + string(l.Buf))
+	r.wires[0].Send(answer + echoes("a"))
+	r.awaitDone(l)
+	return l
+}
+
 // TestLook: where tracking is forbidden, a batch after a silence carries the question whether the server was a replica
 // meanwhile, and so does one each second. It is answered before the batch: no reply of a server that has changed is handed on.
 func TestLook(t *testing.T) {
@@ -19,31 +29,23 @@ func TestLook(t *testing.T) {
 		peers[0].Answers = map[string]string{"CLIENT TRACKING": "-NOPERM no permissions to run 'client|tracking'\r\n"}
 		r := newTestFleet(t, portable, peers, func(cfg *Config) { cfg.Looks = true })
 		r.up()
-		exchange := func(look, answer string) *ledger {
-			t.Helper()
-			l := r.send("a")
-			r.wires[0].Expect(look + string(l.Buf))
-			r.wires[0].Send(answer + echoes("a"))
-			r.awaitDone(l)
-			return l
-		}
 		look := string(lookOfAll)
-		exchange("", "")
+		r.exchange("", "")
 		for at := time.Duration(0); at < lookEvery-lookAfter; at += lookAfter / 2 {
 			r.clock.Advance(lookAfter / 2)
-			exchange("", "")
+			r.exchange("", "")
 		}
 		r.clock.Advance(lookAfter - 1)
-		exchange("", "")
+		r.exchange("", "")
 		r.clock.Advance(1)
-		exchange(look, scripted.InfoOf("role:master\r\n"))
+		r.exchange(look, scripted.InfoOf("role:master\r\n"))
 		trips := r.look(0).RoundTrips
 		for i, same := range []string{
 			scripted.InfoOf("role:master\r\nmaster_replid:i\r\nmaster_replid2:" + strings.Repeat("0", 40) + "\r\n"), // a first replica
 			"-BUSY a script\r\n", scripted.InfoOf(""),
 		} {
 			r.clock.Advance(lookAfter)
-			require.NoError(t, exchange(look, same).errOf(0), same)
+			require.NoError(t, r.exchange(look, same).errOf(0), same)
 			require.Equal(t, trips+uint64(i)+1, r.look(0).RoundTrips, "it is no round trip of a batch")
 		}
 		for answer, want := range map[string]error{
@@ -51,7 +53,7 @@ func TestLook(t *testing.T) {
 			scripted.InfoOf("role:master\r\nmaster_replid:i\r\nmaster_replid2:h\r\n"): errChanged,
 		} {
 			r.clock.Advance(lookAfter)
-			require.ErrorIs(t, exchange(look, answer).errOf(0), want, answer)
+			require.ErrorIs(t, r.exchange(look, answer).errOf(0), want, answer)
 			r.lose(0)
 			r.up()
 		}
@@ -62,22 +64,14 @@ func TestLook(t *testing.T) {
 func TestEmptied(t *testing.T) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
 		r := newUpFleet(t, portable, 1, func(cfg *Config) { cfg.Looks = true })
-		exchange := func(look, answer string) *ledger {
-			t.Helper()
-			l := r.send("a")
-			r.wires[0].Expect(look + string(l.Buf))
-			r.wires[0].Send(answer + echoes("a"))
-			r.awaitDone(l)
-			return l
-		}
 		const push = ">2\r\n$10\r\ninvalidate\r\n"
 		r.clock.Advance(lookEvery - 1)
-		exchange("", push+"*1\r\n$1\r\nk\r\n")
-		exchange("", push+"_\r\n") // on its way already
-		exchange(string(lookOfAll), push+"_\r\n"+scripted.InfoOf("role:master\r\n"))
-		exchange(string(lookOfAll), scripted.InfoOf("role:master\r\n"))
-		exchange("", push+"_\r\n")
+		r.exchange("", push+"*1\r\n$1\r\nk\r\n")
+		r.exchange("", push+"_\r\n") // on its way already
+		r.exchange(string(lookOfAll), push+"_\r\n"+scripted.InfoOf("role:master\r\n"))
+		r.exchange(string(lookOfAll), scripted.InfoOf("role:master\r\n"))
+		r.exchange("", push+"_\r\n")
 		changed := scripted.InfoOf("role:master\r\nmaster_replid:i\r\nmaster_replid2:h\r\n")
-		require.ErrorIs(t, exchange(string(lookOfAll), changed).errOf(0), errChanged)
+		require.ErrorIs(t, r.exchange(string(lookOfAll), changed).errOf(0), errChanged)
 	})
 }

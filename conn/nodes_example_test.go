@@ -115,77 +115,13 @@ func ExampleReply() {
 	// 0 nodes have answered, 3 were not asked
 }
 
-// A counter is a batch of our own: it goes to all nodes, or to one, in one write. It is used again and again, and
-// nothing is allocated for it.
-type counter struct {
-	conn.Batch
-	sum  int64
-	done chan struct{}
-}
-
-func (c *counter) Reply(_, _ int, v *resp.Value) error { c.sum += v.Int; return nil }
-func (c *counter) Fail(node, i int, err error) {
-	fmt.Println("node", node, "has not answered from command", i, "on:", err)
-}
-func (c *counter) Done() { c.done <- struct{}{} }
-
-func ExampleNodes_Use() {
-	addresses, err := conn.ParseAddresses(masters(3))
-	if err != nil {
-		log.Fatal(err)
-	}
-	nodes, err := conn.Open(conn.Config{Addresses: addresses})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer nodes.Close()
-	if err := nodes.Await(context.Background()); err != nil {
-		log.Fatal(err)
-	}
-
-	c := &counter{done: make(chan struct{}, 1)}
-	var owner conn.Owner = c
-	c.Batch.Owner = owner
-	for range 2 {
-		c.Buf, c.Replies = c.Buf[:0], 0
-		c.Append("SET", "key", "value")
-		c.Append("EXISTS", "key")
-		nodes.Use(func(f *conn.Fleet) { f.Send(&c.Batch) })
-		<-c.done
-	}
-	nodes.Use(func(f *conn.Fleet) {
-		for i := range f.Len() {
-			var n conn.Node = f.Node(i)
-			fmt.Println(n.Up, n.InFlight)
-		}
-		fmt.Println(f.Away().Len(), "away")
-	})
-	fmt.Println("sum", c.sum)
-	// Output:
-	// true 0
-	// true 0
-	// true 0
-	// 0 away
-	// sum 6
-}
-
-// masters stands for your masters.
-func masters(n int) (addrs []string) {
-	for range n {
-		s, err := fakeredis.Start(fakeredis.Options{})
-		if err != nil {
-			log.Fatal(err)
-		}
-		addrs = append(addrs, s.Addr())
-	}
-	return addrs
-}
-
-// A decision is a batch that a majority makes, long before its slowest node has answered.
+// A decision is a batch of our own: it goes to all nodes, or to one, in one write, and a majority makes it, long before its
+// slowest node has answered. When it is done it may be used again, and nothing is allocated for it.
 type decision struct {
 	conn.Batch
 	votes   quorum.Tally
 	decided chan quorum.Verdict // holds one
+	done    chan struct{}       // holds one
 }
 
 func (b *decision) vote(node int, o quorum.Outcome) {
@@ -203,9 +139,9 @@ func (b *decision) Reply(node, _ int, v *resp.Value) error {
 	return nil
 }
 func (b *decision) Fail(node, _ int, _ error) { b.vote(node, quorum.Failed) }
-func (b *decision) Done()                     {} // from here on b may be used again
+func (b *decision) Done()                     { b.done <- struct{}{} }
 
-func ExampleBatch() {
+func ExampleNodes_Use() {
 	addresses, err := conn.ParseAddresses(masters(3))
 	if err != nil {
 		log.Fatal(err)
@@ -218,11 +154,42 @@ func ExampleBatch() {
 	if err := nodes.Await(context.Background()); err != nil {
 		log.Fatal(err)
 	}
-	b := &decision{decided: make(chan quorum.Verdict, 1)}
-	b.Owner = b
-	b.votes.Reset(quorum.Majority(quorum.First(len(addresses))))
-	b.Append("SET", "leader", "ann", "NX", "PX", "30000")
-	nodes.Use(func(f *conn.Fleet) { f.Send(&b.Batch) })
-	fmt.Println(<-b.decided)
-	// Output: won
+
+	b := &decision{decided: make(chan quorum.Verdict, 1), done: make(chan struct{}, 1)}
+	var owner conn.Owner = b
+	b.Batch.Owner = owner
+	for _, name := range []string{"ann", "bob"} {
+		b.votes.Reset(quorum.Majority(quorum.First(len(addresses))))
+		b.Buf, b.Replies = b.Buf[:0], 0
+		b.Append("SET", "leader", name, "NX", "PX", "30000")
+		nodes.Use(func(f *conn.Fleet) { f.Send(&b.Batch) })
+		fmt.Println(name, <-b.decided)
+		<-b.done
+	}
+	nodes.Use(func(f *conn.Fleet) {
+		for i := range f.Len() {
+			var n conn.Node = f.Node(i)
+			fmt.Println(n.Up, n.InFlight)
+		}
+		fmt.Println(f.Away().Len(), "away")
+	})
+	// Output:
+	// ann won
+	// bob lost
+	// true 0
+	// true 0
+	// true 0
+	// 0 away
+}
+
+// masters stands for your masters.
+func masters(n int) (addrs []string) {
+	for range n {
+		s, err := fakeredis.Start(fakeredis.Options{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		addrs = append(addrs, s.Addr())
+	}
+	return addrs
 }

@@ -24,6 +24,8 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
+var majority = quorum.Majority(quorum.First(5))
+
 // onEachPath runs a test with five masters, all connected: by raw sockets, by package net, and by TLS.
 func onEachPath(t *testing.T, test func(t *testing.T, masters fakeredis.Servers, nodes *conn.Nodes)) {
 	testkit.OnBothPaths(t, func(t *testing.T, portable bool) {
@@ -69,7 +71,6 @@ func openNodes(t testing.TB, addrs []string, portable bool, change ...func(*conn
 // its break.
 func TestDo(t *testing.T) {
 	onEachPath(t, func(t *testing.T, masters fakeredis.Servers, nodes *conn.Nodes) {
-		majority := quorum.Majority(quorum.First(5))
 		var wg sync.WaitGroup
 		stop := make(chan struct{})
 		wg.Go(func() {
@@ -95,7 +96,8 @@ func TestDo(t *testing.T) {
 					var votes quorum.Tally
 					votes.Reset(majority)
 					seen := quorum.Set(0)
-					for node, reply := range nodes.Do(ctx, resp.AppendCommand(nil, "SET", "key", "value")) {
+					command := resp.AppendCommand(nil, "SET", "key", "value")
+					for node, reply := range nodes.Do(ctx, command) {
 						assert.False(t, seen.Has(node))
 						seen.Add(node)
 						outcome := quorum.Failed
@@ -108,6 +110,7 @@ func TestDo(t *testing.T) {
 							break
 						}
 					}
+					clear(command) // it was copied
 					if whole {
 						assert.Equal(t, quorum.First(5), seen)
 					}
@@ -295,39 +298,41 @@ func TestNoCallerHarmsAnother(t *testing.T) {
 	require.Equal(t, 3, good(t.Context()))
 }
 
-// TestDoAllocatesNothing: an exchange with five nodes, in the steady state. The masters are in another process.
-func TestDoAllocatesNothing(t *testing.T) {
+// TestAllocatesNothing: an exchange with five nodes, in the steady state. The masters are in another process.
+func TestAllocatesNothing(t *testing.T) {
 	nodes := openNodes(t, cluster.Masters(t), false)
 	command := resp.AppendCommand(nil, "SET", "key", "value")
-	least := math.Inf(1)
-	for range 20 {
-		least = min(least, testing.AllocsPerRun(100, func() {
+	own := &decision{decided: make(chan quorum.Verdict, 1), done: make(chan struct{}, 1)}
+	own.Owner, own.Buf, own.Replies = own, command, 1
+	for name, exchange := range map[string]func() quorum.Verdict{
+		"Do": func() quorum.Verdict {
 			granted := 0
 			for _, reply := range nodes.Do(context.Background(), command) {
 				if reply.Err == nil {
 					if granted++; granted == 3 {
-						break
+						return quorum.Won
 					}
 				}
 			}
-			if granted < 3 {
-				t.Error(granted)
-			}
-		}))
+			return quorum.Lost
+		},
+		"Use": func() quorum.Verdict {
+			own.votes.Reset(majority)
+			nodes.Use(func(f *conn.Fleet) { f.Send(&own.Batch) })
+			defer func() { <-own.done }()
+			return <-own.decided
+		},
+	} {
+		least := math.Inf(1)
+		for range 20 {
+			least = min(least, testing.AllocsPerRun(100, func() {
+				if exchange() != quorum.Won {
+					t.Error(name)
+				}
+			}))
+		}
+		if !testkit.Race { // it empties pools
+			require.Zero(t, least, name)
+		}
 	}
-	if !testkit.Race { // it empties pools
-		require.Zero(t, least)
-	}
-}
-
-// TestDoWhenClosed: every node yields ErrClosed.
-func TestDoWhenClosed(t *testing.T) {
-	nodes := openNodes(t, fakeredis.Addrs(fakeredis.StartN(t, 3)), false)
-	nodes.Close()
-	n := 0
-	for _, reply := range nodes.Do(t.Context(), resp.AppendCommand(nil, "PING")) {
-		require.ErrorIs(t, reply.Err, conn.ErrClosed)
-		n++
-	}
-	require.Equal(t, 3, n)
 }

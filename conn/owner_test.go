@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
@@ -40,18 +39,5 @@ func TestAfterClose(t *testing.T) {
 		}
 		r.Drain()
 		r.AwaitFirst(nil, nil)
-	})
-}
-
-// TestAMisfitEndsTheConnection: after a reply that its Owner refuses there is no other.
-func TestAMisfitEndsTheConnection(t *testing.T) {
-	onBothPaths(t, 1, func(t *testing.T, r *testFleet) {
-		l := newLedger(t, []string{"a", "b"})
-		l.onReply = func(int, int) error { return errMisfit }
-		r.post(l)
-		r.answer(l)
-		r.awaitDone(l)
-		require.ErrorIs(t, l.errOf(0), errMisfit)
-		require.Equal(t, 1, l.nodes[0].replies)
 	})
 }

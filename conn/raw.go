@@ -13,11 +13,10 @@ import (
 // raw is a socket as a bare descriptor, closed by this package only. It is used with RawSyscall: none of its calls
 // can sleep, so the scheduler need not know of them.
 type raw struct {
-	fd     int32
-	epoll  *epoll
-	node   int32
-	full   bool // the kernel took less than it was given: wait for EPOLLOUT
-	closed bool
+	fd    int32
+	epoll *epoll
+	node  int32
+	full  bool // the kernel took less than it was given: wait for EPOLLOUT
 }
 
 // detach takes the descriptor out of a net.Conn and the runtime's poller. The description behind it, with its options
@@ -89,10 +88,6 @@ func (s *raw) recv(b []byte) (int, error) {
 }
 
 func (s *raw) close(reset bool) {
-	if s.closed {
-		return // closed: the number may belong to another file now
-	}
-	s.closed = true
 	if reset {
 		_ = syscall.SetsockoptLinger(int(s.fd), syscall.SOL_SOCKET, syscall.SO_LINGER, &syscall.Linger{Onoff: 1})
 	}

@@ -17,12 +17,11 @@ import (
 // The handshake with real servers. Which server that is depends on the
 // environment; see package realredis.
 
-// onReal is a fleet whose only node is a real server.
-func onReal(t *testing.T, server *realredis.Server, set ...func(*Config)) *testFleet {
-	t.Helper()
-	r := newTestFleet(t, false, nil, append([]func(*Config){onServer(server)}, set...)...)
-	r.AwaitFirst(nil, nil)
-	return r
+func onServer(server *realredis.Server) func(*Config) {
+	return func(cfg *Config) {
+		cfg.Addresses = []Address{{Network: "tcp", Host: server.Addr()}}
+		cfg.Probes = probeAll
+	}
 }
 
 func TestRealRoles(t *testing.T) {
@@ -43,7 +42,8 @@ func TestRealRoles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := realredis.Start(t, test.options)
 			for _, database := range []int{0, 9} { // of which a cluster has one
-				r := onReal(t, server, with("", "", database))
+				r := newTestFleet(t, false, nil, onServer(server), with("", "", database))
+				r.AwaitFirst(nil, nil)
 				r.do(func() {
 					require.ErrorIs(t, r.Fault(0), test.want)
 					assert.True(t, classOf(r.Fault(0), misfits) != nil)
@@ -92,13 +92,4 @@ func TestRealPasswords(t *testing.T) {
 			assert.NotContains(t, err.Error(), marked, what)
 		}
 	}
-}
-
-func TestRealCommandsByAnotherName(t *testing.T) {
-	server := realredis.Start(t, realredis.Options{Args: []string{"--rename-command", "INFO", "", "--rename-command", "HELLO", ""}})
-	r := onReal(t, server)
-	r.do(func() {
-		require.NoError(t, r.Fault(0))
-		assert.Empty(t, r.nodes[0].id.RunID)
-	})
 }

@@ -20,7 +20,7 @@ type sock interface {
 	// reports the sock again while recv has left something.
 	recv(b []byte) (int, error)
 	// close frees the sock. With reset set the kernel drops the unsent bytes and resets the connection, so nothing is
-	// delivered late.
+	// delivered late. It is called once: the number of a descriptor may belong to another file then.
 	close(reset bool)
 }
 

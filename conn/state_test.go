@@ -2,7 +2,6 @@ package conn
 
 import (
 	"errors"
-	"net/url"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -148,14 +147,4 @@ func TestRoundTripsAreTheNodesOwn(t *testing.T) {
 			require.Len(t, trips, len(peers))
 		})
 	})
-}
-
-func setLogin(a *Address, user, password string) {
-	own := *a
-	all, err := ParseAddresses([]string{(&url.URL{Scheme: "redis", User: url.UserPassword(user, password), Host: "host"}).String()})
-	if err != nil {
-		panic(err)
-	}
-	*a = all[0]
-	a.Network, a.Host, a.TLS, a.Database, a.Persistent = own.Network, own.Host, own.TLS, own.Database, own.Persistent
 }

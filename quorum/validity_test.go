@@ -26,13 +26,11 @@ var edges = []time.Duration{
 
 func TestUntil(t *testing.T) {
 	const start = 7 * time.Second
-	require.Equal(t, start+9898*ms, quorum.Until(start, 10*time.Second))
 	// A TTL no longer than its own drift is never valid, not even at once.
 	for _, short := range []time.Duration{earliest, -time.Hour, -1, 0, 1, ms, 2 * ms, 2*ms + 2*ms/100} {
 		require.LessOrEqual(t, quorum.Until(start, short), start, "ttl %v", short)
 		require.Equal(t, 2*ms, quorum.Drift(short).Truncate(ms), "ttl %v", short)
 	}
-	require.Equal(t, 602*ms, quorum.Drift(time.Minute))
 }
 
 // FuzzUntil looks for a lock that is valid for longer than it is, from every combination of edges on. It compares with the

@@ -45,6 +45,6 @@
 //
 // # What is promised
 //
-// A proxy can be written with this package alone, as the example shows: it decodes and encodes commands and replies
-// of every kind. A frame accepted today stays accepted, and no input makes Decode allocate, recurse or panic.
+// A proxy can be written with this package alone: it decodes and encodes commands and replies of every kind. A frame
+// accepted today stays accepted, and no input makes Decode allocate, recurse or panic.
 package resp

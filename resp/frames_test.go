@@ -5,74 +5,20 @@ import (
 	"strings"
 )
 
-// goodFrames are well-formed within the default limits, with what they hold.
-var goodFrames = []struct {
-	name, frame string
-	want        node
-}{
-	{"ok", "+OK\r\n", node{Kind: '+', Bytes: "OK"}},
-	{"simple empty", "+\r\n", node{Kind: '+'}},
-	{"simple with NUL and ANSI", "+\x00\x1b[2J\xff\r\n", node{Kind: '+', Bytes: "\x00\x1b[2J\xff"}},
-	{"simple at the limit", "+" + strings.Repeat("x", 1024) + "\r\n", node{Kind: '+', Bytes: strings.Repeat("x", 1024)}},
-	{"error", "-ERR no\r\n", node{Kind: '-', Bytes: "ERR no"}},
-	{"error empty", "-\r\n", node{Kind: '-'}},
-	{"integer 0", ":0\r\n", node{Kind: ':'}},
-	{"integer 1", ":1\r\n", node{Kind: ':', Int: 1}},
-	{"integer -1", ":-1\r\n", node{Kind: ':', Int: -1}},
-	{"integer of 18 digits", ":999999999999999999\r\n", node{Kind: ':', Int: 999999999999999999}},
-	{"integer of 19 digits", ":1000000000000000000\r\n", node{Kind: ':', Int: 1000000000000000000}},
-	{"integer greatest", ":9223372036854775807\r\n", node{Kind: ':', Int: 1<<63 - 1}},
-	{"integer least", ":-9223372036854775808\r\n", node{Kind: ':', Int: -1 << 63}},
-	{"bulk", "$5\r\nhello\r\n", node{Kind: '$', Bytes: "hello"}},
-	{"bulk empty", "$0\r\n\r\n", node{Kind: '$'}},
-	{"bulk of CRLF", "$4\r\n\r\n\r\n\r\n", node{Kind: '$', Bytes: "\r\n\r\n"}},
-	{"bulk at the limit", "$65536\r\n" + strings.Repeat("x", 65536) + "\r\n", node{Kind: '$', Bytes: strings.Repeat("x", 65536)}},
-	{"null bulk", "$-1\r\n", node{Kind: '$', Null: true}},
-	{"null array", "*-1\r\n", node{Kind: '*', Null: true}},
-	{"null", "_\r\n", node{Kind: '_', Null: true}},
-	{"true", "#t\r\n", node{Kind: '#', Int: 1}},
-	{"false", "#f\r\n", node{Kind: '#'}},
-	{"double", ",3.25\r\n", node{Kind: ',', Bytes: "3.25"}},
-	{"double with a dot", ",10.\r\n", node{Kind: ',', Bytes: "10."}},
-	{"double with exponent", ",-1.5e+300\r\n", node{Kind: ',', Bytes: "-1.5e+300"}},
-	{"double -0", ",-0\r\n", node{Kind: ',', Bytes: "-0"}},
-	{"double -inf", ",-inf\r\n", node{Kind: ',', Bytes: "-inf"}},
-	{"double nan", ",nan\r\n", node{Kind: ',', Bytes: "nan"}},
-	{"big number", "(-3492890328409238509324850943850943825024385\r\n", node{Kind: '(', Bytes: "-3492890328409238509324850943850943825024385"}},
-	{"big number 0", "(0\r\n", node{Kind: '(', Bytes: "0"}},
-	{"bulk error", "!10\r\nSYNTAX no\n\r\n", node{Kind: '!', Bytes: "SYNTAX no\n"}},
-	{"verbatim", "=7\r\ntxt:abc\r\n", node{Kind: '=', Bytes: "abc"}},
-	{"verbatim empty", "=4\r\nmkd:\r\n", node{Kind: '='}},
-	{"array empty", "*0\r\n", node{Kind: '*'}},
-	{"array of integers", "*3\r\n:1\r\n:12\r\n:-3\r\n", node{Kind: '*', Int: 3, Nodes: []node{{Kind: ':', Int: 1}, {Kind: ':', Int: 12}, {Kind: ':', Int: -3}}}},
-	{"array of nulls", "*3\r\n$-1\r\n*-1\r\n_\r\n", node{Kind: '*', Int: 3, Nodes: []node{{Kind: '$', Null: true}, {Kind: '*', Null: true}, {Kind: '_', Null: true}}}},
-	{"array of empties", "*4\r\n*0\r\n$0\r\n\r\n+\r\n%0\r\n", node{Kind: '*', Int: 4, Nodes: []node{{Kind: '*'}, {Kind: '$'}, {Kind: '+'}, {Kind: '%'}}}},
-	{"nested", "*3\r\n*2\r\n:1\r\n*1\r\n$1\r\na\r\n*0\r\n:7\r\n", node{Kind: '*', Int: 3, Nodes: []node{
-		{Kind: '*', Int: 2, Nodes: []node{{Kind: ':', Int: 1}, {Kind: '*', Int: 1, Nodes: []node{{Kind: '$', Bytes: "a"}}}}},
-		{Kind: '*'},
-		{Kind: ':', Int: 7},
-	}}},
-	{"error nested", "*1\r\n-ERR no\r\n", node{Kind: '*', Int: 1, Nodes: []node{{Kind: '-', Bytes: "ERR no"}}}},
-	{"at the depth limit", strings.Repeat("*1\r\n", 8) + ":1\r\n", nest(8, node{Kind: ':', Int: 1})},
-	{"map", "%2\r\n+a\r\n:1\r\n+b\r\n:2\r\n", node{Kind: '%', Int: 4, Nodes: []node{{Kind: '+', Bytes: "a"}, {Kind: ':', Int: 1}, {Kind: '+', Bytes: "b"}, {Kind: ':', Int: 2}}}},
-	{"map with array keys", "%1\r\n*1\r\n:1\r\n*0\r\n", node{Kind: '%', Int: 2, Nodes: []node{{Kind: '*', Int: 1, Nodes: []node{{Kind: ':', Int: 1}}}, {Kind: '*'}}}},
-	{"set", "~2\r\n:1\r\n#t\r\n", node{Kind: '~', Int: 2, Nodes: []node{{Kind: ':', Int: 1}, {Kind: '#', Int: 1}}}},
-	{"push", ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n", node{Kind: '>', Int: 2, Nodes: []node{{Kind: '$', Bytes: "invalidate"}, {Kind: '*', Int: 1, Nodes: []node{{Kind: '$', Bytes: "k"}}}}}},
-	{"push empty", ">0\r\n", node{Kind: '>'}},
-	{"attribute before scalar", "|1\r\n+ttl\r\n:3600\r\n:5\r\n", node{Kind: ':', Int: 5}},
-	{"attribute before array", "|1\r\n+a\r\n%1\r\n:1\r\n:2\r\n*1\r\n:4\r\n", node{Kind: '*', Int: 1, Nodes: []node{{Kind: ':', Int: 4}}}},
-	{"attribute before null array", "|0\r\n*-1\r\n", node{Kind: '*', Null: true}},
-	{"attribute before push", "|0\r\n>1\r\n:1\r\n", node{Kind: '>', Int: 1, Nodes: []node{{Kind: ':', Int: 1}}}},
-	{"attribute upon attribute", "|0\r\n|1\r\n:1\r\n:2\r\n+OK\r\n", node{Kind: '+', Bytes: "OK"}},
-	{"attributes inside", "*2\r\n|1\r\n:1\r\n:2\r\n:3\r\n|0\r\n*1\r\n|0\r\n:4\r\n", node{Kind: '*', Int: 2, Nodes: []node{{Kind: ':', Int: 3}, {Kind: '*', Int: 1, Nodes: []node{{Kind: ':', Int: 4}}}}}},
-	{"attribute inside attribute", "|1\r\n|1\r\n:1\r\n:2\r\n+k\r\n+v\r\n:5\r\n", node{Kind: ':', Int: 5}},
-}
-
-func nest(depth int, n node) node {
-	for range depth {
-		n = node{Kind: '*', Int: 1, Nodes: []node{n}}
-	}
-	return n
+// goodFrames are well-formed within the default limits.
+var goodFrames = []string{
+	"+OK\r\n", "+\r\n", "+\x00\x1b[2J\xff\r\n", "+" + strings.Repeat("x", 1024) + "\r\n", "-ERR no\r\n", "-\r\n",
+	":0\r\n", ":1\r\n", ":-1\r\n", ":999999999999999999\r\n", ":1000000000000000000\r\n", ":9223372036854775807\r\n",
+	":-9223372036854775808\r\n", "$5\r\nhello\r\n", "$0\r\n\r\n", "$4\r\n\r\n\r\n\r\n",
+	"$65536\r\n" + strings.Repeat("x", 65536) + "\r\n", "$-1\r\n", "*-1\r\n", "_\r\n", "#t\r\n", "#f\r\n", ",3.25\r\n",
+	",10.\r\n", ",-1.5e+300\r\n", ",-0\r\n", ",-inf\r\n", ",nan\r\n", "(-3492890328409238509324850943850943825024385\r\n",
+	"(0\r\n", "!10\r\nSYNTAX no\n\r\n", "=7\r\ntxt:abc\r\n", "=4\r\nmkd:\r\n", "*0\r\n", "*3\r\n:1\r\n:12\r\n:-3\r\n",
+	"*3\r\n$-1\r\n*-1\r\n_\r\n", "*4\r\n*0\r\n$0\r\n\r\n+\r\n%0\r\n", "*3\r\n*2\r\n:1\r\n*1\r\n$1\r\na\r\n*0\r\n:7\r\n",
+	"*1\r\n-ERR no\r\n", strings.Repeat("*1\r\n", 8) + ":1\r\n", "%2\r\n+a\r\n:1\r\n+b\r\n:2\r\n",
+	"%1\r\n*1\r\n:1\r\n*0\r\n", "~2\r\n:1\r\n#t\r\n", ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n", ">0\r\n",
+	"|1\r\n+ttl\r\n:3600\r\n:5\r\n", "|1\r\n+a\r\n%1\r\n:1\r\n:2\r\n*1\r\n:4\r\n", "|0\r\n*-1\r\n", "|0\r\n>1\r\n:1\r\n",
+	"|0\r\n|1\r\n:1\r\n:2\r\n+OK\r\n", "*2\r\n|1\r\n:1\r\n:2\r\n:3\r\n|0\r\n*1\r\n|0\r\n:4\r\n",
+	"|1\r\n|1\r\n:1\r\n:2\r\n+k\r\n+v\r\n:5\r\n",
 }
 
 // A badFrame is malformed under the default limits: at the offset, for the reason.

@@ -8,10 +8,7 @@ import (
 
 // seed adds the tables' frames to a corpus, apart from the bulky ones.
 func seed(add func(frame []byte)) {
-	var all []string
-	for _, test := range goodFrames {
-		all = append(all, test.frame)
-	}
+	all := goodFrames[:len(goodFrames):len(goodFrames)]
 	for _, test := range badFrames {
 		all = append(all, test.frame)
 	}

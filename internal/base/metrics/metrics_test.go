@@ -50,10 +50,3 @@ func TestNamesStay(t *testing.T) {
 type failing struct{ error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.error }
-
-func BenchmarkAdd(b *testing.B) {
-	var h Histogram
-	for b.Loop() {
-		h.Add(700 * time.Microsecond)
-	}
-}

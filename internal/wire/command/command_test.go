@@ -25,9 +25,20 @@ func operands(n int) (all []Operand) {
 	return all
 }
 
+// readBack writes a command, and has its operands read back, also from the same call by its text.
+func readBack(t *testing.T, k Kind, f Form, want []Operand) (written []byte) {
+	t.Helper()
+	fence := &Fence{Set: "set"}
+	fence.Me[1], fence.Known[2] = []byte("f:run"), []byte("active:f:run:n")
+	var r Reader
+	written = Append(nil, k, f, want, fence)
+	require.Equal(t, want, r.Read(k, written))
+	require.Equal(t, want, r.Read(k, ByText(slices.Clone(written), 0)))
+	return written
+}
+
 // TestReleasesOfKeysThatStay are script calls in each form, apart from others, and are read back.
 func TestReleasesOfKeysThatStay(t *testing.T) {
-	var r Reader
 	all := operands(6)
 	for i, stay := range []int64{0, 0, 7, 7, 8, 0} {
 		all[i].TTL = stay
@@ -40,7 +51,7 @@ func TestReleasesOfKeysThatStay(t *testing.T) {
 	var merged []int
 	for left := all; len(left) > 0; {
 		n := Merge(Release, Scripts, left, MaxKeys)
-		require.Equal(t, left[:n], r.Read(Release, Append(nil, Release, Scripts, left[:n], nil)))
+		readBack(t, Release, Scripts, left[:n])
 		merged, left = append(merged, n), left[n:]
 	}
 	require.Equal(t, []int{2, 2, 1, 1}, merged)
@@ -49,47 +60,32 @@ func TestReleasesOfKeysThatStay(t *testing.T) {
 // TestOperandsAreReadBack: the operands are read back from every written command, and each command is within its
 // bounds. A call of fenced acquires has blocks of one length.
 func TestOperandsAreReadBack(t *testing.T) {
-	var r Reader
-	fence := &Fence{Set: "set"}
-	fence.Me[1], fence.Known[2] = []byte("f:run"), []byte("active:f:run:n")
 	for _, f := range append(forms, Form(0).ForNode(1), Form(0).ForNode(2)) {
 		for _, k := range []Kind{Acquire, Extend, Release} {
+			fenced := k == Acquire && f.IsFenced(k)
 			all := operands(300)
 			for i := range all {
-				last := 1_790_000_000_000_000 - fencing.Token(i)
-				all[i].Block = fencing.Block{First: last - 63, Last: last}
 				if k == Release { // keys that do not stay
 					all[i].TTL = 0
-					continue
-				}
-				if i >= 2*MaxKeys {
+				} else if i >= 2*MaxKeys {
 					all[i].TTL = 10
-					all[i].Block = fencing.Block{First: last - fencing.Token(i%2), Last: last}
+				}
+				if fenced {
+					last := 1_790_000_000_000_000 - fencing.Token(i)
+					all[i].Block = fencing.Block{First: last - 63, Last: last}
+					if i >= 2*MaxKeys {
+						all[i].Block.First = last - fencing.Token(i%2)
+					}
 				}
 			}
 			for left := all; len(left) > 0; {
 				n := Merge(k, f, left, MaxKeys)
-				if k == Acquire && f.IsFenced(k) && len(left) < MaxKeys {
-					require.Equal(t, 1, n)
-				} else if f.IsScript(k) {
+				if f.IsScript(k) && !(fenced && len(left) < MaxKeys) {
 					require.Equal(t, min(len(left), MaxKeys), n)
 				} else {
 					require.Equal(t, 1, n)
 				}
-				want := left[:n]
-				written := Append(nil, k, f, want, fence)
-				for _, written := range [][]byte{written, ByText(slices.Clone(written), 0)} {
-					got := r.Read(k, written)
-					require.Len(t, got, n)
-					for i := range got {
-						require.Equal(t, want[i].Key, got[i].Key)
-						require.Equal(t, want[i].Token, got[i].Token)
-						require.Equal(t, want[i].TTL, got[i].TTL)
-						if k == Acquire && f.IsFenced(k) {
-							require.Equal(t, want[i].Block, got[i].Block)
-						}
-					}
-				}
+				readBack(t, k, f, left[:n])
 				left = left[n:]
 			}
 		}
@@ -202,9 +198,6 @@ func TestRemedies(t *testing.T) {
 
 // TestSharedOperandsAreReadBack out of every written command: the holders of a key stand together, and share its name.
 func TestSharedOperandsAreReadBack(t *testing.T) {
-	var r Reader
-	fence := &Fence{Set: "set"}
-	fence.Me[1], fence.Known[2] = []byte("f:run"), []byte("active:f:run:n")
 	all := operands(200)
 	for i := range all {
 		all[i].Shared = i < 190
@@ -225,10 +218,7 @@ func TestSharedOperandsAreReadBack(t *testing.T) {
 			var merged []int
 			for left := all; len(left) > 10; {
 				n := Merge(k, f, left, MaxKeys)
-				want := left[:n]
-				written := Append(nil, k, f, want, fence)
-				require.Equal(t, want, r.Read(k, written))
-				require.Equal(t, want, r.Read(k, ByText(slices.Clone(written), 0)))
+				written := readBack(t, k, f, left[:n])
 				require.Equal(t, 1, bytes.Count(written, []byte("\r\none\r\n"))+len(merged), "%q", written)
 				merged, left = append(merged, n), left[n:]
 			}
@@ -236,8 +226,7 @@ func TestSharedOperandsAreReadBack(t *testing.T) {
 		}
 	}
 	repair := (DelEx | Scripts.ForNode(1)).Repairing()
-	written := Append(nil, Acquire, repair.For(Acquire, &all[0]), all[:1], nil)
-	require.Equal(t, all[:1], r.Read(Acquire, written))
+	written := readBack(t, Acquire, repair.For(Acquire, &all[0]), all[:1])
 	require.Contains(t, string(written), "\r\n$1\r\n1\r\n$1\r\n1\r\n$22", "gates do not refuse it")
 	require.Equal(t, Append(nil, Acquire, Scripts, all[190:191], nil), Append(nil, Acquire, repair, all[190:191], nil))
 	require.Equal(t, Append(nil, Release, DelEx, all[190:191], nil), Append(nil, Release, repair, all[190:191], nil))
@@ -248,18 +237,4 @@ func TestDigestsAreThoseOfTheScripts(t *testing.T) {
 		assert.Equal(t, digest, fmt.Sprintf("%x", sha1.Sum([]byte(text))))
 		assert.Less(t, len(text), 4096, "an unauthenticated client may send at most 16 KiB in one bulk string")
 	}
-}
-
-func TestForms(t *testing.T) {
-	assert.Equal(t, "EVALSHA", Scripts.String())
-	assert.Equal(t, "DELIFEQ, EVALSHA", DelIfEq.String())
-	assert.Equal(t, "DELEX, EVALSHA", DelEx.String())
-	// A node is asked by scripts in place of a refused command, and in its present form if this is
-	// another by now.
-	assert.Equal(t, Scripts, DelIfEq.Without(DelIfEq))
-	assert.Equal(t, DelIfEq, DelIfEq.Without(DelEx))
-	for rank, k := range ByRank {
-		assert.EqualValues(t, rank, Rank[k])
-	}
-	assert.Equal(t, Release, ByRank[0])
 }

@@ -84,6 +84,7 @@ func TestFormIsFoundByAsking(t *testing.T) {
 	form, err := probeWith(t, true, map[string]string{"DELIFEQ": no})
 	require.NoError(t, err)
 	assert.Equal(t, Scripts, form)
+	assert.Equal(t, "DELEX, EVALSHA", DelEx.String())
 }
 
 // TestScriptsThatFail: nodes must take scripts by their text and by their digest: extends need both

@@ -138,12 +138,3 @@ func TestRefusalOfAPermission(t *testing.T) {
 		assert.NotErrorIs(t, read(text).Err, ErrForbidden, text)
 	}
 }
-
-func TestRefusalKeepsNothing(t *testing.T) {
-	text := []byte("READONLY You can't write\x1b[31m")
-	err := Read(&resp.Value{Kind: resp.BulkError, Bytes: text}).Err
-	clear(text)
-	assert.EqualError(t, err, ErrNotMaster.Error()+`: READONLY You can't write\x1b[31m`)
-	assert.Less(t, len(read("NEVERHEARDOF "+strings.Repeat("x", 1000)).Err.Error()), 300)
-	assert.Zero(t, Read(&resp.Value{Kind: resp.SimpleString, Bytes: []byte("OOM no")}))
-}

@@ -22,15 +22,12 @@ import (
 // Server follows the script of a test. It answers the handshake by itself and then hands the
 // connection over.
 type Server struct {
-	Network string
-	TLS     *tls.Config
+	TLS *tls.Config
 	// Answers replaces answers to the handshake's commands, by name.
 	Answers map[string]string
 	// Greeting turns the honest answers to the n-th handshake, counted from 0, into the steps in
 	// their place.
 	Greeting func(n int, honest string) Steps
-	// Scripts is the number of scripts at the end of a handshake, if not one.
-	Scripts int
 	// ServeRaw hands connections over before the handshake.
 	ServeRaw bool
 	// Serve, where set, takes over the connection after the handshake.
@@ -53,18 +50,14 @@ var servers atomic.Int64 // for run_ids
 // New starts a server; set may change it before.
 func New(t *testing.T, set ...func(*Server)) *Server {
 	t.Helper()
-	p := &Server{Network: "tcp", RunID: NewRunID(), Greeted: make(chan *Conn, 4096)}
+	p := &Server{RunID: NewRunID(), Greeted: make(chan *Conn, 4096)}
 	for _, f := range set {
 		f(p)
 	}
 	t.Cleanup(p.Close)
-	if p.Addr != "" {
-		p.Start(t)
-		return p
-	}
 	var err error
 	p.port, err = port.New(func(addr string) error {
-		listener, err := net.Listen(p.Network, addr)
+		listener, err := net.Listen("tcp", addr)
 		if err == nil {
 			p.accept(t, listener)
 		}
@@ -90,7 +83,7 @@ func (p *Server) Start(t *testing.T) {
 	var listener net.Listener
 	testkit.Await(t, "to listen on "+p.Addr, func() bool {
 		var err error
-		listener, err = net.Listen(p.Network, p.Addr)
+		listener, err = net.Listen("tcp", p.Addr)
 		return err == nil
 	})
 	p.accept(t, listener)
@@ -187,12 +180,11 @@ func (p *Server) greet(t *testing.T, nc net.Conn, n int) {
 	p.Greeted <- w
 }
 
-// handshake reads commands up to the last script, the end of the handshake. It returns the answers. The client sends
+// handshake reads commands up to the script, the end of the handshake. It returns the answers. The client sends
 // nothing more before it has them.
 func (p *Server) handshake(nc net.Conn) (honest string, err error) {
 	var in []byte
 	var answers strings.Builder
-	scripts := max(1, p.Scripts)
 	buf := make([]byte, 4096)
 	for {
 		k, err := nc.Read(buf)
@@ -208,9 +200,6 @@ func (p *Server) handshake(nc net.Conn) (honest string, err error) {
 			in = rest
 			answers.WriteString(p.answer(args))
 			if args[0] == "EVAL" {
-				scripts--
-			}
-			if scripts == 0 {
 				if len(in) > 0 {
 					return "", errors.New("bytes behind the handshake")
 				}
@@ -284,10 +273,7 @@ func CutCommand(in []byte) (args []string, rest []byte) {
 
 // URL is the peer's address as a user would write it.
 func (p *Server) URL() string {
-	switch {
-	case p.Network == "unix":
-		return "unix://" + p.Addr
-	case p.TLS != nil:
+	if p.TLS != nil {
 		return "rediss://" + p.Addr
 	}
 	return p.Addr
