@@ -17,12 +17,7 @@ import (
 // many are scenarios of a client that waits for more keys than it asks a quorum about each second.
 var many = []scenario{
 	// A release missed by one node delays no caller for long, whichever node its process watches.
-	{"leftover on one node, of many keys", 3, func(s *stage) { s.leftovers(1000, 1500*time.Millisecond) }},
-	{"leftover on one node, of very many keys", 3, func(s *stage) {
-		if testkit.Long() {
-			s.leftovers(8000, 2500*time.Millisecond)
-		}
-	}},
+	{"leftover on one node, of many keys", 3, (*stage).leftovers},
 	{"one delay of a node", 3, (*stage).delayed},
 	{"others flush a database all the time", 3, (*stage).flushes},
 	{"processes that poll", 3, (*stage).shared},
@@ -108,8 +103,12 @@ func (s *stage) delayed() {
 	require.Equal(s.T, entered, n.Count("EVALSHA"))
 }
 
-// leftovers has another process release n locks that a client waits for; one node keeps the keys.
-func (s *stage) leftovers(n int, bound time.Duration) {
+// leftovers has another process release all locks that a client waits for; one node keeps the keys.
+func (s *stage) leftovers() {
+	n, bound := 1000, 1500*time.Millisecond
+	if testkit.Long() {
+		n, bound = 8000, 2500*time.Millisecond
+	}
 	c := s.Client()
 	all := s.waitForTaken(c, n, "k")
 	s.waitForTaken(c, n/50, "other")    // these stay

@@ -146,18 +146,6 @@ var shares = []scenario{
 			_ = c.DoAll(ctx, longTTL, []string{key, "also " + key}, func(context.Context) error { time.Sleep(time.Millisecond); return nil })
 		})
 	}},
-	{"a foreign writer beside steady readers", 3, func(s *stage) {
-		for _, n := range []int{4, 16} {
-			w := s.sharers(7 * time.Second) // longer than it may wait
-			w.add(s.Client(), n, true, 20*time.Millisecond, 0)
-			w.add(s.Client(), n, true, 20*time.Millisecond, 0)
-			time.Sleep(time.Second)
-			waited := w.foreigner()
-			s.T.Log("foreign writer:", waited)
-			require.Less(s.T, waited, 5*time.Second)
-			w.longest()
-		}
-	}},
 	// A gap is for callers of its own process too.
 	{"a poller in the process of steady readers", 3, func(s *stage) {
 		w := s.sharers(7 * time.Second)
