@@ -134,7 +134,7 @@ var gaps = []scenario{
 			require.NoError(s.T, other.Close())
 		}
 		s.T.Logf("free and wanted for %v", longest)
-		require.LessOrEqual(s.T, longest, limits.alone+longestGap)
+		require.LessOrEqual(s.T, longest, aloneFor+longestGap)
 	}},
 	{"gaps of one process", 3, func(s *stage) { s.leavesGaps(section, s.Client()) }},
 	{"gaps of long holds", 3, func(s *stage) { s.leavesGaps(30*time.Millisecond, s.Client()) }},
