@@ -23,6 +23,7 @@ var holds = []scenario{
 			node.Set("k", "another's", longTTL/2)
 		}
 		require.ErrorIs(s.T, held.Extend(s.ctx, longTTL), redlock.ErrNotHeld)
+		time.Sleep(promptly) // until the next has asked
 		_ = held.Release(s.ctx)
 		time.Sleep(time.Second)
 		require.True(s.T, w.waits())

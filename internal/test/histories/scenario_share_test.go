@@ -3,6 +3,7 @@ package histories
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,16 +74,19 @@ var shares = []scenario{
 				}
 			}
 		})
-		var readers []redlock.Lock
+		held := s.take(c, "k", longTTL)
+		var readers []*waiting
 		for range 8 {
-			l, err := c.AcquireShared(s.ctx, "k", longTTL)
-			require.NoError(s.T, err)
-			readers = append(readers, l)
+			readers = append(readers, s.call(s.ctx, sharedOf(c, "k")))
+			time.Sleep(time.Millisecond)
 		}
 		writer := s.wait(c, "k", longTTL)
-		for _, l := range readers {
-			time.Sleep(20 * time.Millisecond)
-			s.release(l)
+		s.release(held)
+		time.Sleep(promptly)
+		for _, r := range slices.Backward(readers) { // the youngest grant comes first
+			l := s.granted(r)
+			l.ReleaseAsync()
+			time.Sleep(promptly)
 		}
 		s.inTurn(promptly, writer)
 		require.LessOrEqual(s.T, refused.Load(), int32(2))
