@@ -168,6 +168,7 @@ func TestSplits(t *testing.T) {
 				if z.job > 0 {
 					require.Zero(w.T, f.again, "fires with a second one after the first")
 				}
+				require.NotEmpty(w.T, f.until)
 				bound := z.apart + 10*z.far
 				if z.also { // a lock that an Acquire has had stays first
 					bound += 20 * z.far
