@@ -56,7 +56,7 @@ func TestAttemptsAreUsedUp(t *testing.T) {
 		})
 	}
 	cluster.Run(t, "other attempts", func(t *testing.T) {
-		r := cluster.New(t, 3, func(c *redlock.Config) { c.Retry.Attempts = 2 }).NoPushes()
+		r := cluster.New(t, 3, func(c *redlock.Config) { c.Retry.Attempts = 2 })
 		r.Servers.Take("k")
 		few := r.With(redlock.Options{Attempts: 4, Wait: time.Hour}) // in place of those of Retry
 		for c, want := range map[*redlock.Client]int{r.Client: 2, few: 4, few.With(redlock.Options{Attempts: 1}): 1, few.With(redlock.Options{Name: "n"}): 4} {

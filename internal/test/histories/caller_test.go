@@ -44,9 +44,6 @@ func (h *history) session(ctx context.Context, i, n int, rng random) {
 	p := &h.clients[i]
 	cfg := p.settings
 	of := h.owners.process(fmt.Sprintf("%d.%d", i, n), &cfg)
-	if p.blocks {
-		cfg.Hooks.Attempt = h.blocking(h.rng(3, i, n))
-	}
 	var d *dice
 	if p.stalls {
 		d = h.stall(&cfg, h.rng(9, i, n))
@@ -103,23 +100,6 @@ func (h *history) session(ctx context.Context, i, n int, rng random) {
 		h.changes.leave(i)
 	}
 	h.log("client %d.%d has ended", i, n)
-}
-
-// blocking is a hook that blocks now and then, some time or long.
-func (h *history) blocking(rng random) func(redlock.Attempt) {
-	var mu sync.Mutex // of rng
-	return func(redlock.Attempt) {
-		mu.Lock()
-		d := time.Duration(0)
-		switch rng.IntN(40) {
-		case 0:
-			d = 3 * time.Second
-		case 1, 2, 3:
-			d = rng.N(300 * time.Millisecond)
-		}
-		mu.Unlock()
-		h.pause(d)
-	}
 }
 
 // wants notes that the caller waits, until it is called back. A hopeless one keeps no lock free.
@@ -225,10 +205,9 @@ var settled = time.Second + quorum.Drift(maxTTL)
 const late = 250 * time.Millisecond
 
 // fact requires of the error of an acquire begun then that "taken" was a fact: some node had one of
-// the keys, or with every each of them, meanwhile or in the second before. A suspended machine
-// learns late what was.
-func (u *caller) fact(what string, began time.Time, err error, every bool, keys ...string) {
-	if errors.Is(err, redlock.ErrTaken) && u.machine.Slept() == 0 && !u.owners.taken(began, late, every, keys...) {
+// the keys meanwhile or in the second before. A suspended machine learns late what was.
+func (u *caller) fact(what string, began time.Time, err error, keys ...string) {
+	if errors.Is(err, redlock.ErrTaken) && u.machine.Slept() == 0 && !u.owners.taken(began, keys...) {
 		u.fail("%s: %s of %v took %v, and no node had them: %v", u.who, what, keys, time.Since(began), err)
 	}
 }
@@ -243,7 +222,7 @@ func (u *caller) check(what string, began time.Time, err error) (won bool) {
 		case "acquire", "acquire all", "acquire any", "do", "do any": // they wait
 			took = 0
 		}
-		if took > answered && !u.plan.blocks && !u.plan.stalls {
+		if took > answered && !u.plan.stalls {
 			u.fail("%s: %s took %v while all nodes answer: %v", u.who, what, took, err)
 		}
 		if errors.Is(err, redlock.ErrNoQuorum) {

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/client"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
@@ -62,43 +61,6 @@ var choices = []scenario{
 		s.inOrder(keys[0], all...) // to the first by a vote, then passed on each time
 		s.release(b)
 	}},
-	// Both come in the same moment: the lock is its caller's, or it goes on to the next.
-	{"any of several, given up as it is served", 3, func(s *stage) {
-		c := s.Client()
-		for range 60 {
-			a, b := s.take(c, "a", longTTL), s.take(c, "b", longTTL)
-			ctx, cancel := context.WithCancel(s.ctx)
-			w := s.call(ctx, func(ctx context.Context) (redlock.Lock, error) { return c.AcquireAny(ctx, longTTL, "a", "b") })
-			time.Sleep(promptly)
-			s.release(a)
-			cancel()
-			<-w.done
-			if w.err == nil {
-				s.release(w.lock)
-			}
-			s.release(b)
-			time.Sleep(promptly)
-			require.Zero(s.T, s.Holders("a"))
-			require.Zero(s.T, s.Holders("b"))
-		}
-		require.EqualValues(s.T, 60, c.Stats().HandedOver)
-	}},
-	{"any of several, given up", 3, func(s *stage) {
-		c, keys := s.Client(), redlock.Permits("s", 2)
-		a, b := s.take(c, keys[0], longTTL), s.take(c, keys[1], longTTL)
-		ctx, cancel := context.WithTimeout(s.ctx, 500*time.Millisecond)
-		defer cancel()
-		_, err := c.AcquireAny(ctx, longTTL, keys...)
-		var gaveUp *redlock.AcquireError
-		require.ErrorAs(s.T, err, &gaveUp)
-		require.ErrorIs(s.T, err, context.DeadlineExceeded)
-		require.ErrorIs(s.T, err, redlock.ErrTaken)
-		s.release(a)
-		s.release(b)
-		l, err := c.TryAcquireAny(s.ctx, longTTL, keys...)
-		require.NoError(s.T, err)
-		s.release(l)
-	}},
 }
 
 // TestSemaphore: callers of one process, and of two, share the permits.
@@ -125,13 +87,13 @@ func TestSemaphore(t *testing.T) {
 	}
 }
 
-// TestReadersAndWriters: neither starves the other.
+// TestReadersAndWriters: a reader beside writers does not starve, nor they beside it.
 func TestReadersAndWriters(t *testing.T) {
 	section, d := time.Millisecond, time.Second
 	if testkit.Long() {
 		d *= 10
 	}
-	for _, of := range []struct{ processes, readers, writers int }{{1, 32, 1}, {1, 1, 8}, {2, 16, 1}, {2, 1, 4}} {
+	for _, of := range []struct{ processes, readers, writers int }{{1, 1, 8}, {2, 1, 4}} {
 		t.Run(fmt.Sprintf("%d x %d readers, %d writers", of.processes, of.readers, of.writers), func(t *testing.T) {
 			t.Parallel()
 			var readers, writers service
@@ -175,12 +137,7 @@ func TestSetInAGap(t *testing.T) {
 // groups are used, and once the second group is down callers have those of the first. TestChoices has one holder for each.
 func TestChoiceInGroups(t *testing.T) {
 	const d = 3 * time.Second
-	var keys []string
-	for i := 0; len(keys) < 4; i++ { // two that stay, and two that move to the second group
-		if key := fmt.Sprint("key", i); client.Number(key, 2) == len(keys)%2 {
-			keys = append(keys, key)
-		}
-	}
+	keys := permitsIn(4, 2) // two that stay, and two that move to the second group
 	virtual.Run(t, 6, func(w *virtual.World) {
 		var clients []*redlock.Client
 		for i := range 4 {
@@ -237,15 +194,8 @@ func newChoicePlan(seed uint64) *plan {
 		}
 		p.clients[i].callers += rng.IntN(6)
 	}
+	p.free += time.Duration(len(p.clients)-1) * keptTurn // the sets of each client may keep a free permit for so long, one after another
 	return p
-}
-
-// choiceLimits are limits beside many sets: those of each client may keep a free permit for 1.2 s,
-// one client after another.
-func choiceLimits(p *plan) bounds {
-	b := limits
-	b.free += time.Duration(len(p.clients)-1) * 1200 * time.Millisecond
-	return b
 }
 
 // TestChoices: permits have one holder each, a writer has all of them, tokens grow, and a free and
@@ -253,7 +203,7 @@ func choiceLimits(p *plan) bounds {
 func TestChoices(t *testing.T) {
 	t.Parallel()
 	grants := 0
-	n := live(t, min(seeds(), 10_000), newChoicePlan, choiceLimits, func(h *history) { grants += h.ledger.grants })
+	n := live(t, seeds(), newChoicePlan, func(h *history) { grants += h.ledger.grants })
 	t.Logf("%d histories, %d grants", n, grants)
 	require.NotZero(t, grants)
 }

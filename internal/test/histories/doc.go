@@ -5,8 +5,7 @@
 //   - no two handles on a key have validity at once (ledger);
 //   - no validity lasts longer than a quorum of the nodes has the lock (ledger), nor the context of
 //     a lock kept alive longer than its validity (watch);
-//   - a free and wanted lock is granted soon, and callers outside the queue have their turn
-//     (watch);
+//   - a free and wanted lock is granted soon (watch);
 //   - fencing tokens grow with the grants on a key (ledger);
 //   - each key at a node belongs to a live handle, an attempt or a release under way, or a hint
 //     (owners);

@@ -34,7 +34,7 @@ func (h *history) end() {
 	}
 	time.Sleep(2 * onTheWay)
 	h.owners.look(time.Now(), false)
-	if h.bounds.tickets && h.troubles == 0 {
+	if h.troubles == 0 {
 		h.requireNone("a client that was closed leaves", func(key string) bool {
 			queue, isQueue := strings.CutSuffix(key, ":redlock:queue")
 			isGap := slices.ContainsFunc(h.Servers, func(s *fakeredis.Server) bool { _, gap := s.Get(queue + ":redlock:gap"); return gap })

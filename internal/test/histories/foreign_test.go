@@ -3,13 +3,11 @@ package histories
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/client/texts"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
@@ -89,12 +87,9 @@ func (h *history) foreigner(id int) {
 // that reads late gets the release of an earlier try after the next try's order, and would delete
 // a lock of the same value.
 func (h *history) foreignLock(who, key string, peers []*peer, rng random) {
-	done := h.watch.tries(who, key)
-	defer done()
 	for n, try := rng.Uint64(), 1; ; try++ {
 		value := fmt.Sprintf("%s-%020d-%d", who, n, try)
 		if until, won := acquire(peers, key, value); won {
-			done()
 			b := h.ledger.granted(&holding{
 				who: who, keys: []string{key}, digest: texts.Digest([]byte(value)),
 				remaining: func() time.Duration { return max(0, time.Until(until)) },
@@ -129,33 +124,4 @@ func release(peers []*peer, key, value string) {
 	for _, p := range peers {
 		_, _ = p.do("EVAL", command.ReleaseScript, "1", key, value)
 	}
-}
-
-func (h *history) poller(id int) {
-	who := fmt.Sprint("poller", id)
-	c, m, p, err := h.own(who)
-	if err != nil {
-		h.fail("%s: %v", who, err)
-		return
-	}
-	defer p.end(false, c.Close)
-	key := h.keys[0]
-	done := h.watch.tries(who, key)
-	for h.pause(5 * time.Millisecond) {
-		l, err := c.TryAcquire(h.ctx, key, time.Second)
-		if err != nil {
-			continue
-		}
-		done()
-		b := h.ledger.lock(who, m, p, l)
-		h.pause(2 * time.Millisecond)
-		h.owners.leaves(b)
-		if err := l.Release(context.Background()); errors.Is(err, redlock.ErrClosed) {
-			h.owners.stays(b)
-		}
-		h.ledger.gone(b)
-		h.pause(50 * time.Millisecond)
-		done = h.watch.tries(who, key)
-	}
-	done()
 }

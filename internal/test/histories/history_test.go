@@ -3,7 +3,6 @@ package histories
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -20,7 +19,6 @@ import (
 type history struct {
 	*plan
 	*virtual.World
-	bounds bounds
 	began  time.Time
 	ledger ledger
 	watch  watch
@@ -29,7 +27,7 @@ type history struct {
 
 	ctx  context.Context // ends with the work
 	stop context.CancelFunc
-	all  sync.WaitGroup // callers, pollers, faults
+	all  sync.WaitGroup // callers, faults
 
 	mu        sync.Mutex
 	machines  []*virtual.Machine            // of clients, the present ones
@@ -44,14 +42,14 @@ type history struct {
 }
 
 // run has a history happen in a bubble, and returns its failure, or nothing.
-func run(t *testing.T, p *plan, b bounds) (h *history) {
+func run(t *testing.T, p *plan) (h *history) {
 	defer func() {
 		if v := recover(); v != nil { // goroutines wait for ever
 			panic(fmt.Sprintf("%v\n%s", v, h.report()))
 		}
 	}()
 	synctest.Test(t, func(t *testing.T) {
-		h = &history{plan: p, bounds: b, leftovers: map[string]int{}, clientsOn: map[*virtual.Machine][]layout{}, forgot: make([]time.Time, len(p.nodes))}
+		h = &history{plan: p, leftovers: map[string]int{}, clientsOn: map[*virtual.Machine][]layout{}, forgot: make([]time.Time, len(p.nodes))}
 		h.World = virtual.New(t, p.seed, len(p.nodes), p.nodes...)
 		h.ledger.init(h)
 		h.watch.init(h)
@@ -104,9 +102,6 @@ func (h *history) live() {
 	for i := range h.foreign {
 		h.all.Go(func() { h.foreigner(i) })
 	}
-	for i := range h.polls {
-		h.all.Go(func() { h.poller(i) })
-	}
 	for i := range h.stir.operators {
 		h.all.Go(func() { h.operator(i) })
 	}
@@ -151,18 +146,6 @@ func rest(ctx context.Context, d time.Duration) (fine bool) {
 	return ctx.Err() == nil
 }
 
-// own makes a client on a machine of its own, for one that is not of the plan.
-func (h *history) own(who string) (c *redlock.Client, m *virtual.Machine, p *process, err error) {
-	cfg := redlock.Config{MaxTTL: maxTTL, Fenced: h.fenced, Nodes: h.Nodes, Logger: slog.New(slog.DiscardHandler)}
-	h.mu.Lock()
-	m = h.Machine()
-	h.mu.Unlock()
-	p = h.owners.process(who, &cfg)
-	c, err = m.Client(cfg)
-	p.runs(c)
-	return c, m, p, err
-}
-
 func (h *history) log(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -204,7 +187,7 @@ func (h *history) report() string {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	test := "TestHistory"
+	test := "TestHistories"
 	switch {
 	case h.permits:
 		test = "TestChoices"

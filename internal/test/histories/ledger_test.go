@@ -21,8 +21,6 @@ type ledger struct {
 	held   map[string][]*holding
 	fences map[string]uint64 // the largest token of a key
 	grants int
-	turns  map[string]int // how often a key went to another client; within one a lock may pass on as it is
-	turnOf map[string]any // the present client
 }
 
 // holding is a lock, from its grant until its holder is done with it.
@@ -46,7 +44,6 @@ type holding struct {
 
 func (l *ledger) init(h *history) {
 	l.history, l.held, l.fences = h, map[string][]*holding{}, map[string]uint64{}
-	l.turns, l.turnOf = map[string]int{}, map[string]any{}
 }
 
 // granted notes a new holding. No other on its keys may have validity.
@@ -61,10 +58,6 @@ func (l *ledger) granted(b *holding) *holding {
 	l.grants++
 	l.history.log("%s has %v for %v", b.who, b.keys, left)
 	for _, key := range b.keys {
-		if client := b.client(); client != l.turnOf[key] {
-			l.turns[key]++
-			l.turnOf[key] = client
-		}
 		l.history.watch.granted(key)
 		l.history.owners.granted(key, b, left)
 		for _, other := range l.held[key] {
@@ -90,27 +83,6 @@ func (l *ledger) believed() map[string]bool {
 	return keys
 }
 
-func (l *ledger) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.grants
-}
-
-// client is the holder's client: its machine, or the name of a foreign one.
-func (b *holding) client() any {
-	if b.machine != nil {
-		return b.machine
-	}
-	return b.who
-}
-
-// turnsOf is how often a key has gone to another client.
-func (l *ledger) turnsOf(key string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.turns[key]
-}
-
 // excused reports whether two holdings of a key may overlap: the holder of a key freed by an
 // operator has no claim, and a foreign client trusts nodes right after a loss of their keys.
 func (l *ledger) excused(key string, a, b *holding) bool {
@@ -129,11 +101,7 @@ func (l *ledger) excused(key string, a, b *holding) bool {
 }
 
 // lock is granted for a lock of the client under test.
-func (l *ledger) lock(who string, m *virtual.Machine, p *process, lock redlock.Lock) *holding {
-	return l.lockOf(who, m, p, lock, false)
-}
-
-func (l *ledger) lockOf(who string, m *virtual.Machine, p *process, lock redlock.Lock, reads bool) *holding {
+func (l *ledger) lock(who string, m *virtual.Machine, p *process, lock redlock.Lock, reads bool) *holding {
 	_, digest, _ := strings.Cut(fmt.Sprint(lock), "digest ")
 	b := l.granted(&holding{who: who, keys: lock.Keys(), remaining: lock.Remaining, lock: &lock, machine: m, process: p, digest: digest, reads: reads})
 	if token := lock.Fence(); token != 0 {

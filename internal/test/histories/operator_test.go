@@ -2,6 +2,7 @@ package histories
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -14,7 +15,13 @@ func (h *history) operator(id int) {
 	rng := h.rng(7, id)
 	var own *redlock.Client
 	if h.changes == nil {
-		c, _, p, err := h.own("operator")
+		cfg := redlock.Config{MaxTTL: maxTTL, Fenced: h.fenced, Nodes: h.Nodes, Logger: slog.New(slog.DiscardHandler)}
+		h.mu.Lock()
+		m := h.Machine()
+		h.mu.Unlock()
+		p := h.owners.process("operator", &cfg)
+		c, err := m.Client(cfg)
+		p.runs(c)
 		switch {
 		case err == nil:
 			own = c

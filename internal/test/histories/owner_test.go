@@ -22,7 +22,6 @@ type owners struct {
 	servers  fakeredis.Servers
 	began    time.Time
 	keys     []string
-	isKey    func(key string) bool
 	troubled func() (last time.Time) // the last fault: now, while one is in force; zero: there was none
 	fail     func(format string, args ...any)
 
@@ -33,9 +32,6 @@ type owners struct {
 	young     map[held][]*claim    // the last claims of a process on a key
 	present   map[string]time.Time // when some node had a key last
 	believed  map[string]time.Time // until then a holder that the test does not know yet may believe in a freed key
-	passed    int                  // locks passed on inside a process
-	dead      int                  // of these, freed by an operator before
-	freed     int                  // keys freed by operators
 }
 
 type place struct {
@@ -94,7 +90,6 @@ const (
 func (o *owners) init(servers fakeredis.Servers, keys []string, troubled func() time.Time, fail func(string, ...any)) {
 	o.servers, o.began, o.troubled, o.fail = servers, time.Now(), troubled, fail
 	o.keys = keys
-	o.isKey = func(key string) bool { return slices.Contains(keys, key) }
 	o.sights, o.claims, o.young, o.present, o.believed = map[place]*sight{}, map[claimed]*claim{}, map[held][]*claim{}, map[string]time.Time{}, map[string]time.Time{}
 	for node, s := range servers {
 		s.OnWrite(func(key, value string) { o.wrote(node, key, value) })
@@ -103,7 +98,7 @@ func (o *owners) init(servers fakeredis.Servers, keys []string, troubled func() 
 
 // wrote notes a value at the moment a node stores it.
 func (o *owners) wrote(node int, key, value string) {
-	if !o.isKey(key) {
+	if !slices.Contains(o.keys, key) {
 		return
 	}
 	o.mu.Lock()
@@ -153,10 +148,6 @@ func (o *owners) granted(key string, b *holding, left time.Duration) {
 			o.young[at] = list[max(0, len(list)-youngest):]
 		}
 	} else if b.process != nil {
-		o.passed++
-		if c.freed {
-			o.dead++
-		}
 		for _, younger := range o.young[at] {
 			if younger != c && younger.since.After(c.since) && younger.since.Before(c.left) && left > 0 {
 				o.fail("%s was handed the lock on %s of %.4f s, though its process was granted it at %.4f s, before it was given back at %.4f s",
@@ -215,7 +206,6 @@ func (o *owners) free(key, value string) {
 	if !c.held { // its caller is in a hook, or about to return
 		o.believed[key] = time.Now().Add(maxTTL)
 	}
-	o.freed++
 }
 
 // attached notes that a process is about to release a lock by a handle of its own.
@@ -400,19 +390,14 @@ func (o *owners) judge(at place, s *sight, owed, owes bool, now time.Time, calm 
 	}
 }
 
-// taken reports whether an answer "taken" of a call begun then was a fact: some node had the keys, or a holder of the
-// process believed so, any of them or with every each, during the call or in the second before it. slack is more time
-// for votes that come late.
-func (o *owners) taken(began time.Time, slack time.Duration, every bool, keys ...string) bool {
+// taken reports whether an answer "taken" of a call begun then was a fact: some node had one of the keys, or a holder of
+// the process believed so, during the call or in the second before it.
+func (o *owners) taken(began time.Time, keys ...string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	had := func(key string) bool {
-		return o.present[key].Add(time.Second+slack).After(began) || o.believed[key].After(began)
-	}
-	if every {
-		return !slices.ContainsFunc(keys, func(key string) bool { return !had(key) })
-	}
-	return slices.ContainsFunc(keys, had)
+	return slices.ContainsFunc(keys, func(key string) bool {
+		return o.present[key].Add(time.Second+late).After(began) || o.believed[key].After(began)
+	})
 }
 
 func (o *owners) at(t time.Time) float64 { return t.Sub(o.began).Seconds() }

@@ -24,9 +24,10 @@ type plan struct {
 	shares  bool // most callers share their locks
 	clients []clientPlan
 	foreign int      // pollers of a foreign kind
-	polls   int      // pollers by TryAcquire
 	changes *changes // of nodes; nil: all clients have all nodes
 	stir    stir
+
+	free, alone time.Duration // how long a lock may be free on a quorum and wanted; the same where no set wants it
 
 	troubles int           // goroutines that do faults
 	faulty   time.Duration // for how long they do
@@ -39,8 +40,7 @@ type clientPlan struct {
 	settings redlock.Config
 	noPushes bool // it may not track keys
 	busy     bool // its callers want the first key again and again
-	blocks   bool // its hooks block now and then
-	stalls   bool // all user code does, for seconds
+	stalls   bool // its user code blocks now and then, for seconds
 	vain     bool // it cannot win: all nodes are in quarantine for it
 }
 
@@ -66,20 +66,12 @@ func newStir(seed uint64) (s stir) {
 	return s
 }
 
-// bounds is the limits of waiting; 0: none.
-type bounds struct {
-	free    time.Duration // how long a lock may be free on a quorum and wanted
-	alone   time.Duration // the same where no set wants it
-	turn    time.Duration // how long a caller in no queue waits beside others
-	tickets bool          // a closed client leaves no place in a queue
-}
-
 // settle bounds the time from the last fault until all nodes have a vote.
 const settle = maxTTL + 3*time.Second
 
 func newPlan(seed uint64) *plan {
 	rng := newRandom(seed, 0x9a7)
-	p := &plan{seed: seed, troubles: rng.IntN(3), fenced: rng.IntN(4) == 0}
+	p := &plan{seed: seed, free: freeFor, alone: aloneFor, troubles: rng.IntN(3), fenced: rng.IntN(4) == 0}
 	for range 3 + 2*rng.IntN(2) {
 		p.nodes = append(p.nodes, fakeredis.Options{Flavor: fakeredis.Flavor(rng.IntN(3))})
 	}
@@ -98,21 +90,15 @@ func newPlan(seed uint64) *plan {
 	for range 2 + rng.IntN(3) {
 		c := clientPlan{
 			callers: 1 + rng.IntN(4), sessions: 1 + rng.IntN(3), settings: settings(rng),
-			noPushes: rng.IntN(6) == 0, busy: p.busy, blocks: rng.IntN(6) == 0,
+			noPushes: rng.IntN(6) == 0, busy: p.busy,
 		}
 		c.settings.Fenced = p.fenced
 		p.clients = append(p.clients, c)
 	}
-	switch rng.IntN(4) {
-	case 0:
+	if rng.IntN(4) == 0 {
 		p.foreign = 1
-	case 1:
-		p.polls = 1
 	}
 	p.calm = 4*time.Second + rng.N(4*time.Second)
-	if p.busy {
-		p.calm += 4 * time.Second // others are to have their turn then
-	}
 	if p.troubles > 0 {
 		p.faulty = 3*time.Second + rng.N(5*time.Second)
 		p.calm += settle - 2*time.Second
@@ -127,18 +113,6 @@ func newPlan(seed uint64) *plan {
 		p.clients[i].stalls = newRandom(seed, uint64(0x57a+i)).IntN(6) == 0
 	}
 	return p
-}
-
-// hasGaps reports whether callers outside the queue have turns within a bound: all clients want the
-// lock without a break, and stand in one queue. Of several, each takes the lock in the gaps of the
-// others; and where it is held for long a turn is a matter of luck.
-func (p *plan) hasGaps() bool {
-	for _, c := range p.clients {
-		if !c.busy || c.noPushes || c.blocks || c.stalls || c.settings.Retry.Attempts > 0 {
-			return false
-		}
-	}
-	return len(p.deny) == 0 && p.stir.passers == 0
 }
 
 func settings(rng random) (c redlock.Config) {
@@ -162,14 +136,14 @@ func settings(rng random) (c redlock.Config) {
 }
 
 func (p *plan) String() string {
-	return fmt.Sprintf("%d nodes, %d keys, deny %v, fenced %v, %d faults for %v, calm for %v, %d foreign, %d polls, %v; changes %v; clients %v",
-		len(p.nodes), len(p.keys), p.deny, p.fenced, p.troubles, p.faulty, p.calm, p.foreign, p.polls, p.stir, p.changes, p.clients)
+	return fmt.Sprintf("%d nodes, %d keys, deny %v, fenced %v, %d faults for %v, calm for %v, %d foreign, %v; changes %v; clients %v",
+		len(p.nodes), len(p.keys), p.deny, p.fenced, p.troubles, p.faulty, p.calm, p.foreign, p.stir, p.changes, p.clients)
 }
 
 func (c clientPlan) String() string {
 	s := c.settings
-	return fmt.Sprintf("{%d callers, %d sessions, busy %v, vain %v, no pushes %v, hooks block %v, all stalls %v, no hand-over %v, scripted %v, %+v, waiting %d, holder %q}",
-		c.callers, c.sessions, c.busy, c.vain, c.noPushes, c.blocks, c.stalls, s.NoHandOver, knobs.Of(&s).Scripted, s.Retry, s.MaxWaiting, s.Name)
+	return fmt.Sprintf("{%d callers, %d sessions, busy %v, vain %v, no pushes %v, stalls %v, no hand-over %v, scripted %v, %+v, waiting %d, holder %q}",
+		c.callers, c.sessions, c.busy, c.vain, c.noPushes, c.stalls, s.NoHandOver, knobs.Of(&s).Scripted, s.Retry, s.MaxWaiting, s.Name)
 }
 
 func (s stir) String() string {

@@ -68,40 +68,6 @@ func (s *stage) heals(c *redlock.Client) {
 
 // answers are scenarios of what a caller hears: a fact that was seen, and no belief.
 var answers = []scenario{
-	// A lock that no quorum can grant has no holder, and no caller hears of one, also where the first attempts of its line
-	// were denied.
-	{"an outage beside a line", 3, func(s *stage) {
-		for name, fail := range outages {
-			c := s.Client()
-			var all sync.WaitGroup
-			var others atomic.Int32
-			hears := func(err error) {
-				require.Error(s.T, err)
-				require.NotErrorIs(s.T, err, redlock.ErrTaken, name)
-				if errors.Is(err, redlock.ErrNoQuorum) {
-					others.Add(1)
-				}
-			}
-			acquire := func() { hears(s.within(3*time.Second, c, name)) }
-			for _, n := range s.Servers[:2] {
-				n.Set(name, "another's", 100*time.Millisecond)
-			}
-			all.Go(acquire)
-			time.Sleep(promptly)
-			s.Servers[:2].Each(fail)
-			for range 20 {
-				all.Go(acquire)
-			}
-			time.Sleep(2 * time.Second)
-			for range 20 {
-				_, err := c.TryAcquire(s.ctx, name, longTTL)
-				hears(err)
-			}
-			all.Wait()
-			require.GreaterOrEqual(s.T, others.Load(), int32(40), "%s: hear that there is no quorum", name)
-			s.heals(c)
-		}
-	}},
 	{"an outage beside callers who come and go", 3, func(s *stage) {
 		for name, fail := range outages {
 			s.comeAndGo(name, fail)
@@ -155,33 +121,6 @@ var answers = []scenario{
 		}
 		require.Greater(s.T, heard[redlock.ErrTaken], lines/6, "%v", heard)
 		require.Greater(s.T, heard[nil], lines/6, "%v", heard)
-	}},
-	// Many lines have had no attempt for a while, and the last one met no quorum. A caller for any of their keys, or another
-	// one, asks for the other first, and is refused: of a holder it hears, also where it has not asked in other lines yet.
-	{"an attempt after the news of other lines", 3, func(s *stage) {
-		c, other, keys := s.Client(), s.Client(), redlock.Permits("s", 16)
-		outage := func() {
-			s.Servers.Deny("SET")
-			for _, key := range keys {
-				require.ErrorIs(s.T, s.within(promptly, c, key), redlock.ErrNoQuorum)
-			}
-			s.Servers.Each(func(n *fakeredis.Server) { n.Allow("SET") })
-		}
-		for i := range 8 {
-			outage()
-			held := s.take(other, "held", longTTL)
-			all, err := other.TryAcquireAll(s.ctx, longTTL, keys...)
-			require.NoError(s.T, err)
-			time.Sleep(500 * time.Millisecond)
-			ctx, cancel := context.WithTimeout(s.ctx, time.Duration(2+i)*500*time.Microsecond)
-			_, err = c.AcquireAny(ctx, longTTL, append(keys, "held")...)
-			cancel()
-			require.Error(s.T, err)
-			require.NotErrorIs(s.T, err, redlock.ErrNoQuorum)
-			s.release(all)
-			s.release(held)
-			time.Sleep(5 * time.Second) // until its lines are forgotten
-		}
 	}},
 	// A set that fails for another of its keys says nothing about the first.
 	{"a set beside a line", 6, func(s *stage) {

@@ -16,12 +16,6 @@ import (
 // succeed. The nodes work a quarter of the timeout, if there is as much, and then wait for a round
 // trip at most.
 var bursts = []scenario{
-	{"a burst at slow nodes", 3, func(s *stage) {
-		newPaced(s, 200*time.Microsecond, 40*time.Microsecond).burst(2000)
-	}},
-	{"a burst over a slow network", 3, func(s *stage) {
-		newPaced(s, 20*time.Millisecond, 10*time.Microsecond).burst(6000)
-	}},
 	{"a burst over a slow network at slow nodes", 3, func(s *stage) {
 		newPaced(s, 20*time.Millisecond, 200*time.Microsecond).burst(3000)
 	}},

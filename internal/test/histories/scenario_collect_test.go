@@ -44,7 +44,7 @@ func beside(t *testing.T, groups, clients int, change func(*redlock.Config), run
 			for range 32 / clients {
 				all.Go(func() {
 					time.Sleep(rand.N(10 * time.Millisecond))
-					serve(ctx, 5*time.Millisecond, anyOf(one, p.keys...))
+					serve(ctx, func() time.Duration { return 5 * time.Millisecond }, anyOf(one, p.keys...))
 				})
 			}
 		}

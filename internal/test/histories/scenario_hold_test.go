@@ -8,37 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/client/texts"
+	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
 var holds = []scenario{
-	// A release that leaves its key for a while reaches a node late: there the key stays for as long from then on, and no
-	// longer.
-	{"stay that begins late", 3, func(s *stage) {
-		const late, stay = 500 * time.Millisecond, time.Second
-		o := s.owners()
-		var p *process
-		c := s.Client(func(c *redlock.Config) { p = o.process("c", c) })
-		p.runs(c)
-		require.NoError(s.T, c.With(redlock.Options{AtLeast: stay}).Do(s.ctx, "k", longTTL, func(context.Context) error {
-			time.Sleep(promptly) // until all have it
-			s.Servers[2].HangUnread()
-			value, _ := s.Servers[2].Get("k")
-			o.staysFor(&holding{process: p, keys: []string{"k"}, digest: texts.Digest([]byte(value))}, stay-promptly)
-			return nil
-		}))
-		for began := time.Now(); time.Since(began) < late+stay+promptly; time.Sleep(looks) {
-			o.look(time.Now(), true)
-			if time.Since(began) > late {
-				require.NoError(s.T, s.Servers[2].Heal())
-			}
-		}
-		for _, n := range s.Servers {
-			require.Empty(s.T, n.Keys())
-		}
-	}},
 	// A lock found to be lost is another's, and is not passed on.
 	{"lost, and released beside a line", 3, func(s *stage) {
 		c := s.Client()
@@ -48,6 +23,7 @@ var holds = []scenario{
 			node.Set("k", "another's", longTTL/2)
 		}
 		require.ErrorIs(s.T, held.Extend(s.ctx, longTTL), redlock.ErrNotHeld)
+		time.Sleep(promptly) // until the next has asked
 		_ = held.Release(s.ctx)
 		time.Sleep(time.Second)
 		require.True(s.T, w.waits())
@@ -83,12 +59,30 @@ var holds = []scenario{
 		}
 	}},
 	// An operator has deleted the key of a holder, and one that shares the lock is granted it while the holder gives it
-	// back: what is passed on meanwhile may be in use, so that grant does not stand.
-	{"passed on while a shared grant is on its way", 3, func(s *stage) { s.passedBeside(false) }},
-	// Nothing of it is forgotten with a desk that was made for a look, and that is over.
-	{"passed on behind a look", 3, func(s *stage) { s.passedBeside(true) }},
-	// Each extend has those that wait ask again, so a repair has a rival. It is made all the same: then a lock lives on
-	// where one node falls silent, and two have come back since it was granted.
+	// back: what is passed on meanwhile may be in use, so that grant does not stand. Nothing of it is forgotten with a desk
+	// that was made for a look, and that is over: the process looks at the queue before, and both stand in line meanwhile.
+	{"passed on behind a look", 3, func(s *stage) {
+		const far = 10 * time.Millisecond
+		c := s.Client()
+		l, err := c.Acquire(s.ctx, "k", longTTL)
+		require.NoError(s.T, err)
+		time.Sleep(far)
+		l.ReleaseAsync() // a run of this length owes a look
+		first := s.begin(s.ctx, c, "k", longTTL)
+		time.Sleep(10 * time.Microsecond) // it waits for the queue's answer
+		w := s.wait(c, "k", longTTL)
+		held := s.granted(first)
+		s.Servers.Del("k")
+		s.Servers.Delay(far)
+		reader := s.call(s.ctx, func(ctx context.Context) (redlock.Lock, error) { return c.TryAcquireShared(ctx, "k", longTTL) })
+		time.Sleep(far / 2)
+		held.ReleaseAsync()
+		time.Sleep(far / 4)
+		s.granted(w)
+		s.returns(reader)
+		require.Equal(s.T, redlock.ErrTaken, reader.err)
+	}},
+	// Each extend has those that wait ask again, so a repair has a rival. It is made all the same.
 	{"kept alive beside waiters, while nodes come back", 5, func(s *stage) {
 		const ttl = time.Second
 		c, m := s.ClientOn(s.Machine())
@@ -116,13 +110,7 @@ var holds = []scenario{
 			s.Servers[3].Del("k")
 			repaired(3)
 		}
-		for _, node := range []int{0, 4} {
-			m.Link(s.Nodes[node]).Hold(true, true)
-			defer m.Link(s.Nodes[node]).Release()
-		}
-		time.Sleep(3 * ttl)
 		require.NoError(s.T, context.Cause(kept))
-		s.release(held)
 	}},
 	// An attached handle has the same token. The lock is not passed on: it may end by that handle.
 	{"given back beside an attached handle", 3, func(s *stage) {
@@ -137,13 +125,27 @@ var holds = []scenario{
 		s.granted(w)
 		require.ErrorIs(s.T, attached.Release(s.ctx), redlock.ErrNotHeld)
 	}},
-}
-
-// owners knows those of "k", on nodes without a fault.
-func (s *stage) owners() *owners {
-	o := new(owners)
-	o.init(s.Servers, []string{"k"}, func() (never time.Time) { return never }, func(format string, args ...any) { s.T.Errorf(format, args...) })
-	return o
+	// The group of the first key is well, and has nothing to wait for: no key stays.
+	{"closed while a set waits for a second group", 6, func(s *stage) {
+		for _, graceful := range []bool{false, true} {
+			c, other := s.deadGroup((*fakeredis.Server).Hang)
+			w := s.call(s.ctx, func(ctx context.Context) (redlock.Lock, error) { return c.TryAcquireAll(ctx, longTTL, "k", other) })
+			time.Sleep(promptly)
+			require.Equal(s.T, 3, s.Holders("k"))
+			end := c.Close
+			if graceful {
+				end = func() error { return c.Shutdown(s.ctx) }
+			}
+			require.NoError(s.T, end())
+			time.Sleep(time.Millisecond) // until the last messages are there
+			<-w.done
+			require.Error(s.T, w.err)
+			require.Zero(s.T, s.Holders("k"))
+			require.NoError(s.T, s.Servers.Heal())
+			time.Sleep(promptly)
+			s.Servers.Flush()
+		}
+	}},
 }
 
 // hung has a caller hold a lock, perhaps by Do, and returns what has it give that back, lost or not.
@@ -169,24 +171,12 @@ var deaths = []scenario{
 	// The next process has the lock when the ticket of the dead one has expired.
 	{"the first in the queue dies", 5, func(s *stage) {
 		held := s.take(s.Client(), "k", longTTL)
-		c, m := s.ClientOn(s.Machine())
-		s.wait(c, "k", longTTL)
-		next, last := s.wait(s.Client(), "k", longTTL), s.wait(s.Client(), "k", longTTL)
-		s.kill(m)
-		s.release(held)
-		s.inTurn(1200*time.Millisecond, next, last)
+		s.dies(1200*time.Millisecond, func(c *redlock.Client) { s.wait(c, "k", longTTL) }, func() { s.release(held) })
 	}},
 	// The next process has the lock after its expiry on a quorum of the nodes.
 	{"a holder that keeps its lock alive dies", 5, func(s *stage) {
 		const ttl = time.Second
-		c, m := s.ClientOn(s.Machine())
-		held := s.take(c, "k", ttl)
-		_, stop := held.KeepAlive(s.ctx)
-		defer stop()
-		next, last := s.wait(s.Client(), "k", longTTL), s.wait(s.Client(), "k", longTTL)
-		time.Sleep(3 * ttl)
-		s.kill(m)
-		s.inTurn(ttl+5*promptly, next, last)
+		s.dies(ttl+5*promptly, func(c *redlock.Client) { _, _ = s.take(c, "k", ttl).KeepAlive(s.ctx) }, func() {})
 	}},
 	{"idle waiters", 5, func(s *stage) {
 		const keys, long = 50, 10 * time.Second
@@ -204,11 +194,24 @@ var deaths = []scenario{
 		perSecond := float64(s.commands()-before) / float64(len(s.Nodes)) / long.Seconds() / keys
 		s.T.Logf("%.2f commands/s of a waiter at each node", perSecond)
 		require.Less(s.T, perSecond, 4.0)
-		for i, w := range all {
+		for i, w := range all { // at each moment of the second between two questions
 			s.release(held[i])
-			s.granted(w)
+			s.inTurn(promptly, w)
+			time.Sleep(50 * time.Millisecond)
 		}
 	}},
+}
+
+// dies requires that two callers, of processes of their own, have the lock within a bound of the death of a third, which has
+// done something before, and of what comes after.
+func (s *stage) dies(bound time.Duration, before func(c *redlock.Client), after func()) {
+	c, m := s.ClientOn(s.Machine())
+	before(c)
+	next, last := s.wait(s.Client(), "k", longTTL), s.wait(s.Client(), "k", longTTL)
+	time.Sleep(3 * time.Second)
+	s.kill(m)
+	after()
+	s.inTurn(bound, next, last)
 }
 
 // kill takes the network from a machine for ever.
@@ -227,30 +230,4 @@ func (s *stage) commands() (sum int64) {
 		}
 	}
 	return sum
-}
-
-// passedBeside passes a lock on, which an operator has deleted, while a shared grant is on its way. With look its process
-// looks at the queue before, and both stand in line meanwhile.
-func (s *stage) passedBeside(look bool) {
-	const far = 10 * time.Millisecond
-	c := s.Client()
-	if look { // a run of this length owes one
-		l, err := c.Acquire(s.ctx, "k", longTTL)
-		require.NoError(s.T, err)
-		time.Sleep(far)
-		l.ReleaseAsync()
-	}
-	first := s.begin(s.ctx, c, "k", longTTL)
-	time.Sleep(10 * time.Microsecond) // with a look, it waits for the queue's answer
-	w := s.wait(c, "k", longTTL)
-	held := s.granted(first)
-	s.Servers.Del("k")
-	s.Servers.Delay(far)
-	reader := s.call(s.ctx, func(ctx context.Context) (redlock.Lock, error) { return c.TryAcquireShared(ctx, "k", longTTL) })
-	time.Sleep(far / 2)
-	held.ReleaseAsync()
-	time.Sleep(far / 4)
-	s.granted(w)
-	s.returns(reader)
-	require.Equal(s.T, redlock.ErrTaken, reader.err)
 }

@@ -3,10 +3,8 @@ package histories
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
@@ -17,42 +15,21 @@ import (
 // many are scenarios of a client that waits for more keys than it asks a quorum about each second.
 var many = []scenario{
 	// A release missed by one node delays no caller for long, whichever node its process watches.
-	{"leftover on one node, of many keys", 3, func(s *stage) { s.leftovers(1000, 1500*time.Millisecond) }},
-	{"leftover on one node, of very many keys", 3, func(s *stage) {
-		if testkit.Long() {
-			s.leftovers(8000, 2500*time.Millisecond)
-		}
-	}},
+	{"leftover on one node, of many keys", 3, (*stage).leftovers},
 	{"one delay of a node", 3, (*stage).delayed},
 	{"others flush a database all the time", 3, (*stage).flushes},
-	{"processes that poll", 3, (*stage).shared},
-}
-
-// pollers is how many processes share a lock without being woken, and pollersWait bounds the wait
-// of each. They get the lock by chance: one in a hundred waits for more than three seconds, and in one run of fifty some
-// for more than five.
-const (
-	pollers     = 8
-	pollersWait = 9 * time.Second
-)
-
-func (s *stage) shared() {
-	s.Servers.Deny("client|tracking")
-	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
-	defer cancel()
-	crowd := &crowd{World: s.World, ctx: ctx}
-	for range pollers {
-		c := crowd.ready()
-		var last atomic.Int64
-		began := time.Now()
-		crowd.join(4, new(service), time.Millisecond, func(ctx context.Context) (redlock.Lock, error) {
-			l, err := c.Acquire(ctx, "k", longTTL)
-			now := int64(time.Since(began))
-			assert.Less(s.T, time.Duration(now-last.Swap(now)), pollersWait)
-			return l, err
-		})
-	}
-	crowd.all.Wait()
+	// Processes that no push wakes get a lock by chance, and in gaps.
+	{"processes that poll", 3, func(s *stage) {
+		s.Servers.Deny("client|tracking")
+		ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
+		defer cancel()
+		crowd, all := &crowd{World: s.World, ctx: ctx}, new(service)
+		for range 8 {
+			crowd.join(4, all, time.Millisecond, oneOf(crowd.ready(), "k"))
+		}
+		crowd.all.Wait()
+		require.Less(s.T, all.longest, 6*time.Second) // of 8 runs 2.2 to 3.3 s; 13 to 15 s where no process leaves the others a turn
+	}},
 }
 
 // waitForTaken has a client wait for n keys that another has.
@@ -108,8 +85,12 @@ func (s *stage) delayed() {
 	require.Equal(s.T, entered, n.Count("EVALSHA"))
 }
 
-// leftovers has another process release n locks that a client waits for; one node keeps the keys.
-func (s *stage) leftovers(n int, bound time.Duration) {
+// leftovers has another process release all locks that a client waits for; one node keeps the keys.
+func (s *stage) leftovers() {
+	n, bound := 1000, 1500*time.Millisecond
+	if testkit.Long() {
+		n, bound = 8000, 2500*time.Millisecond
+	}
 	c := s.Client()
 	all := s.waitForTaken(c, n, "k")
 	s.waitForTaken(c, n/50, "other")    // these stay

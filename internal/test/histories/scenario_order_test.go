@@ -25,15 +25,6 @@ var orders = []scenario{
 		require.EqualValues(s.T, len(all), stats.HandedOver)
 		require.EqualValues(s.T, 1, stats.Acquire.Won, "no round trip for any of them")
 	}},
-	// A lock passed on has most of the requested TTL left.
-	{"passed on with enough left", 3, func(s *stage) {
-		c := s.Client()
-		held := s.take(c, "k", time.Second)
-		w := s.wait(c, "k", time.Second)
-		time.Sleep(500 * time.Millisecond)
-		s.release(held)
-		require.Greater(s.T, s.granted(w).Remaining(), 850*time.Millisecond)
-	}},
 	// A caller has a lock that is passed on at once, also while its process waits for a node's answer about its queue.
 	{"passed on beside a question", 3, func(s *stage) {
 		c, m := s.ClientOn(s.Machine(), func(c *redlock.Config) { c.NodeTimeout = time.Second })
@@ -114,20 +105,5 @@ var orders = []scenario{
 		s.inTurn(2*soon, next)
 		s.release(b)
 		s.inTurn(2*soon, set)
-	}},
-	// A set does not overtake earlier waiters.
-	{"beside sets", 3, func(s *stage) {
-		ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
-		defer cancel()
-		c, d := s.Client(), s.Client()
-		for range 4 {
-			go serve(ctx, section, allOf(c, "a", "b"))
-		}
-		for ctx.Err() == nil {
-			l := s.granted(s.begin(s.ctx, d, "a", longTTL)) // soon
-			time.Sleep(section)
-			s.release(l)
-		}
-		time.Sleep(time.Second)
 	}},
 }

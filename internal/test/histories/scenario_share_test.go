@@ -15,166 +15,54 @@ import (
 	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
-// sharers is callers that share a key, and such that want it for themselves.
-type sharers struct {
-	*stage
-	ctx     context.Context
-	all     sync.WaitGroup
-	readers atomic.Int32 // that have it
-	writers atomic.Int32
-	mu      sync.Mutex
-	waits   map[bool][]time.Duration // shared or not
-}
-
-func (s *stage) sharers(d time.Duration) *sharers {
+// varied is a crowd in which sections vary.
+func (s *stage) varied(d time.Duration) *crowd {
 	ctx, cancel := context.WithTimeout(s.ctx, d)
 	s.T.Cleanup(cancel)
-	return &sharers{stage: s, ctx: ctx, waits: map[bool][]time.Duration{}}
-}
-
-// add has n callers of c have the key for half of hold or more, again and again.
-func (w *sharers) add(c *redlock.Client, n int, shared bool, hold, think time.Duration) {
-	acquire, mine, others := c.Acquire, &w.writers, []*atomic.Int32{&w.readers, &w.writers}
-	if shared {
-		acquire, mine, others = c.AcquireShared, &w.readers, others[1:]
-	}
-	for i := range n {
-		w.all.Go(func() {
-			rng := newRandom(uint64(i), uint64(n))
-			time.Sleep(rng.N(5 * time.Millisecond))
-			for w.ctx.Err() == nil {
-				began := time.Now()
-				l, err := acquire(w.ctx, "k", longTTL)
-				waited := time.Since(began)
-				w.mu.Lock()
-				w.waits[shared] = append(w.waits[shared], waited)
-				w.mu.Unlock()
-				if err != nil {
-					require.ErrorIs(w.T, err, context.DeadlineExceeded)
-					return
-				}
-				for _, one := range others {
-					require.Zero(w.T, one.Load(), "shared %v", shared)
-				}
-				mine.Add(1)
-				time.Sleep(hold/2 + rng.N(hold/2+1))
-				mine.Add(-1)
-				require.NoError(w.T, l.Release(context.WithoutCancel(w.ctx)))
-				time.Sleep(think)
-			}
-		})
-	}
-}
-
-// longest waits for all, and returns how long those who share the key have waited at most, and the others.
-func (w *sharers) longest() (shared, other time.Duration) {
-	w.all.Wait()
-	p99 := func(d []time.Duration) time.Duration {
-		if len(d) == 0 {
-			return 0
-		}
-		slices.Sort(d)
-		return d[len(d)*99/100]
-	}
-	for _, d := range w.waits {
-		slices.Sort(d)
-	}
-	shared, other = slices.Max(append(w.waits[true], 0)), slices.Max(append(w.waits[false], 0))
-	w.T.Logf("shared %d: p99 %v, longest %v; exclusive %d: p99 %v, longest %v", len(w.waits[true]), p99(w.waits[true]), shared, len(w.waits[false]), p99(w.waits[false]), other)
-	return shared, other
+	return &crowd{World: s.World, ctx: ctx, varied: true}
 }
 
 var shares = []scenario{
 	{"a writer beside steady readers", 3, func(s *stage) {
 		for _, hold := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
 			for _, n := range []int{4, 64} {
-				w := s.sharers(500*time.Millisecond + 10*hold)
-				w.add(s.Client(), n, true, hold, 0)
-				w.add(s.Client(), n, true, hold, 0)
-				w.add(s.Client(), 1, false, time.Millisecond, 0)
-				_, waited := w.longest()
-				require.Less(s.T, waited, 3*hold+50*time.Millisecond)
+				var writer service
+				c := s.varied(500*time.Millisecond + 10*hold)
+				c.join(n, new(service), hold, sharedOf(s.Client(), "k"))
+				c.join(n, new(service), hold, sharedOf(s.Client(), "k"))
+				c.join(1, &writer, time.Millisecond, oneOf(s.Client(), "k"))
+				c.all.Wait()
+				require.Less(s.T, writer.longest, 3*hold+50*time.Millisecond)
 			}
 		}
 	}},
 	{"a reader beside eight steady writers", 3, func(s *stage) {
-		w := s.sharers(2 * time.Second)
+		var readers service
+		c := s.varied(2 * time.Second)
 		for range 8 {
-			w.add(s.Client(), 1, false, 5*time.Millisecond, 0)
+			c.join(1, new(service), 5*time.Millisecond, oneOf(s.Client(), "k"))
 		}
-		w.add(s.Client(), 4, true, 5*time.Millisecond, 0)
-		w.add(s.Client(), 4, true, 5*time.Millisecond, 0)
-		waited, _ := w.longest()
-		require.Less(s.T, waited, time.Second)
-	}},
-	{"a reader beside a writer, or calls of Do, that were never refused", 3, func(s *stage) {
-		for _, do := range []bool{false, true} {
-			w := s.sharers(2 * time.Second)
-			if c := s.Client(); do {
-				w.all.Go(func() {
-					for w.ctx.Err() == nil {
-						_ = c.Do(w.ctx, "k", longTTL, func(context.Context) error { time.Sleep(time.Millisecond); return nil })
-					}
-				})
-			} else {
-				w.add(c, 1, false, 5*time.Millisecond, 0)
-			}
-			time.Sleep(100 * time.Millisecond)
-			w.add(s.Client(), 1, true, time.Millisecond, 0)
-			w.add(s.Client(), 1, true, time.Millisecond, 0)
-			waited, _ := w.longest()
-			require.Less(s.T, waited, time.Second, "Do: %v", do)
-		}
+		c.join(4, &readers, 5*time.Millisecond, sharedOf(s.Client(), "k"))
+		c.join(4, &readers, 5*time.Millisecond, sharedOf(s.Client(), "k"))
+		c.all.Wait()
+		require.Less(s.T, readers.longest, time.Second)
 	}},
 	// Releases that no caller waits for may be sent with the next acquire of the key, which then is free at no time.
-	{"others beside ReleaseAsync and the next call", 3, func(s *stage) {
-		s.besideReleases(1, func(ctx context.Context, c *redlock.Client, key string) {
-			l, err := c.Acquire(ctx, key, longTTL)
-			time.Sleep(time.Millisecond)
-			if err == nil {
-				l.ReleaseAsync()
-			}
-		})
-	}},
-	{"others beside calls of Do of a busy process", 3, func(s *stage) {
-		s.besideReleases(64, func(ctx context.Context, c *redlock.Client, key string) {
-			_ = c.Do(ctx, key, longTTL, func(context.Context) error { time.Sleep(time.Millisecond); return nil })
-		})
-	}},
-	{"others beside calls of DoAll of a busy process", 3, func(s *stage) {
-		s.besideReleases(16, func(ctx context.Context, c *redlock.Client, key string) {
-			_ = c.DoAll(ctx, longTTL, []string{key, "also " + key}, func(context.Context) error { time.Sleep(time.Millisecond); return nil })
-		})
-	}},
-	{"a foreign writer beside steady readers", 3, func(s *stage) {
-		for _, n := range []int{4, 16} {
-			w := s.sharers(7 * time.Second) // longer than it may wait
-			w.add(s.Client(), n, true, 20*time.Millisecond, 0)
-			w.add(s.Client(), n, true, 20*time.Millisecond, 0)
-			time.Sleep(time.Second)
-			waited := w.foreigner()
-			s.T.Log("foreign writer:", waited)
-			require.Less(s.T, waited, 5*time.Second)
-			w.longest()
-		}
-	}},
+	{"others beside Release and the next call", 3, func(s *stage) { s.besideReleases(1, uses["Release"]) }},
+	{"others beside ReleaseAsync and the next call", 3, func(s *stage) { s.besideReleases(1, uses["ReleaseAsync"]) }},
+	{"others beside calls of Do of a busy process", 3, func(s *stage) { s.besideReleases(64, uses["Do"]) }},
+	{"others beside calls of DoAll of a busy process", 3, func(s *stage) { s.besideReleases(16, uses["DoAll"]) }},
 	// A gap is for callers of its own process too.
 	{"a poller in the process of steady readers", 3, func(s *stage) {
-		w := s.sharers(7 * time.Second)
-		c := s.Client()
-		w.add(c, 16, true, 20*time.Millisecond, 0)
+		crowd, c := s.varied(7*time.Second), s.Client()
+		crowd.join(16, new(service), 20*time.Millisecond, sharedOf(c, "k"))
 		time.Sleep(100 * time.Millisecond)
-		began, rng := time.Now(), newRandom(1, 2)
-		for time.Since(began) < 6*time.Second {
+		waited := polled(func() bool {
 			l, err := c.TryAcquire(s.ctx, "k", longTTL)
-			if err == nil {
-				s.release(l)
-				break
-			}
-			time.Sleep(50*time.Millisecond + rng.N(200*time.Millisecond))
-		}
-		require.Less(s.T, time.Since(began), 5*time.Second)
-		w.longest()
+			return err == nil && l.Release(s.ctx) == nil
+		})
+		require.Less(s.T, waited, 5*time.Second)
+		crowd.all.Wait()
 	}},
 	// Each of them that leaves changes the key: the writer looks at it, and asks for the lock once it is free.
 	{"a writer beside readers of its process", 3, func(s *stage) {
@@ -186,37 +74,40 @@ var shares = []scenario{
 				}
 			}
 		})
-		var readers []redlock.Lock
+		held := s.take(c, "k", longTTL)
+		var readers []*waiting
 		for range 8 {
-			l, err := c.AcquireShared(s.ctx, "k", longTTL)
-			require.NoError(s.T, err)
-			readers = append(readers, l)
+			readers = append(readers, s.call(s.ctx, sharedOf(c, "k")))
+			time.Sleep(time.Millisecond)
 		}
 		writer := s.wait(c, "k", longTTL)
-		for _, l := range readers {
-			time.Sleep(20 * time.Millisecond)
-			s.release(l)
+		s.release(held)
+		time.Sleep(promptly)
+		for _, r := range slices.Backward(readers) { // the youngest grant comes first
+			l := s.granted(r)
+			l.ReleaseAsync()
+			time.Sleep(promptly)
 		}
 		s.inTurn(promptly, writer)
 		require.LessOrEqual(s.T, refused.Load(), int32(2))
 	}},
 	{"readers and writers of the same processes", 3, func(s *stage) {
-		w := s.sharers(2 * time.Second)
+		var readers, writers service
+		crowd := s.varied(2 * time.Second)
 		for range 4 {
 			c := s.Client()
-			w.add(c, 16, true, 20*time.Millisecond, 0)
-			w.add(c, 1, false, 5*time.Millisecond, 0)
+			crowd.join(16, &readers, 20*time.Millisecond, sharedOf(c, "k"))
+			crowd.join(1, &writers, 5*time.Millisecond, oneOf(c, "k"))
 		}
-		shared, other := w.longest()
-		require.Less(s.T, shared, time.Second)
-		require.Less(s.T, other, time.Second)
+		crowd.all.Wait()
+		require.Less(s.T, max(readers.longest, writers.longest), time.Second)
 	}},
 }
 
 // besideReleases requires that callers of other processes get the keys that so many callers of a process have again and
-// again, by use, each another one: one of the keys, and all of them at once. All keys of a process share 50 looks a second, so
+// again, by f, each another one: one of the keys, and all of them at once. All keys of a process share 50 looks a second, so
 // those of 64 callers with two keys each would be late by more than a second.
-func (s *stage) besideReleases(callers int, use func(ctx context.Context, c *redlock.Client, key string)) {
+func (s *stage) besideReleases(callers int, f use) {
 	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
 	defer cancel()
 	if testkit.Race {
@@ -227,7 +118,7 @@ func (s *stage) besideReleases(callers int, use func(ctx context.Context, c *red
 	for i := range callers {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				use(ctx, c, fmt.Sprint("k", i))
+				f(ctx, c, fmt.Sprint("k", i), func() { time.Sleep(time.Millisecond) })
 			}
 		})
 	}
@@ -259,20 +150,24 @@ func (s *stage) besideReleases(callers int, use func(ctx context.Context, c *red
 }
 
 // foreigner polls as another library does, until it has the key, and returns how long that took.
-func (w *sharers) foreigner() time.Duration {
-	peers := newPeers(w.World, "foreigner")
+func (s *stage) foreigner() time.Duration {
+	peers := newPeers(s.World, "foreigner")
 	defer closeAll(peers)
-	began, rng := time.Now(), newRandom(1, 2)
-	for try := 0; ; try++ {
+	try := 0
+	return polled(func() bool {
+		try++
 		value := fmt.Sprint("foreign", try)
+		defer release(peers, "k", value)
 		_, won := acquire(peers, "k", value)
-		if won {
-			require.Zero(w.T, w.readers.Load())
-		}
-		release(peers, "k", value)
-		if won || time.Since(began) > longTTL {
-			return time.Since(began)
-		}
+		return won
+	})
+}
+
+// polled tries with pauses until it has won, and returns how long that took.
+func polled(try func() (won bool)) time.Duration {
+	began, rng := time.Now(), newRandom(1, 2)
+	for !try() && time.Since(began) < longTTL {
 		time.Sleep(50*time.Millisecond + rng.N(200*time.Millisecond))
 	}
+	return time.Since(began)
 }

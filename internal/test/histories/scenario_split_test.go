@@ -35,33 +35,9 @@ type zones struct {
 // fired is the results of the fires: in how many no process had the lock, in how many two had it at
 // once, and how long the first took to have it, in order.
 type fired struct {
-	fires, none, two int
-	again            int // how often a second one had it after the first
-	attempts         uint64
-	until            []time.Duration
-}
-
-func (f fired) String() string {
-	return fmt.Sprintf("%d fires: without a holder %d, with two at once %d, with one after another %d, %.2f attempts a call, p50 %v, p99 %v",
-		f.fires, f.none, f.two, f.again, float64(f.attempts)/float64(f.fires), f.at(50), f.at(99))
-}
-
-func (f fired) at(percent int) time.Duration {
-	if len(f.until) == 0 {
-		return 0
-	}
-	return f.until[(len(f.until)-1)*percent/100]
-}
-
-// judge fires, and requires that each fire has one holder at a time.
-func (z zones) judge(w *virtual.World, fires int) fired {
-	f := z.fire(w, rand.New(rand.NewPCG(1, 2)), fires)
-	w.T.Log(f)
-	if !z.also { // else Acquire may have had it alone
-		require.Zero(w.T, f.none, "fires without a holder")
-	}
-	require.Zero(w.T, f.two, "fires with two at once")
-	return f
+	none, two int
+	again     int // how often a second one had it after the first
+	until     []time.Duration
 }
 
 // fire has all processes try a lock at once, so many times, each time another.
@@ -89,7 +65,6 @@ func (z zones) fire(w *virtual.World, random *rand.Rand, fires int) (f fired) {
 		}
 		require.NoError(w.T, c.Ready(w.T.Context()))
 	}
-	f.fires = fires
 	for n := range fires {
 		var holders, ran, most atomic.Int32
 		var first atomic.Int64
@@ -150,18 +125,13 @@ func (z zones) fire(w *virtual.World, random *rand.Rand, fires int) (f fired) {
 		time.Sleep(max(5*z.far, 2*z.job, z.atLeast)) // late releases
 	}
 	slices.Sort(f.until)
-	for _, c := range clients {
-		a := c.Stats().Acquire
-		f.attempts += a.Won + a.Denied
-	}
-	f.attempts /= uint64(len(clients))
 	return f
 }
 
 // TestSplits: of processes that try a free lock at once one gets it, and of those that call TryDo one runs its job, also
 // where this is over before the others have tried again. The votes of three zones split whenever each process reaches its
 // own master first. A short job, fired by processes with clocks that are two seconds apart, is run by one of them where its
-// lock stays for longer. Without that most fires run it twice.
+// lock stays for longer.
 func TestSplits(t *testing.T) {
 	fires := 60
 	if testkit.Long() {
@@ -173,51 +143,37 @@ func TestSplits(t *testing.T) {
 	const ms = time.Millisecond
 	for name, z := range map[string]zones{
 		"3 processes":                   {processes: 3, nodes: 3, near: ms / 5, far: 2 * ms},
-		"3 processes, far":              {processes: 3, nodes: 3, near: ms / 5, far: 10 * ms},
-		"8 processes":                   {processes: 8, nodes: 3, near: ms / 5, far: 2 * ms},
-		"8 processes, far":              {processes: 8, nodes: 3, near: ms / 5, far: 10 * ms},
-		"16 processes":                  {processes: 16, nodes: 3, near: ms / 5, far: 2 * ms},
 		"16 processes, far":             {processes: 16, nodes: 3, near: ms / 5, far: 10 * ms},
-		"5 nodes":                       {processes: 8, nodes: 5, near: ms / 5, far: 2 * ms},
 		"all nodes as far":              {processes: 3, nodes: 3, near: ms / 2, far: ms / 2},
-		"16 processes, as far":          {processes: 16, nodes: 5, near: ms / 2, far: ms / 2},
 		"a joint quorum":                {processes: 8, nodes: 6, near: ms / 5, far: 2 * ms, change: joint},
 		"fenced":                        {processes: 8, nodes: 3, near: ms / 5, far: 2 * ms, change: fenced},
 		"grants come last":              {processes: 3, nodes: 3, near: ms / 5, far: 2 * ms, late: 4 * ms},
-		"a short job, 2 ms apart":       {processes: 3, nodes: 3, near: ms / 5, far: 2 * ms, job: 2 * ms},
 		"a short job beside Acquire":    {processes: 3, nodes: 3, near: ms / 5, far: 10 * ms, job: 2 * ms, also: true},
 		"a short job, fenced":           {processes: 3, nodes: 3, near: ms / 5, far: 20 * ms, job: 20 * ms, change: fenced},
 		"a short job, a joint quorum":   {processes: 8, nodes: 6, near: ms / 5, far: 20 * ms, job: 20 * ms, change: joint},
-		"a short job, 10 ms apart":      {processes: 3, nodes: 3, near: ms / 5, far: 10 * ms, job: 20 * ms},
-		"a short job, 20 ms apart":      {processes: 3, nodes: 3, near: ms / 5, far: 20 * ms, job: 20 * ms},
 		"a short job, 50 ms apart":      {processes: 3, nodes: 3, near: ms / 5, far: 50 * ms, job: 20 * ms, change: patient},
-		"a short job, 8 of 5":           {processes: 8, nodes: 5, near: ms / 5, far: 50 * ms, job: 20 * ms, change: patient},
-		"a short job, near":             {processes: 3, nodes: 3, near: ms / 2, far: ms / 2, job: 10 * ms},
-		"a short job, near, 20 ms":      {processes: 3, nodes: 3, near: ms / 2, far: ms / 2, job: 20 * ms},
 		"a short job, 16 near":          {processes: 16, nodes: 5, near: ms / 2, far: ms / 2, job: 10 * ms},
-		"a short job, 16 near, 20 ms":   {processes: 16, nodes: 5, near: ms / 2, far: ms / 2, job: 20 * ms},
 		"a short job, two, 20 ms apart": {processes: 2, nodes: 3, near: ms / 5, far: 20 * ms, job: 20 * ms},
-		"a short job, two, 50 ms apart": {processes: 2, nodes: 3, near: ms / 5, far: 50 * ms, job: 20 * ms, change: patient},
-		"a set of keys":                 {processes: 3, nodes: 3, near: ms / 5, far: 2 * ms, keys: 3},
 		"a set of keys, 8 of 5":         {processes: 8, nodes: 5, near: ms / 5, far: 10 * ms, keys: 3},
 		"a term":                        {processes: 16, nodes: 5, near: ms / 5, far: 10 * ms, job: 20 * ms, apart: 2 * time.Second, atLeast: 5 * time.Second},
-		"no term":                       {processes: 16, nodes: 5, near: ms / 5, far: 10 * ms, job: 20 * ms, apart: 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			virtual.Run(t, z.nodes, func(w *virtual.World) {
-				f := z.judge(w, fires)
-				switch {
-				case name == "no term":
-					require.Greater(w.T, f.again, fires/2)
-				case z.job > 0:
+				f := z.fire(w, rand.New(rand.NewPCG(1, 2)), fires)
+				if !z.also { // else Acquire may have had it alone
+					require.Zero(w.T, f.none, "fires without a holder")
+				}
+				require.Zero(w.T, f.two, "fires with two at once")
+				if z.job > 0 {
 					require.Zero(w.T, f.again, "fires with a second one after the first")
 				}
+				require.NotEmpty(w.T, f.until)
 				bound := z.apart + 10*z.far
 				if z.also { // a lock that an Acquire has had stays first
 					bound += 20 * z.far
 				}
-				require.LessOrEqual(w.T, f.at(99), bound)
+				require.LessOrEqual(w.T, f.until[(len(f.until)-1)*99/100], bound)
 			})
 		})
 	}

@@ -36,7 +36,7 @@ const promptly = 20 * time.Millisecond
 const longTTL = 20 * time.Second
 
 func TestScenarios(t *testing.T) {
-	for _, list := range [][]scenario{waits, wakes, turns, gaps, orders, holds, deaths, fences, bursts, answers, choices, many, users, ends, shares, outsiders, wanteds} {
+	for _, list := range [][]scenario{waits, wakes, turns, gaps, orders, holds, deaths, fences, bursts, answers, choices, many, users, shares, outsiders, wanteds} {
 		for _, s := range list {
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()

@@ -13,7 +13,6 @@ import (
 	"github.com/redlock-go/redlock/internal/client"
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
 	"github.com/redlock-go/redlock/internal/test/testkit"
-	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
 
@@ -60,9 +59,9 @@ func besideQueue(harm func(*virtual.Link)) func(s *stage) {
 		m := s.Machine()
 		c, _ := s.ClientOn(m)
 		require.NoError(s.T, c.Ready(s.ctx))
-		home := s.queueNode(c, "k")
+		home := queues(s.World, "k")
 		for i, node := range s.Nodes {
-			if i != home {
+			if !slices.Contains(home, i) {
 				harm(m.Link(node))
 			}
 		}
@@ -85,39 +84,22 @@ func setWith(harm func(*fakeredis.Server)) (of struct {
 
 // deadGroup is a client with two groups: that of "k" is well and that of the other key is harmed.
 func (s *stage) deadGroup(harm func(*fakeredis.Server)) (c *redlock.Client, other string) {
-	groups := [][]string{s.Nodes[:3], s.Nodes[3:]}
-	c = s.Client(func(c *redlock.Config) { c.Nodes, c.Groups = nil, groups })
-	is := func(key string) (inFirst bool) {
-		op := &redlock.Op{Kind: redlock.OpAcquire, Key: []byte("{" + key + "}"), TTL: longTTL}
-		require.NoError(s.T, cluster.Submit(s.T, c, op))
-		_, inFirst = s.Servers[0].Get(string(op.Key))
-		return inFirst
-	}
-	require.NoError(s.T, c.Ready(s.ctx))
-	if !is("k") {
-		slices.Reverse(groups)
-		c = s.Client(func(c *redlock.Config) { c.Nodes, c.Groups = nil, groups })
-	}
-	other = "other"
-	for is(other) {
-		other += "s"
-	}
+	c = s.Client(func(c *redlock.Config) { c.Nodes, c.Groups = nil, [][]string{s.Nodes[:3], s.Nodes[3:]} })
+	require.Zero(s.T, client.Number("k", 2))
+	other = permitsIn(2, 2)[1]
+	s.release(s.take(c, other, longTTL)) // so its quarantines last for longer than the test
 	s.Servers[3:].Each(harm)
 	return c, other
 }
 
-// queueNode is the node with the queue for a key.
-func (s *stage) queueNode(c *redlock.Client, key string) int {
-	held := s.take(c, "probe:"+key, longTTL)
-	defer s.release(held)
-	for i, n := range s.Servers {
-		for _, k := range n.Keys() {
-			if k == key+":redlock:queue" {
-				return i
-			}
+// queues is the nodes with a queue for a key.
+func queues(w *virtual.World, key string) (at []int) {
+	for i, n := range w.Servers {
+		if slices.Contains(n.Keys(), key+":redlock:queue") {
+			at = append(at, i)
 		}
 	}
-	return 0
+	return at
 }
 
 // TestVainWaiters: a waiter that cannot win costs the others next to nothing.
@@ -159,29 +141,22 @@ var unfit = []struct {
 	make func(n *fakeredis.Server)
 }{
 	{"down", (*fakeredis.Server).Down},
-	{"OOM", failing(refusals[0])},
+	{"OOM", func(n *fakeredis.Server) { refuse(n, refusals[0]) }},
 	{"NOPERM", func(n *fakeredis.Server) { n.Deny("ZADD") }},
 	{"wrong type", func(n *fakeredis.Server) { n.Plant("k:redlock:queue", "list") }},
 	{"slow", func(n *fakeredis.Server) { n.Delay(50 * time.Millisecond) }},
-	{"MISCONF", failing(refusals[1])},
-	{"READONLY", failing("READONLY You can't write against a read only replica.")},
-	{"LOADING", failing(refusals[2])},
-}
-
-func failing(text string) func(n *fakeredis.Server) {
-	return func(n *fakeredis.Server) { refuse(n, text) }
 }
 
 // TestUnfitQueueNode: a node that cannot keep the queue costs order no more than one that is down.
 func TestUnfitQueueNode(t *testing.T) {
-	d, sections, nodes := 5*time.Second, []time.Duration{10 * time.Millisecond}, unfit[:5]
-	if testkit.Long() { // also with other words for the same
-		d, sections, nodes = time.Minute, append(sections, time.Millisecond), unfit
+	d, sections := 5*time.Second, []time.Duration{10 * time.Millisecond}
+	if testkit.Long() {
+		d, sections = time.Minute, append(sections, time.Millisecond)
 	}
 	const processes = 8
 	for _, section := range sections {
 		var down time.Duration
-		for _, node := range nodes {
+		for _, node := range unfit {
 			t.Run(fmt.Sprint(node.name, ", ", section), func(t *testing.T) {
 				var shares [processes]service
 				gather(t, 3, d+200*time.Millisecond, func(c *crowd) {
@@ -190,12 +165,7 @@ func TestUnfitQueueNode(t *testing.T) {
 						c.join(2, &shares[p], section, oneOf(client, "k"))
 					}
 					time.Sleep(200 * time.Millisecond)
-					for _, server := range c.Servers {
-						if slices.Contains(server.Keys(), "k:redlock:queue") {
-							node.make(server)
-							break
-						}
-					}
+					node.make(c.Servers[queues(c.World, "k")[0]])
 				})
 				sum, fewest, longest := 0, shares[0].grants, time.Duration(0)
 				for _, s := range shares {
@@ -216,15 +186,7 @@ func TestUnfitQueueNode(t *testing.T) {
 // TestContendedMovingKey: a key that moves from one group to another has at least half of the
 // grants of a set of two keys: to the nodes it is such a set.
 func TestContendedMovingKey(t *testing.T) {
-	moves, stays := "", ""
-	for i := 0; moves == "" || stays == ""; i++ {
-		key := fmt.Sprint("key", i)
-		if client.Number(key, 2) == 1 {
-			moves = key
-		} else {
-			stays = key
-		}
-	}
+	keys := permitsIn(2, 2) // one that stays, and one that moves
 	for _, section := range []time.Duration{time.Millisecond, 20 * time.Millisecond} {
 		t.Run(section.String(), func(t *testing.T) {
 			d := min(4*time.Second, 500*section)
@@ -244,9 +206,9 @@ func TestContendedMovingKey(t *testing.T) {
 				return got.grants
 			}
 			set := grants(func(c *redlock.Config, _, both [][]string) { c.Groups = both },
-				func(c *redlock.Client) locking { return allOf(c, stays, moves) })
+				func(c *redlock.Client) locking { return allOf(c, keys...) })
 			moving := grants(func(c *redlock.Config, one, both [][]string) { c.Groups, c.NextGroups = one, both },
-				func(c *redlock.Client) locking { return oneOf(c, moves) })
+				func(c *redlock.Client) locking { return oneOf(c, keys[1]) })
 			t.Logf("grants in %v: a set of two keys %d, a key that moves %d", d, set, moving)
 			require.GreaterOrEqual(t, 2*moving, set)
 		})

@@ -12,18 +12,19 @@ import (
 
 var waits = []scenario{
 	// The winner of the queue does not stand in it for longer than it has the lock.
-	{"released by another client", 3, func(s *stage) {
-		s.endOtherwise(soon, func(_ *redlock.Client, l redlock.Lock) {
-			attached, err := s.Client().Attach(s.ctx, "k", l.Token(), time.Now().Add(l.Remaining()))
+	{"released by an attached handle", 3, func(s *stage) {
+		s.endOtherwise(promptly, func(c *redlock.Client, l redlock.Lock) {
+			attached, err := c.Attach(s.ctx, "k", l.Token(), time.Now().Add(l.Remaining()))
 			require.NoError(s.T, err)
 			s.release(attached)
 		})
 	}},
-	{"released by an operation", 3, func(s *stage) {
-		s.endOtherwise(soon, func(_ *redlock.Client, l redlock.Lock) { s.releaseBy(s.Client(), l) })
-	}},
 	{"released by an operation of its client", 3, func(s *stage) {
-		s.endOtherwise(promptly, s.releaseBy)
+		s.endOtherwise(promptly, func(c *redlock.Client, l redlock.Lock) {
+			op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte("k")}
+			op.SetToken(l.Token())
+			require.NoError(s.T, cluster.Submit(s.T, c, op))
+		})
 	}},
 	{"deleted by hand", 3, func(s *stage) {
 		s.endOtherwise(promptly, func(_ *redlock.Client, l redlock.Lock) {
@@ -44,18 +45,6 @@ var waits = []scenario{
 			require.ErrorIs(s.T, l.Extend(s.ctx, longTTL), redlock.ErrNotHeld)
 		})
 	}},
-	// Limited attempts end a wait, also where nodes push.
-	{"attempts are limited", 3, func(s *stage) {
-		s.take(s.Client(), "k", longTTL)
-		c := s.Client(func(c *redlock.Config) {
-			c.Retry = redlock.Retry{Min: 10 * time.Millisecond, Max: 20 * time.Millisecond, Attempts: 3}
-		})
-		for _, w := range []*waiting{s.begin(s.ctx, c, "k", longTTL), s.begin(s.ctx, c, "k", longTTL)} { // one after the other
-			<-w.done
-			require.LessOrEqual(s.T, w.ended.Sub(w.began), 4*promptly)
-			require.ErrorIs(s.T, w.err, redlock.ErrTaken)
-		}
-	}},
 }
 
 // endOtherwise has a lock won in the queue end otherwise than by its handle, beside another process
@@ -68,11 +57,4 @@ func (s *stage) endOtherwise(bound time.Duration, end func(*redlock.Client, redl
 	s.release(held)
 	end(a, s.granted(first))
 	s.inTurn(bound, behind, other)
-}
-
-// releaseBy releases a lock by an operation of a client.
-func (s *stage) releaseBy(c *redlock.Client, l redlock.Lock) {
-	op := &redlock.Op{Kind: redlock.OpRelease, Key: []byte(l.Key())}
-	op.SetToken(l.Token())
-	require.NoError(s.T, cluster.Submit(s.T, c, op))
 }

@@ -62,20 +62,6 @@ var wakes = []scenario{
 			s.inTurn(promptly, next...)
 		}
 	}},
-	{"given up in line", 3, func(s *stage) {
-		b := s.polling(func(c *redlock.Config) { c.Retry = redlock.Retry{Min: 5 * time.Millisecond, Max: promptly / 2} })
-		for i := range 5 {
-			key := fmt.Sprint("k", i)
-			held := s.take(s.Client(), key, longTTL)
-			ctx, cancel := context.WithCancel(s.ctx)
-			s.waitWith(ctx, b, key, longTTL)
-			next := s.wait(b, key, longTTL)
-			cancel()
-			time.Sleep(time.Millisecond)
-			s.release(held)
-			s.inTurn(promptly, next)
-		}
-	}},
 	// Each process leaves the queue, or its place in front, after its turn.
 	{"one process after the other", 5, func(s *stage) {
 		held := s.take(s.Client(), "k", longTTL)
@@ -139,68 +125,14 @@ var wakes = []scenario{
 	}},
 	// The nodes are asked now and then, in case a push was lost; and this costs a waiter nothing.
 	{"pushes are lost", 3, func(s *stage) {
-		held := s.take(s.Client(), "k", longTTL)
-		w := s.wait(s.Client(), "k", longTTL)
+		held, c := s.take(s.Client(), "k", longTTL), s.Client()
+		first, next := s.wait(c, "k", longTTL), s.wait(c, "k", longTTL)
 		s.Servers.Each(func(node *fakeredis.Server) { node.FaultPushes(fakeredis.PushFault{Drop: 1}) })
 		s.release(held)
-		s.inTurn(1100*time.Millisecond, w)
-	}},
-	{"pushes are lost behind a hand-over", 3, func(s *stage) {
-		c := s.Client()
-		held := s.take(c, "k", longTTL)
-		first, w := s.wait(c, "k", longTTL), s.wait(c, "k", longTTL)
-		s.release(held)
+		from := time.Now()
 		s.granted(first)
-		for _, node := range s.Servers {
-			node.FaultPushes(fakeredis.PushFault{Drop: 1})
-			node.Del("k")
-		}
-		s.inTurn(1600*time.Millisecond, w)
-	}},
-	// An attempt sets and deletes the key of a watched node, and so ends tracking.
-	{"asked where it watches", 5, func(s *stage) {
-		a, b := s.Client(), s.Client()
-		for i, node := range s.Servers {
-			key := fmt.Sprint("k", i)
-			held := s.take(a, key, longTTL)
-			w := s.wait(b, key, longTTL)
-			node.FaultPushes(fakeredis.PushFault{Drop: 1})
-			node.Del(key)
-			time.Sleep(1100 * time.Millisecond)
-			require.NoError(s.T, node.Heal())
-			s.release(held)
-			s.inTurn(promptly, w)
-		}
-	}},
-	{"long waits", 3, func(s *stage) {
-		a, b := s.Client(), s.Client()
-		for i := range 20 {
-			key := fmt.Sprint("k", i)
-			held := s.take(a, key, 2*longTTL)
-			w := s.wait(b, key, longTTL)
-			time.Sleep(9*time.Second + time.Duration(i)*50*time.Millisecond)
-			s.release(held)
-			s.inTurn(promptly, w)
-		}
-	}},
-	// A node with the key of no holder is not watched, as far as is known.
-	{"leftover that is watched", 5, func(s *stage) {
-		for i, node := range s.Servers { // one of them would be watched first
-			node.Set("k", "leftover", 0)
-			a, b := s.Client(), s.Client()
-			late, held := 0, s.granted(s.begin(s.ctx, a, "k", longTTL))
-			for turn := range 40 {
-				w := s.wait([]*redlock.Client{b, a}[turn%2], "k", longTTL)
-				s.release(held)
-				released := time.Now()
-				held = s.granted(w)
-				if w.ended.Sub(released) > promptly {
-					late++
-				}
-			}
-			require.Less(s.T, late, 30, "node %d", i) // it is not known where the denial comes last
-			s.release(held)
-			node.Del("k")
-		}
+		require.LessOrEqual(s.T, first.ended.Sub(from), 1100*time.Millisecond)
+		s.Servers.Del("k") // its process believes in it
+		s.inTurn(1600*time.Millisecond, next)
 	}},
 }

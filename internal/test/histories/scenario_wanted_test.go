@@ -12,19 +12,11 @@ import (
 )
 
 // forms is the calls that wait for a lock on "k".
-var forms = map[string]func(ctx context.Context, c *redlock.Client) (redlock.Lock, error){
-	"Acquire": func(ctx context.Context, c *redlock.Client) (redlock.Lock, error) {
-		return c.Acquire(ctx, "k", longTTL)
-	},
-	"AcquireAll": func(ctx context.Context, c *redlock.Client) (redlock.Lock, error) {
-		return c.AcquireAll(ctx, longTTL, "j", "k")
-	},
-	"AcquireAny": func(ctx context.Context, c *redlock.Client) (redlock.Lock, error) {
-		return c.AcquireAny(ctx, longTTL, "k")
-	},
-	"AcquireShared": func(ctx context.Context, c *redlock.Client) (redlock.Lock, error) {
-		return c.AcquireShared(ctx, "k", longTTL)
-	},
+var forms = map[string]func(c *redlock.Client) locking{
+	"Acquire":       func(c *redlock.Client) locking { return oneOf(c, "k") },
+	"AcquireAll":    func(c *redlock.Client) locking { return allOf(c, "j", "k") },
+	"AcquireAny":    func(c *redlock.Client) locking { return anyOf(c, "k") },
+	"AcquireShared": func(c *redlock.Client) locking { return sharedOf(c, "k") },
 }
 
 // wanteds is scenarios of holders that ask whether others want their lock (Lock.Wanted).
@@ -40,11 +32,11 @@ var wanteds = []scenario{
 						continue
 					}
 					for _, c := range []*redlock.Client{own, other} {
-						l, err := have(s.ctx, own)
+						l, err := have(own)(s.ctx)
 						require.NoError(s.T, err)
 						heard := l.Wanted()
 						s.unwanted(heard, 3500*time.Millisecond) // no process is in the queue any more
-						w := s.call(s.ctx, func(ctx context.Context) (redlock.Lock, error) { return want(ctx, c) })
+						w := s.call(s.ctx, want(c))
 						within := 3*trip + trip/4 + 12*time.Millisecond // it is refused, enters, and may meet a question
 						if had == "AcquireShared" {                     // who has come is asked
 							within += trip

@@ -31,37 +31,37 @@ type workers struct {
 }
 
 // use is one form of a lock: work runs under it.
-type use func(ctx context.Context, c *redlock.Client, work func())
+type use func(ctx context.Context, c *redlock.Client, key string, work func())
 
 var uses = map[string]use{
-	"Do": func(ctx context.Context, c *redlock.Client, work func()) {
-		_ = c.Do(ctx, "k", longTTL, func(context.Context) error { work(); return nil })
+	"Do": func(ctx context.Context, c *redlock.Client, key string, work func()) {
+		_ = c.Do(ctx, key, longTTL, func(context.Context) error { work(); return nil })
 	},
-	"Release": func(ctx context.Context, c *redlock.Client, work func()) {
-		if l, err := c.Acquire(ctx, "k", longTTL); err == nil {
+	"Release": func(ctx context.Context, c *redlock.Client, key string, work func()) {
+		if l, err := c.Acquire(ctx, key, longTTL); err == nil {
 			work()
 			_ = l.Release(context.WithoutCancel(ctx))
 		}
 	},
-	"ReleaseAsync": func(ctx context.Context, c *redlock.Client, work func()) {
-		if l, err := c.Acquire(ctx, "k", longTTL); err == nil {
+	"ReleaseAsync": func(ctx context.Context, c *redlock.Client, key string, work func()) {
+		if l, err := c.Acquire(ctx, key, longTTL); err == nil {
 			work()
 			l.ReleaseAsync()
 		}
 	},
-	"KeepAlive": func(ctx context.Context, c *redlock.Client, work func()) {
-		if l, err := c.Acquire(ctx, "k", longTTL); err == nil {
+	"KeepAlive": func(ctx context.Context, c *redlock.Client, key string, work func()) {
+		if l, err := c.Acquire(ctx, key, longTTL); err == nil {
 			_, stop := l.KeepAlive(ctx)
 			work()
 			stop()
 			l.ReleaseAsync()
 		}
 	},
-	"DoAll": func(ctx context.Context, c *redlock.Client, work func()) {
-		_ = c.DoAll(ctx, longTTL, []string{"k", "l"}, func(context.Context) error { work(); return nil })
+	"DoAll": func(ctx context.Context, c *redlock.Client, key string, work func()) {
+		_ = c.DoAll(ctx, longTTL, []string{key, "also " + key}, func(context.Context) error { work(); return nil })
 	},
-	"AcquireAny": func(ctx context.Context, c *redlock.Client, work func()) {
-		if l, err := c.AcquireAny(ctx, longTTL, "k"); err == nil {
+	"AcquireAny": func(ctx context.Context, c *redlock.Client, key string, work func()) {
+		if l, err := c.AcquireAny(ctx, longTTL, key); err == nil {
 			work()
 			l.ReleaseAsync()
 		}
@@ -79,7 +79,7 @@ func atWork(w *virtual.World, n int, trip, hold, d time.Duration, f use) *worker
 		done.Go(func() {
 			for ctx.Err() == nil {
 				began := time.Now()
-				f(ctx, c, func() {
+				f(ctx, c, "k", func() {
 					all.granted(i, time.Since(began))
 					time.Sleep(hold)
 					all.released()
@@ -213,20 +213,20 @@ func (w *workers) settled(turn time.Duration) {
 
 // outsiders are scenarios of those who poll beside holders who never leave the lock free.
 var outsiders = []scenario{
-	{"a poller beside one caller in a loop, 2 ms", 3, func(s *stage) { s.polled(2*time.Millisecond, 1, uses["Do"]) }},
-	{"a poller beside one caller in a loop, 1 s", 3, func(s *stage) { s.polled(time.Second, 1, uses["Release"]) }},
-	{"a poller beside readers, 20 ms", 3, func(s *stage) { s.polled(20*time.Millisecond, 4, share) }},
-	{"a poller beside readers, 300 ms", 3, func(s *stage) { s.polled(300*time.Millisecond, 4, share) }},
-	{"a poller beside readers, 2 s", 3, func(s *stage) { s.polled(2*time.Second, 4, share) }},
+	{"a poller beside one caller in a loop, 2 ms", 3, func(s *stage) { s.besideHolders(2*time.Millisecond, 1, uses["Do"]) }},
+	{"a poller beside one caller in a loop, 1 s", 3, func(s *stage) { s.besideHolders(time.Second, 1, uses["Release"]) }},
+	{"a poller beside readers, 20 ms", 3, func(s *stage) { s.besideHolders(20*time.Millisecond, 4, share) }},
+	{"a poller beside readers, 300 ms", 3, func(s *stage) { s.besideHolders(300*time.Millisecond, 4, share) }},
+	{"a poller beside readers, 2 s", 3, func(s *stage) { s.besideHolders(2*time.Second, 4, share) }},
 }
 
-func share(ctx context.Context, c *redlock.Client, work func()) {
-	_ = c.DoShared(ctx, "k", longTTL, func(context.Context) error { work(); return nil })
+func share(ctx context.Context, c *redlock.Client, key string, work func()) {
+	_ = c.DoShared(ctx, key, longTTL, func(context.Context) error { work(); return nil })
 }
 
-// polled requires that a client of another library has the lock in time beside two processes, of one caller one, in which
+// besideHolders requires that a client of another library has the lock in time beside two processes, of one caller one, in which
 // callers use it by f again and again.
-func (s *stage) polled(hold time.Duration, callers int, f use) {
+func (s *stage) besideHolders(hold time.Duration, callers int, f use) {
 	s.T.Helper()
 	ctx, cancel := context.WithCancel(s.ctx)
 	var all sync.WaitGroup
@@ -238,15 +238,14 @@ func (s *stage) polled(hold time.Duration, callers int, f use) {
 			all.Go(func() {
 				time.Sleep(hold * time.Duration(i) / time.Duration(callers))
 				for ctx.Err() == nil {
-					f(ctx, c, func() { time.Sleep(hold) })
+					f(ctx, c, "k", func() { time.Sleep(hold) })
 				}
 			})
 		}
 	}
 	time.Sleep(hold / 3)
-	w := &sharers{stage: s}
 	for range 2 {
-		waited := w.foreigner()
+		waited := s.foreigner()
 		require.LessOrEqual(s.T, waited, max(3*time.Second, 3*hold)+250*time.Millisecond, "beside holders of %v", hold) // and a pause of its own
 	}
 }

@@ -11,62 +11,141 @@ import (
 	"github.com/redlock-go/redlock/internal/client/texts"
 )
 
-// use uses a lock once, in one of all ways.
-func (u *caller) use() {
-	uses := []func(*caller){
-		(*caller).try, (*caller).wait, (*caller).wait, (*caller).wait, (*caller).all, (*caller).do,
-		(*caller).keepAlive, (*caller).extend, (*caller).attach, (*caller).op, (*caller).forget,
-	}
-	if u.permits && u.IntN(8) > 0 {
-		u.choose()
-		return
-	}
-	if u.shares && u.IntN(3) > 0 {
-		u.share()
-		return
-	}
-	if u.stir.operators > 0 && u.IntN(8) == 0 {
-		u.hang()
-		return
-	}
-	if u.plan.busy && u.IntN(20) > 0 {
-		u.wait()
-		return
-	}
-	uses[u.IntN(len(uses))](u)
+// form is a call that acquires a lock.
+type form struct {
+	what  string
+	waits bool // without it, or of all keys, it is not known as one who wants a key
+	all   bool
+	reads bool // others may have the lock too
+	call  func(c *redlock.Client, ctx context.Context, ttl time.Duration, keys ...string) (redlock.Lock, error)
 }
 
-// acquire is Acquire, or TryAcquire now and then.
-func (u *caller) acquire(ttl time.Duration, try bool) (redlock.Lock, *holding) {
-	ctx, cancel := u.limited()
-	defer cancel()
-	return u.acquireIn(ctx, u.key(), ttl, try)
+var (
+	acquireOne    = form{what: "acquire", waits: true, call: ofOne((*redlock.Client).Acquire)}
+	tryOne        = form{what: "try", call: ofOne((*redlock.Client).TryAcquire)}
+	acquireShared = form{what: "acquire", waits: true, reads: true, call: ofOne((*redlock.Client).AcquireShared)}
+	tryShared     = form{what: "try", reads: true, call: ofOne((*redlock.Client).TryAcquireShared)}
+	acquireAll    = form{what: "acquire all", all: true, call: (*redlock.Client).AcquireAll}
+	tryAll        = form{what: "acquire all", all: true, call: (*redlock.Client).TryAcquireAll}
+	acquireAny    = form{what: "acquire any", waits: true, call: (*redlock.Client).AcquireAny}
+	tryAny        = form{what: "acquire any", call: (*redlock.Client).TryAcquireAny}
+)
+
+func ofOne(f func(*redlock.Client, context.Context, string, time.Duration) (redlock.Lock, error)) func(*redlock.Client, context.Context, time.Duration, ...string) (redlock.Lock, error) {
+	return func(c *redlock.Client, ctx context.Context, ttl time.Duration, keys ...string) (redlock.Lock, error) {
+		return f(c, ctx, keys[0], ttl)
+	}
 }
 
-func (u *caller) acquireIn(ctx context.Context, key string, ttl time.Duration, try bool) (l redlock.Lock, b *holding) {
-	var err error
-	began, what := time.Now(), "acquire"
-	if try {
-		what = "try"
-		ctx, done := u.stall(ctx, nil)
-		l, err = u.client.TryAcquire(ctx, key, ttl)
-		done()
-	} else {
-		ctx, done := u.wants(ctx, key)
-		l, err = u.client.Acquire(ctx, key, ttl)
-		done()
+// get acquires a lock; nil: it has none.
+func (u *caller) get(ctx context.Context, f form, ttl time.Duration, keys ...string) (redlock.Lock, *holding) {
+	began, wants, collected := time.Now(), u.wants, func() {}
+	if f.all {
+		collected = u.watch.collects(keys)
 	}
-	u.fact(what, began, err, true, key)
-	if !u.check(what, began, err) {
+	if !f.waits {
+		wants = func(ctx context.Context, _ ...string) (context.Context, func()) { return u.stall(ctx, nil) }
+	}
+	calling, done := wants(ctx, keys...)
+	l, err := f.call(u.client, calling, ttl, keys...)
+	done()
+	collected()
+	u.fact(f.what, began, err, keys...)
+	if !u.check(f.what, began, err) {
 		return l, nil
 	}
-	return l, u.ledger.lock(u.who, u.machine, u.process, l)
+	return l, u.ledger.lock(u.who, u.machine, u.process, l, f.reads)
+}
+
+// limitedly is get within a time.
+func (u *caller) limitedly(f form, ttl time.Duration, keys ...string) (redlock.Lock, *holding) {
+	ctx, cancel := u.limited()
+	defer cancel()
+	return u.get(ctx, f, ttl, keys...)
+}
+
+// use uses a lock once, in one of all ways.
+func (u *caller) use() {
+	switch {
+	case u.permits && u.IntN(8) > 0:
+		u.choose()
+	case u.shares && u.IntN(3) > 0:
+		u.once([]form{acquireShared, acquireShared, acquireShared, tryShared}[u.IntN(4)], u.key())
+	case u.stir.operators > 0 && u.IntN(8) == 0:
+		u.hang()
+	case u.plan.busy && u.IntN(20) > 0:
+		u.once(acquireOne, u.key())
+	default:
+		switch u.IntN(10) {
+		case 0:
+			u.once(tryOne, u.key())
+		case 1:
+			u.once([]form{acquireAll, acquireAll, tryAll}[u.IntN(3)], u.some()...)
+		case 2:
+			u.do()
+		case 3:
+			u.attach()
+		case 4:
+			u.op()
+		case 5:
+			u.forget()
+		default:
+			u.once(acquireOne, u.key())
+		}
+	}
+}
+
+// choose is a call for any of all keys, or now and then for all of them.
+func (u *caller) choose() {
+	if u.IntN(8) == 0 {
+		ctx, cancel := u.limited()
+		defer cancel()
+		ttl := u.ttl()
+		u.doing("do any", u.keys, ttl, 0, func(f func(context.Context) error) error { return u.client.DoAny(ctx, ttl, u.keys, f) }, func() {})
+		return
+	}
+	u.once([]form{acquireAny, acquireAny, acquireAny, acquireAny, acquireAny, tryAny, acquireAll}[u.IntN(7)], u.keys...)
+}
+
+// once holds a lock, perhaps kept alive or extended, and gives it back.
+func (u *caller) once(f form, keys ...string) {
+	ttl := u.ttl()
+	l, b := u.limitedly(f, ttl, keys...)
+	if b == nil {
+		return
+	}
+	if u.IntN(8) == 0 {
+		_ = l.Token()
+	}
+	n := u.IntN(8)
+	if u.plan.busy && u.IntN(20) > 0 {
+		n = 8
+	}
+	switch n {
+	case 0, 1:
+		stop := u.kept(l, b, ttl)
+		if n == 0 {
+			stop()
+		}
+	case 2:
+		for range 1 + u.IntN(3) {
+			u.hold(ttl, l)
+			ttl = u.ttl()
+			ctx, cancel := u.limited()
+			began := time.Now()
+			u.check("extend", began, l.Extend(ctx, ttl))
+			cancel()
+		}
+	default:
+		u.hold(ttl, l)
+	}
+	u.finish(l, b)
 }
 
 // hang holds the first key for long. If an operator frees it, the holder finds its way back soon, and
 // gives back what others may have had since.
 func (u *caller) hang() {
-	l, b := u.acquireIn(u.ctx, u.keys[0], maxTTL, false)
+	l, b := u.get(u.ctx, acquireOne, maxTTL, u.keys[0])
 	if b == nil {
 		return
 	}
@@ -79,22 +158,8 @@ func (u *caller) hang() {
 func (u *caller) pass() {
 	ctx, cancel := context.WithTimeout(u.ctx, 30*time.Millisecond+u.N(970*time.Millisecond))
 	defer cancel()
-	if l, b := u.acquireIn(ctx, u.keys[0], u.ttl(), false); b != nil {
+	if l, b := u.get(ctx, acquireOne, u.ttl(), u.keys[0]); b != nil {
 		u.sleep(u.N(20 * time.Millisecond))
-		u.finish(l, b)
-	}
-}
-
-func (u *caller) try()  { u.once(true) }
-func (u *caller) wait() { u.once(false) }
-
-func (u *caller) once(try bool) {
-	ttl := u.ttl()
-	if l, b := u.acquire(ttl, try); b != nil {
-		if u.IntN(8) == 0 {
-			_ = l.Token()
-		}
-		u.hold(ttl, l)
 		u.finish(l, b)
 	}
 }
@@ -145,63 +210,6 @@ func (u *caller) discard(l redlock.Lock, b *holding) {
 	}
 }
 
-// choose is AcquireAny in one of all ways, or AcquireAll of all keys.
-func (u *caller) choose() {
-	ctx, cancel := u.limited()
-	defer cancel()
-	ttl, began := u.ttl(), time.Now()
-	var l redlock.Lock
-	var err error
-	switch u.IntN(8) {
-	case 0:
-		u.doing("do any", u.keys, ttl, 0, func(f func(context.Context) error) error { return u.client.DoAny(ctx, ttl, u.keys, f) }, func() {})
-		return
-	case 1:
-		l, err = u.client.TryAcquireAny(ctx, ttl, u.keys...)
-	case 2:
-		collected := u.watch.collects(u.keys)
-		l, err = u.client.AcquireAll(ctx, ttl, u.keys...)
-		collected()
-	default:
-		wants, done := u.wants(ctx, u.keys...)
-		l, err = u.client.AcquireAny(wants, ttl, u.keys...)
-		done()
-	}
-	u.fact("acquire any", began, err, false, u.keys...)
-	if !u.check("acquire any", began, err) {
-		return
-	}
-	b := u.ledger.lock(u.who, u.machine, u.process, l)
-	if u.IntN(4) == 0 {
-		u.kept(l, b, ttl)()
-	} else {
-		u.hold(ttl, l)
-	}
-	u.finish(l, b)
-}
-
-func (u *caller) all() {
-	ctx, cancel := u.limited()
-	defer cancel()
-	ttl, keys := u.ttl(), u.some()
-	acquire := u.client.AcquireAll
-	if u.IntN(3) == 0 {
-		acquire = u.client.TryAcquireAll
-	}
-	began := time.Now()
-	collected := u.watch.collects(keys)
-	calling, calm := u.stall(ctx, nil)
-	l, err := acquire(calling, ttl, keys...)
-	calm()
-	collected()
-	u.fact("acquire all", began, err, false, keys...)
-	if u.check("acquire all", began, err) {
-		b := u.ledger.lock(u.who, u.machine, u.process, l)
-		u.hold(ttl, l)
-		u.finish(l, b)
-	}
-}
-
 // do is Do. Its function may take longer than the TTL.
 func (u *caller) do() {
 	ctx, cancel := u.limited()
@@ -248,7 +256,7 @@ func (u *caller) doing(what string, keys []string, ttl, atLeast time.Duration, d
 	if ends, graceful := u.process.isEnding(); b != nil && ends && !graceful {
 		u.owners.stays(b)
 	}
-	u.fact(what, began, err, false, keys...)
+	u.fact(what, began, err, keys...)
 	u.check(what, began, err)
 }
 
@@ -269,40 +277,10 @@ func (u *caller) kept(l redlock.Lock, b *holding, ttl time.Duration) (stop func(
 	return stop
 }
 
-func (u *caller) keepAlive() {
-	ttl := u.ttl()
-	l, b := u.acquire(ttl, false)
-	if b == nil {
-		return
-	}
-	stop := u.kept(l, b, ttl)
-	if u.IntN(2) == 0 {
-		stop()
-	}
-	u.finish(l, b)
-}
-
-func (u *caller) extend() {
-	ttl := u.ttl()
-	l, b := u.acquire(ttl, u.IntN(2) == 0)
-	if b == nil {
-		return
-	}
-	for range 1 + u.IntN(3) {
-		u.hold(ttl, l)
-		ttl = u.ttl()
-		ctx, cancel := u.limited()
-		began := time.Now()
-		u.check("extend", began, l.Extend(ctx, ttl))
-		cancel()
-	}
-	u.finish(l, b)
-}
-
 // attach gives the lock to another client, for a release, or an extension before it.
 func (u *caller) attach() {
 	ttl := u.ttl()
-	l, b := u.acquire(ttl, false)
+	l, b := u.limitedly(acquireOne, ttl, u.key())
 	if b == nil {
 		return
 	}
@@ -361,7 +339,7 @@ func (u *caller) op() {
 func (u *caller) submit(op *redlock.Op) (won, sent bool) {
 	done := make(chan struct{})
 	op.Done = func(*redlock.Op) { close(done) }
-	if op.Kind == redlock.OpAcquire && (u.plan.blocks || u.plan.stalls) {
+	if op.Kind == redlock.OpAcquire && u.plan.stalls {
 		defer u.process.give()() // a hook may keep Done from being called
 	}
 	began := time.Now()
@@ -376,13 +354,13 @@ func (u *caller) submit(op *redlock.Op) (won, sent bool) {
 		return false, true
 	}
 	<-done
-	u.fact("op", began, op.Err(), true, string(op.Key))
+	u.fact("op", began, op.Err(), string(op.Key))
 	return u.check("op", began, op.Err()), !errors.Is(op.Err(), redlock.ErrClosed)
 }
 
 // forget never gives the lock back.
 func (u *caller) forget() {
 	if u.IntN(4) == 0 && !u.plan.busy {
-		u.acquire(50*time.Millisecond+u.N(500*time.Millisecond), false)
+		u.limitedly(acquireOne, 50*time.Millisecond+u.N(500*time.Millisecond), u.key())
 	}
 }

@@ -11,34 +11,16 @@ import (
 type watch struct {
 	history *history
 
-	mu        sync.Mutex
-	calm      time.Time // all nodes have a vote from then on; zero: not yet
-	wanted    map[string]int
-	free      map[string]time.Time // since when a lock is free and wanted
-	sets      map[string]int       // callers of AcquireAll
-	ofSets    map[string]time.Time // when a set wanted it last
-	believed  map[string]time.Time // when it was free last, and a process believed in a holder of its own
-	open      map[string]time.Time // since when it is free, wanted or not
-	choosers  map[*want]time.Time  // of any of all keys, since when they wait
-	outsiders map[*outsider]struct{}
-	longest   [3]time.Duration // free and wanted; an outsider's wait
+	mu       sync.Mutex
+	calm     time.Time // all nodes have a vote from then on; zero: not yet
+	wanted   map[string]int
+	free     map[string]time.Time // since when a lock is free and wanted
+	sets     map[string]int       // callers of AcquireAll
+	ofSets   map[string]time.Time // when a set wanted it last
+	believed map[string]time.Time // when it was free last, and a process believed in a holder of its own
+	open     map[string]time.Time // since when it is free, wanted or not
+	choosers map[*want]time.Time  // of any of all keys, since when they wait
 }
-
-// outsider is a caller outside the queue.
-type outsider struct {
-	who, key string
-	since    time.Time
-	grants   int       // of all, before
-	turns    int       // of the key
-	turned   time.Time // of the last of them
-}
-
-// longTurn is the least length of a turn not charged to an outsider: it delays all others alike.
-const longTurn = 300 * time.Millisecond
-
-// turnsBefore bounds the turns of others, for each of their clients, where locks are held for long:
-// a client leaves a lock free after some of its turns, and not in vain each time.
-const turnsBefore = 60
 
 // keptTurn is how long sets keep a free key.
 const keptTurn = 1200 * time.Millisecond
@@ -51,8 +33,7 @@ const looks = 10 * time.Millisecond
 func (w *watch) init(h *history) {
 	w.history = h
 	w.sets, w.ofSets, w.believed = map[string]int{}, map[string]time.Time{}, map[string]time.Time{}
-	w.wanted, w.outsiders = map[string]int{}, map[*outsider]struct{}{}
-	w.free, w.open, w.choosers = map[string]time.Time{}, map[string]time.Time{}, map[*want]time.Time{}
+	w.wanted, w.free, w.open, w.choosers = map[string]int{}, map[string]time.Time{}, map[string]time.Time{}, map[*want]time.Time{}
 }
 
 func (w *watch) calmFrom(t time.Time) {
@@ -121,19 +102,6 @@ func (w *watch) add(key string, n int) {
 	}
 }
 
-// tries notes a caller outside the queue, until it is called back.
-func (w *watch) tries(who, key string) (done func()) {
-	o := &outsider{who: who, key: key, since: time.Now(), grants: w.history.ledger.count()}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.outsiders[o] = struct{}{}
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.outsiders, o)
-	}
-}
-
 // collects notes a caller who wants all of some keys, until it is called back.
 func (w *watch) collects(keys []string) (done func()) {
 	w.mu.Lock()
@@ -181,19 +149,17 @@ func (w *watch) look(now time.Time) {
 			continue
 		}
 		long := now.Sub(since)
-		w.longest[0] = max(w.longest[0], long)
 		if w.sets[key] > 0 {
 			w.ofSets[key] = now
 		}
-		bound := h.bounds.free
+		bound := h.free
 		if h.changes == nil && w.ofSets[key].Before(since.Add(-keptTurn)) { // a key that moves is a set of two
-			bound = h.bounds.alone
+			bound = h.alone
 			if !w.believed[key].Before(since) {
 				bound += longestGap
 			}
-			w.longest[2] = max(w.longest[2], long)
 		}
-		if bound > 0 && long > bound {
+		if long > bound {
 			h.fail("%s is free on a quorum for %v, and %d callers wait", key, long, n)
 		}
 	}
@@ -210,27 +176,8 @@ func (w *watch) look(now time.Time) {
 			delete(w.open, key)
 		case !ok:
 			w.open[key] = now
-		case h.bounds.free > 0 && now.Sub(since) > h.bounds.free && now.Sub(waits) > h.bounds.free:
+		case now.Sub(since) > h.free && now.Sub(waits) > h.free:
 			h.fail("%s is free on a quorum for %v, and a caller waits for any for %v", key, now.Sub(since), now.Sub(waits))
-		}
-	}
-	for o := range w.outsiders {
-		if !h.hasGaps() {
-			break
-		}
-		if o.since.Before(w.calm) {
-			o.since = w.calm
-		}
-		if turns := h.ledger.turnsOf(o.key); turns != o.turns {
-			o.turns, o.turned = turns, now
-		} else if now.Sub(o.turned) > longTurn {
-			o.since = o.since.Add(looks)
-		}
-		long := now.Sub(o.since)
-		w.longest[1] = max(w.longest[1], long)
-		passed := h.ledger.count() - o.grants
-		if h.bounds.turn > 0 && long > h.bounds.turn && passed > turnsBefore*len(h.clients) {
-			h.fail("%s has not had %s for %v, and others had locks %d times", o.who, o.key, long, passed)
 		}
 	}
 }

@@ -26,7 +26,7 @@ type path struct {
 }
 
 func newPath(n *Network, rng *rand.Rand) *path {
-	return &path{net: n, rng: rng, delay: n.delay, jitter: n.jitter, streams: map[*stream]struct{}{}}
+	return &path{net: n, rng: rng, delay: 100 * time.Microsecond, jitter: 50 * time.Microsecond, streams: map[*stream]struct{}{}}
 }
 
 // due is the arrival of bytes sent now, not before the last ones.

@@ -32,11 +32,6 @@ type Machine struct {
 	links map[string]*Link
 }
 
-// NewMachine makes a running machine.
-func NewMachine(n *Network, name string) *Machine {
-	return &Machine{Name: name, net: n, made: time.Now(), links: map[string]*Link{}}
-}
-
 // Link is that to an address.
 func (m *Machine) Link(addr string) *Link {
 	m.mu.Lock()

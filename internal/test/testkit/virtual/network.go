@@ -15,21 +15,12 @@ import (
 // Network is a network in memory. Its connections are as those of TCP: bytes arrive in order,
 // deadlines work for reads and writes, and a peer sees a close on its arrival.
 type Network struct {
-	seed          uint64
-	delay, jitter time.Duration // of new links
+	seed uint64
 
 	mu        sync.Mutex // guards all of its links, streams and listeners
 	listeners map[string]*listener
 	links     map[[2]string]*Link
 	ports     int
-}
-
-// NewNetwork makes a network. Its links have a delay in each direction, and a jitter, at first.
-func NewNetwork(seed uint64, delay, jitter time.Duration) *Network {
-	return &Network{
-		seed: seed, delay: delay, jitter: jitter,
-		listeners: map[string]*listener{}, links: map[[2]string]*Link{},
-	}
 }
 
 // Link is that from a host to an address.

@@ -39,7 +39,7 @@ func Run(t *testing.T, n int, f func(w *World), opts ...fakeredis.Options) {
 // has the options at its index, or the last ones given.
 func New(t *testing.T, seed uint64, n int, opts ...fakeredis.Options) *World {
 	t.Helper()
-	w := &World{T: t, Net: NewNetwork(seed, 100*time.Microsecond, 50*time.Microsecond)}
+	w := &World{T: t, Net: &Network{seed: seed, listeners: map[string]*listener{}, links: map[[2]string]*Link{}}}
 	if len(opts) == 0 {
 		opts = make([]fakeredis.Options, 1)
 	}
@@ -60,9 +60,10 @@ func (w *World) Client(change ...func(*redlock.Config)) *redlock.Client {
 	return c
 }
 
+// Machine makes a running machine.
 func (w *World) Machine() *Machine {
 	w.machines++
-	return NewMachine(w.Net, fmt.Sprintf("client%d", w.machines))
+	return &Machine{Name: fmt.Sprintf("client%d", w.machines), net: w.Net, made: time.Now(), links: map[string]*Link{}}
 }
 
 // ClientOn makes a client on a machine.
