@@ -325,29 +325,6 @@ func TestPlainValues(t *testing.T) {
 	})
 }
 
-// TestSharedLocks: a shared lock of another program is taken for all clients, with a value and a TTL, and none can release it.
-func TestSharedLocks(t *testing.T) {
-	virtual.Run(t, 3, func(w *virtual.World) {
-		s := in(w)
-		defer s.Close()
-		l, err := w.Client().TryAcquireShared(w.T.Context(), "k", time.Minute)
-		require.NoError(t, err)
-		time.Sleep(time.Second)
-		seen, err := s.Look(w.T.Context(), "k")
-		require.NoError(t, err)
-		require.True(t, seen.Held)
-		require.NotEmpty(t, seen.Value)
-		require.InDelta(t, 59*time.Second, seen.TTL, float64(time.Second))
-		_, err = s.Acquire(w.T.Context(), "k", "v", time.Minute)
-		require.ErrorIs(t, err, redlock.ErrTaken)
-		s.release(grants.Other, grants.By(seen.Value))
-		_, err = s.Release(w.T.Context(), "k", grants.Anyone)
-		require.ErrorIs(t, err, grants.ErrShared)
-		require.NoError(t, l.Release(w.T.Context()))
-		s.acquire("v", time.Minute)
-	})
-}
-
 // TestShortenedThenReleased: the end of a shortened TTL does not announce the end of a lock released before. It wakes
 // no waiter for the next holder's lock.
 func TestShortenedThenReleased(t *testing.T) {
