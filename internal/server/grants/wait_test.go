@@ -324,21 +324,3 @@ func TestPlainValues(t *testing.T) {
 		require.ErrorIs(t, err, grants.ErrEternal)
 	})
 }
-
-// TestShortenedThenReleased: the end of a shortened TTL does not announce the end of a lock released before. It wakes
-// no waiter for the next holder's lock.
-func TestShortenedThenReleased(t *testing.T) {
-	virtual.Run(t, 3, func(w *virtual.World) {
-		s := in(w)
-		defer s.Close()
-		s.acquire("v", time.Hour)
-		s.extend(grants.Done, grants.By("v"), grants.TTL{Value: time.Second})
-		s.release(grants.Done, grants.By("v"))
-		next := s.acquire("w", time.Hour)
-		ctx, cancel := context.WithTimeout(w.T.Context(), 10*time.Second)
-		defer cancel()
-		free, _ := s.Wait(ctx, "k")
-		require.False(t, free)
-		require.Positive(t, next.Lock.Remaining())
-	})
-}
