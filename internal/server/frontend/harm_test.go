@@ -2,11 +2,9 @@ package frontend_test
 
 import (
 	"cmp"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
-	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,35 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/server/frontend"
 	"github.com/redlock-go/redlock/internal/server/session"
 	"github.com/redlock-go/redlock/internal/test/testkit"
-	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
 )
-
-// TestSilentTLS: a client beyond the limit, silent in its TLS handshake, holds up no other.
-func TestSilentTLS(t *testing.T) {
-	certified := httptest.NewTLSServer(nil)
-	defer certified.Close()
-	c := cluster.New(t, 1)
-	server := frontend.New(frontend.Config{Client: c.Client, Limits: session.Limits{Clients: 1}})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	go func() { _ = server.Serve(tls.NewListener(l, certified.TLS)) }()
-	dial := func() *client {
-		conn, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true})
-		require.NoError(t, err)
-		return &client{testkit.NewTextClient(t, conn), t}
-	}
-	one := dial()
-	one.expect("PING => +PONG")
-	silent, err := net.Dial("tcp", l.Addr().String())
-	require.NoError(t, err)
-	defer silent.Close()
-	_, wire := server.Stats()
-	testkit.Await(t, "the refusal", func() bool { return wire.Refused.Load() == 1 })
-	require.NoError(t, one.Conn.Close())
-	testkit.Await(t, "the session ends", func() bool { return wire.Open.Load() == 0 })
-	dial().expect("PING => +PONG")
-	testkit.Within(t, testkit.Patience, "Stop", func() { server.Stop(t.Context()) })
-}
 
 // TestRefusedCommandsLeaveRoom: commands beyond the memory of all clients take no room of their connection.
 func TestRefusedCommandsLeaveRoom(t *testing.T) {
