@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	testkit.ChildrenEndAtOnce()
-	_ = flag.Set("test.parallel", "8") // unless told otherwise: they wait for other processes most of the time
+	_ = flag.Set("test.parallel", "16") // unless told otherwise: they wait for other processes most of the time
 	os.Exit(m.Run())
 }
 
