@@ -1,158 +1,53 @@
 package redlock_test
 
 import (
-	"bufio"
 	"fmt"
 	"log"
-	"net"
-	"strconv"
-	"strings"
 	"time"
-
-	"github.com/tidwall/redcon"
 
 	"github.com/redlock-go/redlock"
 )
 
-// proxy offers locks to programs that have no Redlock of their own, over the protocol of Redis:
-//
-//	LOCK key milliseconds   the token, or null if the lock is taken
-//	UNLOCK key token        1, or 0 if it was not held
-//
-// Commands may be pipelined. None of them waits for another: each becomes an Op that is submitted at once, so that those of
-// all connections share the client's batches, and each connection is answered in the order it asked in.
-type proxy struct{ client *redlock.Client }
-
-// request is a command that was read and not yet answered.
-type request struct {
-	op    redlock.Op
-	fault error         // of Submit: there is nothing to wait for
-	done  chan struct{} // holds one, so that Done never blocks
-}
-
-// maxPending is how many answers a connection may be behind before it is not read any more.
-const maxPending = 128
-
-// handle takes a connection out of redcon's loop, which knows no answer that comes later, at its first command.
-func (p *proxy) handle(conn redcon.Conn, first redcon.Command) {
-	detached := conn.Detach()
-	pending := make(chan *request, maxPending)
-	go p.read(detached, first, pending)
-	go p.answer(detached, pending)
-}
-
-// read submits commands as they come. It waits for no lock.
-func (p *proxy) read(conn redcon.DetachedConn, cmd redcon.Command, pending chan<- *request) {
-	defer close(pending)
-	for {
-		r := parse(cmd)
-		if r.fault == nil {
-			r.fault = p.client.Submit(&r.op)
-		}
-		pending <- r
-		var err error
-		if cmd, err = conn.ReadCommand(); err != nil {
-			return
-		}
-	}
-}
-
-// answer writes what the callbacks report, in the order of the commands, and flushes when the next answer is not there yet.
-func (p *proxy) answer(conn redcon.DetachedConn, pending <-chan *request) {
-	defer conn.Close()
-	gone := false
-	for r := range pending {
-		if r.fault == nil {
-			if len(r.done) == 0 {
-				gone = gone || conn.Flush() != nil
-			}
-			<-r.done
-			r.fault = r.op.Err()
-		}
-		acquired := r.op.Kind == redlock.OpAcquire && r.fault == nil
-		switch {
-		case acquired && (gone || r.op.Remaining() == 0):
-			p.giveBack(r) // the caller is gone, or it is too late
-			conn.WriteNull()
-		case acquired:
-			conn.WriteBulkString(r.op.Token())
-		case r.fault == redlock.ErrTaken:
-			conn.WriteNull()
-		case r.fault == redlock.ErrNotHeld:
-			conn.WriteInt(0)
-		case r.fault == nil:
-			conn.WriteInt(1)
-		default:
-			conn.WriteError("ERR " + r.fault.Error())
-		}
-		if len(pending) == 0 {
-			gone = gone || conn.Flush() != nil
-		}
-	}
-}
-
-// giveBack releases a lock without waiting for the result.
-func (p *proxy) giveBack(r *request) {
-	r.op.Kind, r.op.Done = redlock.OpRelease, func(*redlock.Op) {}
-	_ = p.client.Submit(&r.op) // if that fails too, the lock ends with its TTL
-}
-
-// parse turns a command into an operation. It copies the key, since redcon uses the buffer again.
-func parse(cmd redcon.Command) *request {
-	r := &request{done: make(chan struct{}, 1)}
-	r.op.Done = func(*redlock.Op) { r.done <- struct{}{} }
-	name, args := strings.ToUpper(string(cmd.Args[0])), cmd.Args[1:]
-	switch {
-	case name == "LOCK" && len(args) == 2:
-		ms, err := strconv.ParseInt(string(args[1]), 10, 32)
-		r.fault = err
-		r.op.Kind, r.op.TTL = redlock.OpAcquire, time.Duration(ms)*time.Millisecond
-	case name == "UNLOCK" && len(args) == 2:
-		r.op.Kind = redlock.OpRelease
-		r.op.SetToken(string(args[1]))
-	default:
-		r.fault = fmt.Errorf("neither LOCK key milliseconds nor UNLOCK key token")
-		return r
-	}
-	r.op.Key = append(r.op.Key, args[0]...)
-	return r
-}
-
-// A proxy with an event loop of its own submits operations and is called back.
+// An event loop waits for no lock: it submits operations, so that those of all its callers share the client's batches, and
+// what their callbacks report is an event as well.
 func ExampleClient_Submit() {
 	client, stop := connect()
 	defer stop()
-	ln := must(net.Listen("tcp", "127.0.0.1:0"))
-	defer ln.Close()
-	go redcon.Serve(ln, (&proxy{client}).handle, nil, nil)
-
-	// A client that pipelines.
-	conn := must(net.Dial("tcp", ln.Addr().String()))
-	defer conn.Close()
-	replies := bufio.NewScanner(conn)
-	next := func() string {
-		replies.Scan()
-		return replies.Text()
+	events := make(chan *redlock.Op, 16) // with room for all that are under way: Done must not block
+	submit := func(kind redlock.OpKind, token string) {
+		op := &redlock.Op{Kind: kind, Key: []byte("orders:42"), TTL: 10 * time.Second}
+		op.Done = func(op *redlock.Op) { events <- op }
+		op.SetToken(token)
+		if err := client.Submit(op); err != nil {
+			log.Fatal(err) // then there is nothing to wait for
+		}
 	}
-	fmt.Fprint(conn, "LOCK orders:42 10000\r\nLOCK orders:42 10000\r\nLOCK orders:43 10000\r\nLOCK\r\n")
-	fmt.Println("first: ", next())
-	token := next()
-	fmt.Println("second:", next())
-	fmt.Println("third: ", next())
-	next() // its token
-	fmt.Println("fourth:", next())
-	fmt.Fprintf(conn, "UNLOCK orders:42 %s\r\nUNLOCK orders:42 %s\r\nLOCK orders:42 10000\r\n", token, token)
-	fmt.Println("unlock:", next())
-	fmt.Println("again: ", next())
-	fmt.Println("lock:  ", next())
+	var token string // that a caller has got, and names in its release
+	submit(redlock.OpAcquire, "")
+	for range 4 {
+		op := <-events
+		switch err := op.Err(); {
+		case op.Kind == redlock.OpRelease:
+			fmt.Println("released:", err == nil, "not held:", err == redlock.ErrNotHeld)
+			submit(redlock.OpRelease, token) // again
+		case err == redlock.ErrTaken:
+			fmt.Println("taken")
+			submit(redlock.OpRelease, token)
+		case err != nil:
+			log.Fatal(err)
+		case op.Remaining() == 0: // it is too late, or the caller is gone
+			submit(redlock.OpRelease, op.Token())
+		default:
+			fmt.Println("acquired")
+			token = op.Token()
+			submit(redlock.OpAcquire, "") // of another caller
+		}
+	}
 	// Output:
-	// first:  $31
-	// second: $-1
-	// third:  $31
-	// fourth: -ERR neither LOCK key milliseconds nor UNLOCK key token
-	// unlock: :1
-	// again:  :0
-	// lock:   $31
+	// acquired
+	// taken
+	// released: true not held: false
+	// released: false not held: true
 }
 
 // A loop whose requests have a deadline stops reading them while too many wait. What waits for longer than Op.Within is in

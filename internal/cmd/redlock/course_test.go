@@ -168,15 +168,3 @@ func TestKeeperAsks(t *testing.T) {
 		require.InDelta(t, k.margin().Seconds(), until.Sub(now).Seconds(), 0.05)
 	}
 }
-
-// TestGrace: SIGKILL comes before the lock ends. If the lock has ended already, the program may clean up for
-// -kill-after.
-func TestGrace(t *testing.T) {
-	r := &runner{running: running{killAfter: 4 * time.Second}}
-	for left, want := range map[time.Duration]time.Duration{
-		time.Minute: 3500 * time.Millisecond, 4 * time.Second: 3500 * time.Millisecond, 2 * time.Second: 1500 * time.Millisecond,
-		500 * time.Millisecond: 4 * time.Second, 0: 4 * time.Second, -time.Hour: 4 * time.Second,
-	} {
-		require.Equal(t, want, r.grace(left), left)
-	}
-}

@@ -35,11 +35,9 @@ func newOperator(t *testing.T, n int) *operator {
 // types types a command, requires a status, and returns the output.
 func (o *operator) types(want int, typed string, args ...any) string {
 	o.Helper()
-	c := command{vars: map[string]string{patient: "10s", "REDLOCK_NODES": o.nodes}}
-	var status int
-	testkit.Within(o.T, 2*testkit.Patience, typed, func() { status = c.run(o.Context(), strings.Fields(fmt.Sprintf(typed, args...))...) })
-	require.Equal(o.T, want, status, "%s: %s%s", typed, c.out.String(), c.err.String())
-	return c.out.String() + c.err.String()
+	status, out, errs := redlockAt(o.T, o.nodes, strings.Fields(fmt.Sprintf(typed, args...))...)
+	require.Equal(o.T, want, status, "%s: %s%s", typed, out, errs)
+	return out + errs
 }
 
 // asks asks a node.
@@ -57,7 +55,7 @@ func TestLooksWriteNothing(t *testing.T) {
 			require.Equal(t, ":0", o.asks(node, "DBSIZE"), node)
 		}
 	}
-	o.types(exitNoQuorum, "fence status -max-ttl 7s")
+	require.Contains(t, o.types(exitNoQuorum, "fence status -max-ttl 7s"), "redlock fence init")
 	o.types(exitNoQuorum, "nodes -fenced -max-ttl 7s")
 	o.types(exitOK, "inspect -fenced -max-ttl 7s key")
 	blank()
@@ -68,13 +66,19 @@ func TestLooksWriteNothing(t *testing.T) {
 	require.NoError(t, o.servers[1].Restart())
 	blank()
 	o.types(exitOK, "fence init -max-ttl 100ms")
+	o.types(exitOK, "nodes -fenced -max-ttl 100ms")
+	o.types(exitUsage, "fence change -max-ttl 100ms")
 
 	// A node has forgotten. To look at it by the right configuration, or by another one, gives it no notice.
 	o.asks(0, "FLUSHALL")
 	require.Contains(t, o.types(exitOK, "fence status -max-ttl 100ms"), "no vote")
 	o.types(exitNoQuorum, "fence status -max-ttl 7s")
 	o.types(exitUsage, "fence recover -max-ttl 7s -at-least 1")
-	require.Equal(t, ":0", o.asks(0, "DBSIZE"))
+	o.asks(1, "FLUSHALL")
+	for _, command := range []string{"fence status", "nodes -fenced", "fence change -next-max-ttl 200ms"} {
+		o.types(exitNoQuorum, "%s -max-ttl 100ms", command)
+	}
+	require.Equal(t, ":0 :0", o.asks(0, "DBSIZE")+" "+o.asks(1, "DBSIZE"))
 	o.types(exitOK, "fence recover -max-ttl 100ms -at-least 1")
 }
 

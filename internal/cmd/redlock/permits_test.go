@@ -34,7 +34,7 @@ func TestPermitOf(t *testing.T) {
 	}
 }
 
-// TestPermits: an operator sees the permits of run -n by their name. A user who mixes them with the name alone, or with
+// TestPermits: with -n 3 three run at once, and a fourth is refused, or waits for one of them. An operator sees the permits of run -n by their name. A user who mixes them with the name alone, or with
 // another number, is told so.
 func TestPermits(t *testing.T) {
 	t.Parallel()
@@ -61,16 +61,24 @@ func TestPermits(t *testing.T) {
 	out = expect(t, servers, exitOK, "inspect -json build")
 	require.Equal(t, 3, strings.Count(out, `"of": 3`), out)
 	expect(t, servers, exitFailed, "held other")
+	fourth := func(settings ...string) *process {
+		return launch(t, servers, binary(append([]string{"run"}, flags(30, append(settings, "-n", "3", "build", "--", "echo", "run")...)...)...))
+	}
+	refused, waiting := fourth(), fourth("-wait", "forever")
+	require.Equal(t, exitTaken, refused.status())
+	require.Empty(t, refused.out.String())
 
 	mixed := start()
 	mixed.awaits("build: it has 3 of 3 permits in use as well (-n, by ")
 	require.Contains(t, expect(t, servers, exitOK, "inspect build"), "do not exclude each other")
 	require.Contains(t, expect(t, servers, exitOK, "held -n 3 build"), "permit 2 of 3")
 	start("-q", "-n", "5").awaits("build: it is held without -n as well (by ")
+	require.Empty(t, waiting.out.String())
 	write(t, gate, "")
-	for _, p := range all {
+	for _, p := range append(all, waiting) {
 		require.Zero(t, p.status(), &p.err)
 	}
+	require.Equal(t, "run\n", waiting.out.String())
 	awaitFree(t, servers, append(redlock.Permits("build", 5), "build")...)
 
 	c := cluster.Connect(t, strings.Split(nodesOf(servers), ","), holder("a/3"))

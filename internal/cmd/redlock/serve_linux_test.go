@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,4 +69,23 @@ func TestFirstProcess(t *testing.T) {
 	testkit.Await(t, "no zombie is left", func() bool { return children() == "" })
 	d.signal(syscall.SIGTERM)
 	require.Equal(t, exitOK, d.status())
+}
+
+// TestKeepAlive: the end of a client's machine is noticed after 150 s.
+func TestKeepAlive(t *testing.T) {
+	l, err := listen("listen", "127.0.0.1:0", 0)
+	require.NoError(t, err)
+	defer l.Close()
+	testkit.DialText(t, l.Addr().String())
+	c, err := l.Accept()
+	require.NoError(t, err)
+	defer c.Close()
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	require.NoError(t, err)
+	require.NoError(t, raw.Control(func(fd uintptr) {
+		option := func(level, name int) int { return testkit.Must(syscall.GetsockoptInt(int(fd), level, name))(t) }
+		require.Equal(t, 1, option(syscall.SOL_SOCKET, syscall.SO_KEEPALIVE))
+		const tcp = syscall.IPPROTO_TCP
+		require.Equal(t, 150, option(tcp, syscall.TCP_KEEPIDLE)+option(tcp, syscall.TCP_KEEPCNT)*option(tcp, syscall.TCP_KEEPINTVL))
+	}))
 }

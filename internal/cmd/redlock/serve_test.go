@@ -3,19 +3,16 @@
 package main
 
 import (
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/test/fakeredis"
@@ -70,62 +67,6 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
-// TestReload: users and their passwords change, again and again, and one time in three with a mistake. Working
-// connections have no error meanwhile, and lose no lock they keep. SIGPIPE ends nothing.
-func TestReload(t *testing.T) {
-	t.Parallel()
-	const connections, reloads = 500, 20
-	servers := cluster.Start(t, 3)
-	users := write(t, filepath.Join(t.TempDir(), "users"), "one pw0 app:\n")
-	d := serves(t, servers, "-listen", "127.0.0.1:0", "-users", users)
-	peers := make([]*testkit.TextClient, connections)
-	for i := range peers {
-		peers[i] = d.dial()
-		peers[i].Must("AUTH one pw0")
-	}
-	var all sync.WaitGroup
-	var over atomic.Bool
-	var asked atomic.Int64
-	kept := func() (n int) {
-		for i := range peers {
-			n += holders(servers[:1], fmt.Sprint("app:kept", i))
-		}
-		return n
-	}
-	for i, p := range peers {
-		all.Go(func() {
-			assert.Contains(t, p.Do(fmt.Sprintf("RL.LOCK kept%d 30000 KEEP", i)), "validity-ms")
-			for !over.Load() && !t.Failed() {
-				set, del := p.Do(fmt.Sprintf("SET k%d v NX PX 30000", i)), p.Do(fmt.Sprintf("DELEX k%d IFEQ v", i))
-				assert.Equal(t, "+OK :1", set+" "+del)
-				asked.Add(1)
-			}
-		})
-	}
-	testkit.Await(t, "all work", func() bool { return asked.Load() > connections && kept() == connections })
-	password := "pw0"
-	for i := range reloads {
-		if i%3 == 2 {
-			write(t, users, fmt.Sprintf("one bad%d app:\none twice app:\n", i))
-		} else {
-			password = fmt.Sprint("pw", i)
-			write(t, users, "one "+password+" app:\n")
-		}
-		d.signal(syscall.SIGPIPE)
-		d.reload()
-		fresh := d.dial()
-		fresh.Must("AUTH one " + password)
-		require.NoError(t, fresh.Conn.Close())
-	}
-	over.Store(true)
-	all.Wait()
-	require.Equal(t, connections, kept())
-	require.Equal(t, reloads/3, strings.Count(d.err.String(), "reload: nothing has changed"), d.err.String())
-	d.signal(syscall.SIGQUIT)
-	require.Equal(t, exitOK, d.status())
-	testkit.Await(t, "locks of connections are released at the end", func() bool { return kept() == 0 })
-}
-
 // TestReloadNodes: the passwords of the nodes change with the file; other nodes in it, and other settings, need a restart.
 func TestReloadNodes(t *testing.T) {
 	t.Parallel()
@@ -146,13 +87,13 @@ func TestReloadNodes(t *testing.T) {
 	testkit.Await(t, "it is warned", func() bool { return strings.Contains(d.err.String(), `settings="[nodes max-ttl]"`) })
 	testkit.Await(t, "it is back", func() bool { return p.Do("SET b v NX PX 30000") == "+OK" })
 	require.NotContains(t, d.err.String()+d.out.String(), "second")
-	d.signal(syscall.SIGTERM)
+	d.signal(syscall.SIGQUIT)
 	require.Equal(t, exitOK, d.status())
 	require.NoFileExists(t, d.addr())
 }
 
 // TestLife: a server asked to end is not ready, and serves on for -lame-duck. A second signal cuts that short. The
-// supervisor is notified of each step. A log without a reader ends nothing.
+// supervisor is notified of each step. A users file with a mistake changes nothing, and a connection outlives reloads.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
@@ -167,14 +108,23 @@ func TestLife(t *testing.T) {
 		require.NoError(t, err)
 		return string(b[:n])
 	}
-	d := listens(launch(t, servers, binary("serve", "-listen", "127.0.0.1:0", "-lame-duck", "1h"), "NOTIFY_SOCKET="+path))
+	users := write(t, filepath.Join(t.TempDir(), "users"), "one old app:\n")
+	d := listens(launch(t, servers, binary("serve", "-listen", "127.0.0.1:0", "-users", users, "-lame-duck", "1h"), "NOTIFY_SOCKET="+path))
 	require.Equal(t, "READY=1", told())
-	d.reload()
-	require.Regexp(t, `^RELOADING=1(\nMONOTONIC_USEC=[0-9]+)?$`, told())
-	require.Equal(t, "READY=1", told())
+	p := d.dial()
+	p.Must("AUTH one old", "SET k v NX PX 30000")
+	for i, text := range []string{"one bad app:\none twice app:\n", "one new app:\n"} {
+		write(t, users, text)
+		d.reload()
+		require.Regexp(t, `^RELOADING=1(\nMONOTONIC_USEC=[0-9]+)?$`, told())
+		require.Equal(t, "READY=1", told())
+		d.dial().Must("AUTH one " + []string{"old", "new"}[i])
+		require.Equal(t, 1, strings.Count(d.err.String(), "reload: nothing has changed"), &d.err)
+	}
+	require.Equal(t, ":1", p.Do("DELEX k IFEQ v"))
 	d.signal(syscall.SIGTERM)
 	require.Equal(t, "STOPPING=1", told())
-	d.dial().Must("SET k v NX PX 30000")
+	d.dial().Must("AUTH one new", "SET k v NX PX 30000")
 	d.signal(syscall.SIGTERM)
 	require.Equal(t, exitOK, d.status())
 }

@@ -18,26 +18,21 @@ import (
 )
 
 // read reads the settings of a command from arguments, variables and the text of a file.
-func read(t *testing.T, command, args, vars, file string) (*settings, string, error) {
+func read(t *testing.T, sub, args, vars, file string) (*settings, string, error) {
 	t.Helper()
-	c := with(vars)
-	if file != "" {
-		path := filepath.Join(t.TempDir(), "redlock.conf")
-		require.NoError(t, os.WriteFile(path, []byte(file), 0o600))
-		args += " -config " + path
-	}
-	s := newSettings(c.environment(), command, "")
-	_, err := s.parse(strings.Fields(args))
-	return s, c.err.String(), err
-}
-
-func with(vars string) *command {
 	c := &command{vars: map[string]string{}}
 	for _, v := range strings.Fields(vars) {
 		name, text, _ := strings.Cut(v, "=")
 		c.vars[name] = text
 	}
-	return c
+	if file != "" {
+		path := filepath.Join(t.TempDir(), "redlock.conf")
+		require.NoError(t, os.WriteFile(path, []byte(file), 0o600))
+		args += " -config " + path
+	}
+	s := newSettings(c.environment(), sub, "")
+	_, err := s.parse(strings.Fields(args))
+	return s, c.err.String(), err
 }
 
 // TestSettings: a flag takes precedence over a variable, and a variable over the file, which has the settings of all

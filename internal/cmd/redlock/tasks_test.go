@@ -244,11 +244,14 @@ func TestTasks(t *testing.T) {
 		require.Empty(t, gone.untyped)
 		require.Greater(t, grant(), uint64(1790000000000000))
 	})
-	t.Run("all of them", func(t *testing.T) {
+	t.Run("all of them", func(t *testing.T) { // and each chapter is among the contents
 		all, tasks := manual(t, "Tasks")
 		head, _, _ := strings.Cut(all, "\n## ")
 		source, err := os.ReadFile("tasks_test.go")
 		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(all, -1) {
+			require.True(t, m[1] == "Tasks" || strings.Contains(head, "["+m[1]+"](#"), m[1])
+		}
 		for _, m := range regexp.MustCompile(`(?m)^### (.*)$`).FindAllStringSubmatch(tasks, -1) {
 			require.Contains(t, head, "["+m[1]+"](#")
 			require.Contains(t, string(source), `task(t, "`+m[1]+`"`)

@@ -185,12 +185,12 @@ func TestTerminal(t *testing.T) {
 }
 
 // TestTerminalStopped: a program that stops itself stops redlock too, unlike flock. It keeps the lock for as long as
-// -stopped allows.
+// -stopped allows. After ^Z for longer than the TTL, and fg, the program goes on: the second process does not stop.
 func TestTerminalStopped(t *testing.T) {
 	t.Parallel()
 	servers := cluster.Start(t, 3)
-	p := wrapped(t, servers, "exec "+self+` run -ttl 20s -kill-after 5s "$@"`)
-	p.Type("W job -- sh -c 'kill -STOP $$; echo on'\n")
+	p := wrapped(t, servers, "exec "+self+` run "$@"`)
+	p.Type("W -ttl 20s job -- sh -c 'kill -STOP $$; echo on'\n")
 	p.Await("redlock: job: the program is stopped, and keeps the lock\n")
 	testkit.Await(t, "the shell says so, before or after", func() bool { return strings.Contains(p.Text(), "Stopped") })
 	p.Type("\n")
@@ -201,7 +201,17 @@ func TestTerminalStopped(t *testing.T) {
 	p.Prompt()
 	awaitFree(t, servers, "job")
 
-	p.Type("W -stopped 200ms job -- sh -c 'kill -STOP $$; echo on'\n")
+	p.Type("W -ttl 6s job -- sh -c 'echo begun; read a; echo got:$a'\n")
+	p.Await("\nbegun\n")
+	p.Suspend(keeperName)
+	time.Sleep(7 * time.Second)
+	awaitHeld(t, servers, "job")
+	p.Type("fg\nhi\n")
+	p.Await("\ngot:hi\n")
+	p.Prompt()
+	require.Equal(t, "0\n", p.Run("echo $?"), p.Text())
+
+	p.Type("W -ttl 20s -kill-after 5s -stopped 200ms job -- sh -c 'kill -STOP $$; echo on'\n")
 	p.Await("redlock: job: the program is stopped, and keeps the lock for 200ms\n")
 	p.Await("redlock: the lock was lost: the program was stopped for longer than the 200ms of -stopped\n")
 	require.Less(t, holders(servers, "job"), 2, "it is released before that is said")

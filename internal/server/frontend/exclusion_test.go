@@ -42,10 +42,10 @@ func TestTakenAndGone(t *testing.T) {
 			s.Del("k")
 		}
 	})
-	require.Contains(t, c.call("EVAL", getOrSet, "1", "k", "mine", "60000"), "-ERR the lock changed hands")
+	require.Contains(t, c.DoWords("EVAL", getOrSet, "1", "k", "mine", "60000"), "-ERR the lock changed hands")
 	isFree.Store(true)
 	f.AwaitHolders(t, 0, "k")
-	require.Equal(t, "nil", c.call("EVAL", getOrSet, "1", "k", "mine", "60000"))
+	require.Equal(t, "nil", c.DoWords("EVAL", getOrSet, "1", "k", "mine", "60000"))
 	f.AwaitHolders(t, 3, "k")
 }
 
@@ -61,7 +61,7 @@ func TestReplyIsOfOneLook(t *testing.T) {
 			s.Set("k", "other", time.Hour)
 		}
 	})
-	got := c.call("EVAL", "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pttl', KEYS[1]) end return -3", "1", "k", "mine")
+	got := c.DoWords("EVAL", "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pttl', KEYS[1]) end return -3", "1", "k", "mine")
 	left, err := strconv.Atoi(strings.TrimPrefix(got, ":"))
 	require.NoError(t, err)
 	require.InDelta(t, 60000, left, 5000)
@@ -78,8 +78,8 @@ func TestTTLOfSeveralKeys(t *testing.T) {
 	for i := range 16 {
 		words = append(words, fmt.Sprint("k", i))
 	}
-	c.sendWords(append(words, "mine"))
-	if got := c.receive(); got != ":16" {
+	c.Send(testkit.Encode(append(words, "mine")...))
+	if got := c.Receive(); got != ":16" {
 		require.Contains(t, got, "-NOQUORUM the nodes have answered so late", "on a busy machine")
 		return
 	}
@@ -108,8 +108,14 @@ func TestWatchedLockEnds(t *testing.T) {
 	})
 	a.expect("EXEC => nil")
 	f.before("k", func(*fakeredis.Server, string) {})
-	b.expect("GET k => $" + other)
+	b.expect("GET k => \"" + other)
 	a.expect("WATCH k => +OK")
 	b.expect("DEL k => :1\nSET k v NX PX 60000 => +OK")
-	a.expect("WATCH k => +OK\nMULTI => +OK\nDEL k => +QUEUED\nEXEC => nil\nGET k => $v")
+	a.expect(`
+		WATCH k => +OK
+		MULTI => +OK
+		DEL k => +QUEUED
+		EXEC => nil
+		GET k => "v"
+	`)
 }

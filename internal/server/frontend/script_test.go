@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/test/testkit"
 )
 
 // Scripts by shape, as in lock libraries.
@@ -18,37 +20,29 @@ const (
 	data    = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("hget", KEYS[1], "a") end return 0`
 )
 
-// TestScripts: a script has the same effect and answer on a quorum as on one Redis.
+// TestScripts: scripts are loaded, called by their hash, and refused in words. TestOneRedis has their effects and answers.
 func TestScripts(t *testing.T) {
 	f := start(t, 3)
 	a, b := f.dial(t), f.dial(t)
-	name := strings.TrimPrefix(a.call("SCRIPT", "LOAD", release), "$")
+	name := strings.Trim(a.DoWords("SCRIPT", "LOAD", release), `"`)
 	require.Len(t, name, 40)
-	require.Equal(t, "[:1 :0]", a.call("SCRIPT", "EXISTS", name, strings.Repeat("0", 40)))
-	require.Equal(t, "-NOSCRIPT No matching script. Please use EVAL.", a.call("EVALSHA", strings.Repeat("0", 40), "1", "k", "v"))
+	require.Equal(t, "*[:1 :0]", a.DoWords("SCRIPT", "EXISTS", name, strings.Repeat("0", 40)))
+	require.Equal(t, "-NOSCRIPT No matching script. Please use EVAL.", a.DoWords("EVALSHA", strings.Repeat("0", 40), "1", "k", "v"))
 
-	require.Equal(t, ":1", a.call("EVAL", acquire, "1", "k", "v", "60000"))
-	require.Equal(t, ":0", b.call("EVAL", acquire, "1", "k", "w", "60000"))
-	require.Equal(t, ":0", b.call("EVALSHA", name, "1", "k", "w"))
-	require.Equal(t, ":0", b.call("EVAL", states, "1", "k", "w"))
-	require.Equal(t, ":-1", b.call("EVAL", states, "1", "free", "w"))
-	require.Equal(t, ":1", a.call("EVAL", extend, "1", "k", "v", "90000"))
-	a.expect("TTL k => ~90")
-	require.Equal(t, ":0", b.call("EVAL", extend, "1", "k", "w", "90000"))
-	require.Equal(t, ":1", a.call("EVALSHA", strings.ToUpper(name), "1", "k", "v"))
-	require.Equal(t, ":0", a.call("EVALSHA", name, "1", "k", "v"))
+	require.Equal(t, ":1", a.DoWords("EVAL", acquire, "1", "k", "v", "60000"))
+	require.Equal(t, ":1", a.DoWords("EVALSHA", strings.ToUpper(name), "1", "k", "v"))
 	f.AwaitEmpty(t)
 
-	require.Equal(t, ":1", a.call("EVAL", acquire, "1", "k", "v", "60000"))
-	require.Contains(t, b.call("EVAL", force, "1", "k"), "-ERR this script changes the lock of any owner")
-	refused := b.call("EVAL", data, "1", "k", "v")
+	require.Equal(t, ":1", a.DoWords("EVAL", acquire, "1", "k", "v", "60000"))
+	require.Contains(t, b.DoWords("EVAL", force, "1", "k"), "-ERR this script changes the lock of any owner")
+	refused := b.DoWords("EVAL", data, "1", "k", "v")
 	require.Contains(t, refused, "is not a lock script this server knows: ")
 	require.Contains(t, refused, "HGET")
-	require.Contains(t, b.call("SCRIPT", "LOAD", data), "HGET")
-	require.Contains(t, b.call("EVAL", release, "0", "v"), "-ERR")
-	require.Contains(t, b.call("EVAL", release, "2", "v"), "-ERR Number of keys can't be greater")
-	require.Equal(t, "+OK", b.call("SCRIPT", "FLUSH"))
-	require.Equal(t, ":1", a.call("EVALSHA", name, "1", "k", "v"))
+	require.Contains(t, b.DoWords("SCRIPT", "LOAD", data), "HGET")
+	require.Contains(t, b.DoWords("EVAL", release, "0", "v"), "-ERR")
+	require.Contains(t, b.DoWords("EVAL", release, "2", "v"), "-ERR Number of keys can't be greater")
+	require.Equal(t, "+OK", b.DoWords("SCRIPT", "FLUSH"))
+	require.Equal(t, ":1", a.DoWords("EVALSHA", name, "1", "k", "v"))
 }
 
 // TestSeveralKeys: a script to set several keys gets all or none.
@@ -58,12 +52,12 @@ func TestSeveralKeys(t *testing.T) {
 	f := start(t, 3)
 	c := f.dial(t)
 	c.expect("SET b other NX PX 60000 => +OK")
-	require.Equal(t, ":0", c.call("EVAL", all, "3", "a", "b", "c", "v", "60000"))
+	require.Equal(t, ":0", c.DoWords("EVAL", all, "3", "a", "b", "c", "v", "60000"))
 	f.AwaitHolders(t, 0, "a")
 	f.AwaitHolders(t, 0, "c")
 	c.expect("DELEX b IFEQ other => :1")
-	require.Equal(t, ":3", c.call("EVAL", all, "3", "a", "b", "c", "v", "60000"))
-	c.expect("GET c => $v")
+	require.Equal(t, ":3", c.DoWords("EVAL", all, "3", "a", "b", "c", "v", "60000"))
+	c.expect(`GET c => "v"`)
 }
 
 // TestSeveralKeysInPart: if a client has lost one of several keys, a script extends none of them, and its reply is
@@ -78,12 +72,16 @@ func TestSeveralKeysInPart(t *testing.T) {
 		SET b v NX PX 60000 => +OK
 		SET c other NX PX 60000 => +OK
 	`)
-	require.Equal(t, ":0", c.call("EVAL", extend, "3", "a", "b", "c", "v", "120000"))
+	require.Equal(t, ":0", c.DoWords("EVAL", extend, "3", "a", "b", "c", "v", "120000"))
 	c.expect("TTL a => ~60")
-	require.Equal(t, ":2", c.call("EVAL", extend, "2", "a", "b", "v", "120000"))
+	require.Equal(t, ":2", c.DoWords("EVAL", extend, "2", "a", "b", "v", "120000"))
 	c.expect("TTL a => ~120")
-	require.Equal(t, ":2", c.call("EVAL", count, "4", "a", "b", "c", "free", "v"))
-	c.expect("GET a => nil\nGET b => nil\nGET c => $other")
+	require.Equal(t, ":2", c.DoWords("EVAL", count, "4", "a", "b", "c", "free", "v"))
+	c.expect(`
+		GET a => nil
+		GET b => nil
+		GET c => "other"
+	`)
 }
 
 // TestSeveralKeysInOrder: a script runs after the earlier commands on any of its keys, and before the later ones.
@@ -91,11 +89,11 @@ func TestSeveralKeysInOrder(t *testing.T) {
 	c := start(t, 3).dial(t)
 	for range 50 {
 		c.send("SET z v NX PX 60000")
-		c.sendWords([]string{"EVAL", count, "3", "a", "m", "z", "v"})
+		c.Send(testkit.Encode("EVAL", count, "3", "a", "m", "z", "v"))
 		c.send("SET z w NX PX 60000", "SET a w NX PX 60000")
-		c.sendWords([]string{"EVAL", count, "2", "z", "a", "w"})
+		c.Send(testkit.Encode("EVAL", count, "2", "z", "a", "w"))
 		for _, want := range []string{"+OK", ":1", "+OK", "+OK", ":2"} {
-			require.Equal(t, want, c.receive())
+			require.Equal(t, want, c.Receive())
 		}
 	}
 }

@@ -2,12 +2,10 @@ package frontend_test
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,7 +13,6 @@ import (
 	"github.com/redlock-go/redlock/internal/server/frontend"
 	"github.com/redlock-go/redlock/internal/test/testkit"
 	"github.com/redlock-go/redlock/internal/test/testkit/cluster"
-	"github.com/redlock-go/redlock/resp"
 )
 
 // front is a front end of its own masters.
@@ -65,35 +62,25 @@ func (f *front) awaitOpen(t *testing.T, n int64) {
 	testkit.Await(t, "the ends of sessions", func() bool { return wire.Open.Load() == n })
 }
 
-// client is a connection with no more than the frames of Redis.
+// client is a connection.
 type client struct {
-	t    *testing.T
-	conn net.Conn
-	d    resp.Decoder
-	buf  []byte
+	*testkit.TextClient
+	t *testing.T
 }
 
 func (f *front) dial(t *testing.T) *client {
 	t.Helper()
-	conn, err := net.Dial("tcp", f.addr)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	return &client{t: t, conn: conn}
+	return &client{testkit.DialText(t, f.addr), t}
 }
 
-// send sends commands, each a line of words. A word "-" is empty.
+// send sends commands, each a line of words.
 func (c *client) send(lines ...string) {
 	c.t.Helper()
 	var out strings.Builder
 	for _, line := range lines {
-		words := strings.Fields(line)
-		for i, word := range words {
-			words[i] = strings.TrimPrefix(word, "-")
-		}
-		out.WriteString(testkit.Encode(words...))
+		out.WriteString(testkit.Encode(strings.Fields(line)...))
 	}
-	_, err := io.WriteString(c.conn, out.String())
-	require.NoError(c.t, err)
+	c.Send(out.String())
 }
 
 // pipeline sends so many commands, each with its number in a format, and returns their replies.
@@ -105,73 +92,13 @@ func (c *client) pipeline(n int, format string) (replies []string) {
 	}
 	c.send(lines...)
 	for range n {
-		replies = append(replies, c.receive())
+		replies = append(replies, c.Receive())
 	}
 	return replies
 }
 
-// call sends a command with blanks in its arguments.
-func (c *client) call(args ...string) string {
-	c.t.Helper()
-	c.sendWords(args)
-	return c.receive()
-}
-
-// sendWords sends one command.
-func (c *client) sendWords(words []string) {
-	c.t.Helper()
-	_, err := io.WriteString(c.conn, testkit.Encode(words...))
-	require.NoError(c.t, err)
-}
-
-// receive returns the next reply, as text: +OK, -ERR …, :1, $text, nil, [a b].
-func (c *client) receive() string {
-	c.t.Helper()
-	require.NoError(c.t, c.conn.SetReadDeadline(time.Now().Add(testkit.Patience)))
-	for {
-		var v resp.Value
-		n, err := c.d.Decode(c.buf, &v)
-		if err == nil {
-			text := show(&v)
-			c.buf = c.buf[n:]
-			return text
-		}
-		require.ErrorIs(c.t, err, resp.ErrIncomplete)
-		more := make([]byte, 64<<10)
-		n, err = c.conn.Read(more)
-		if n == 0 {
-			return fmt.Sprint("end: ", err)
-		}
-		c.buf = append(c.buf, more[:n]...)
-	}
-}
-
-func show(v *resp.Value) string {
-	switch {
-	case v.Null || v.Kind == resp.Null:
-		return "nil"
-	case v.Kind == resp.Integer:
-		return fmt.Sprint(":", v.Int)
-	case v.Kind == resp.Array || v.Kind == resp.Map || v.Kind == resp.Push:
-		var all []string
-		it := v.Elements()
-		for it.Next() {
-			all = append(all, show(it.Value()))
-		}
-		return fmt.Sprint(all)
-	}
-	return string(rune(v.Kind)) + string(v.Bytes)
-}
-
-// ask sends a command and returns its reply.
-func (c *client) ask(line string) string {
-	c.t.Helper()
-	c.send(line)
-	return c.receive()
-}
-
-// expect runs a conversation of lines "command => reply", with the beginning of each reply. "~60" is a number of 60 or
-// a little less, for the seconds left on a busy machine.
+// expect runs a conversation of lines "command => reply", with the beginning of each reply. A word "-" is empty. "~60" is
+// a number of 60 or a little less, for the seconds left on a busy machine.
 func (c *client) expect(conversation string) {
 	c.t.Helper()
 	for line := range strings.Lines(strings.TrimSpace(conversation)) {
@@ -179,7 +106,13 @@ func (c *client) expect(conversation string) {
 		if !found {
 			continue
 		}
-		got := c.ask(command)
+		words := strings.Fields(command)
+		for i, word := range words {
+			if word == "-" {
+				words[i] = ""
+			}
+		}
+		got := c.DoWords(words...)
 		want = strings.TrimSpace(want)
 		fits := strings.HasPrefix(got, want) && (want != "" && want[0] != ':' || got == want)
 		if most, isTime := strings.CutPrefix(want, "~"); isTime {

@@ -1,9 +1,6 @@
 package grants_test
 
 import (
-	"errors"
-	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,45 +13,6 @@ import (
 	"github.com/redlock-go/redlock/internal/server/grants"
 	"github.com/redlock-go/redlock/internal/test/testkit/virtual"
 )
-
-// TestReleasesInTime: a release of a lock in its time is answered with "released", and no two clients hold the lock.
-func TestReleasesInTime(t *testing.T) {
-	virtual.Run(t, 5, func(w *virtual.World) {
-		s := in(w)
-		defer s.Close()
-		var holders, grantsMade atomic.Int32
-		var all sync.WaitGroup
-		for i := range 16 {
-			value, rng := fmt.Sprint("client", i), rand.New(rand.NewPCG(1, uint64(i)))
-			all.Go(func() {
-				for range 200 {
-					time.Sleep(time.Duration(rng.IntN(4000)) * time.Microsecond)
-					if rng.IntN(8) == 0 {
-						_, err := s.Extend(w.T.Context(), "k", grants.By(value), grants.TTL{Value: 10 * time.Second}) // of its last lock: late
-						require.NoError(t, err)
-					}
-					if _, err := s.Acquire(w.T.Context(), "k", value, 10*time.Second); err != nil {
-						require.True(t, errors.Is(err, redlock.ErrTaken), err)
-						continue
-					}
-					grantsMade.Add(1)
-					require.EqualValues(t, 1, holders.Add(1))
-					time.Sleep(time.Duration(rng.IntN(2000)) * time.Microsecond)
-					holders.Add(-1)
-					owner := grants.Anyone
-					if rng.IntN(2) == 0 {
-						owner = grants.By(value)
-					}
-					outcome, err := s.Release(w.T.Context(), "k", owner)
-					require.NoError(t, err)
-					require.Equal(t, grants.Done, outcome)
-				}
-			})
-		}
-		all.Wait()
-		require.Greater(t, grantsMade.Load(), int32(300))
-	})
-}
 
 // TestReleasesAreJoined: among several releases of one lock at once, one releases it, and none releases the next
 // holder's.

@@ -48,6 +48,7 @@ func requirePlan(t *testing.T, p Plan) {
 // FuzzAliases: a file of aliases is read or refused.
 func FuzzAliases(f *testing.F) {
 	f.Add(knownAliases)
+	f.Add([]byte("-- alias " + strings.Repeat("0", 40) + " keys=9\nreturn redis.call('del', KEYS[1])"))
 	f.Fuzz(func(t *testing.T, list []byte) {
 		scripts, err := ParseAliases(list)
 		for _, s := range scripts {

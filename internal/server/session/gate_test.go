@@ -17,13 +17,11 @@ import (
 
 // nodes answer a thousand commands a second, and WAIT at the end of its client.
 type nodes struct {
+	known
 	mu           sync.Mutex
 	inside, most int
 	order        []int
 }
-
-func (*nodes) Gone()            {}
-func (*nodes) IsStranger() bool { return false }
 
 func (n *nodes) Plan(args []string, r *Reply) Plan {
 	if args[0] == "WAIT" {
@@ -103,30 +101,36 @@ func TestGate(t *testing.T) {
 	})
 }
 
-// TestNoMemoryForMore: a connection has no more commands under way than there is memory for, and
-// two small ones. Without memory it is full: behind a waiting command it ends.
+// TestNoMemoryForMore: a connection has no more commands under way than there is memory for and its limit allows. A full one
+// ends behind a waiting command.
 func TestNoMemoryForMore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, dial := serve(Limits{Memory: 100 * overhead}, func(int64, net.Addr, Push) Commands { return &nodes{} })
-		replies := func(commands string) string {
-			mine := dial()
-			go func() { _, _ = mine.Write([]byte(commands)) }()
-			time.Sleep(time.Second)
-			s.mu.Lock()
-			for n := range s.sessions {
-				n.mu.Lock()
-				require.LessOrEqual(t, n.depth, 100)
-				n.mu.Unlock()
-			}
-			s.mu.Unlock()
-			_ = mine.SetReadDeadline(time.Now().Add(time.Hour))
-			all, _ := io.ReadAll(mine)
-			require.NoError(t, mine.Close())
-			return string(all)
+	for _, limits := range []Limits{{Memory: 100 * overhead}, {Pipeline: 99}} {
+		synctest.Test(t, func(t *testing.T) { testFull(t, limits) })
+	}
+}
+
+func testFull(t *testing.T, limits Limits) {
+	s, dial := serve(limits, func(int64, net.Addr, Push) Commands { return &nodes{} })
+	replies := func(commands string) string {
+		mine := dial()
+		go func() { _, _ = mine.Write([]byte(commands)) }()
+		time.Sleep(time.Second)
+		most := 0
+		s.mu.Lock()
+		for n := range s.sessions {
+			n.mu.Lock()
+			most = max(most, n.depth)
+			n.mu.Unlock()
 		}
-		require.Equal(t, strings.Repeat("+OK\r\n", 1000), replies(strings.Repeat("1\r\n", 1000)))
-		require.Contains(t, replies("WAIT\r\n"+strings.Repeat("1\r\n", 1000)), string(errBehind))
-		s.Stop(t.Context())
-		require.Zero(t, s.budget.used.Load())
-	})
+		s.mu.Unlock()
+		require.LessOrEqual(t, most, 100)
+		_ = mine.SetReadDeadline(time.Now().Add(time.Hour))
+		all, _ := io.ReadAll(mine)
+		require.NoError(t, mine.Close())
+		return string(all)
+	}
+	require.Equal(t, strings.Repeat("+OK\r\n", 1000), replies(strings.Repeat("1\r\n", 1000)))
+	require.Contains(t, replies("WAIT\r\n"+strings.Repeat("1\r\n", 1000)), string(errBehind))
+	s.Stop(t.Context())
+	require.Zero(t, s.budget.used.Load())
 }

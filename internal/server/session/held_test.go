@@ -46,18 +46,23 @@ func TestHeld(t *testing.T) {
 	})
 }
 
-// TestSlowHandshake: a TLS connection has as long for its handshake as for a command.
+// TestSlowHandshake: a TLS connection has as long for its handshake as for a command. One beyond the limit, silent in its
+// handshake, holds up no other.
 func TestSlowHandshake(t *testing.T) {
 	certified := httptest.NewTLSServer(nil)
 	defer certified.Close()
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Limits{}, newEcho)
+		s := New(Limits{Clients: 2}, newEcho)
 		l := make(pipes)
 		go func() { _ = s.Serve(l) }()
 		mine, theirs := net.Pipe()
 		silent, other := net.Pipe()
 		l <- tls.Server(theirs, certified.TLS)
 		l <- tls.Server(other, certified.TLS)
+		_, third := net.Pipe()
+		l <- tls.Server(third, certified.TLS)
+		time.Sleep(2 * acceptPause)
+		require.EqualValues(t, 1, s.stats.Refused.Load())
 		time.Sleep(3 * parkEvery)
 		client := tls.Client(mine, &tls.Config{InsecureSkipVerify: true})
 		_, err := client.Write([]byte("PING\r\n"))
@@ -70,16 +75,19 @@ func TestSlowHandshake(t *testing.T) {
 		}
 		_, err = silent.Read(make([]byte, 1))
 		require.ErrorIs(t, err, io.EOF)
+		again, last := net.Pipe()
+		l <- last
+		_, err = again.Write([]byte("PING\r\n"))
+		require.NoError(t, err)
+		expect(t, again, "+PING\r\n")
+		require.NoError(t, again.Close())
 		require.NoError(t, mine.Close())
 		s.Stop(t.Context())
 	})
 }
 
 // refusing answers OK in twenty milliseconds, and REFUSED with an error at once.
-type refusing struct{}
-
-func (refusing) Gone()            {}
-func (refusing) IsStranger() bool { return false }
+type refusing struct{ known }
 
 func (refusing) Plan(args []string, r *Reply) Plan {
 	return Plan{Run: func(ctx context.Context, r *Reply) func() {

@@ -45,10 +45,13 @@ func expect(t *testing.T, from io.Reader, want string) {
 func newEcho(int64, net.Addr, Push) Commands { return echo{} }
 
 // echo answers each command with its name. WAIT takes ten seconds.
-type echo struct{}
+type echo struct{ known }
 
-func (echo) Gone()            {}
-func (echo) IsStranger() bool { return false }
+// known is a client that has logged in, and leaves nothing.
+type known struct{}
+
+func (known) Gone()            {}
+func (known) IsStranger() bool { return false }
 
 func (echo) Plan(args []string, r *Reply) Plan {
 	if args[0] != "WAIT" {

@@ -21,10 +21,10 @@ type watched struct {
 func (w *watched) HasEnded() bool { return w.ended.Load() }
 
 // grants grants, in ten seconds or at once, and counts undone ones.
-type grants struct{ undone *atomic.Int64 }
-
-func (grants) Gone()            {}
-func (grants) IsStranger() bool { return false }
+type grants struct {
+	known
+	undone *atomic.Int64
+}
 
 func (g grants) Plan(args []string, r *Reply) Plan {
 	return Plan{Run: func(ctx context.Context, r *Reply) func() {
@@ -43,7 +43,7 @@ func TestOwn(t *testing.T) {
 		mine, end := net.Pipe()
 		theirs := &watched{Conn: end}
 		undone := new(atomic.Int64)
-		s := New(Limits{}, func(int64, net.Addr, Push) Commands { return grants{undone} })
+		s := New(Limits{}, func(int64, net.Addr, Push) Commands { return grants{undone: undone} })
 		l := make(pipes)
 		go func() { _ = s.Serve(l) }()
 		l <- theirs

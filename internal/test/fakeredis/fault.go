@@ -64,10 +64,8 @@ const (
 	Instead
 	// HangUp closes the connection, after the replies that come before.
 	HangUp
-	// Reset cuts the connection off with a RST.
-	Reset
 	// Truncate runs the command in any case, writes the first half of its
-	// reply, and then does as Reset.
+	// reply, and cuts the connection off with a RST.
 	Truncate
 )
 
@@ -132,9 +130,6 @@ func (c *conn) sabotage(f *Fault, cmd *command, args [][]byte) ending {
 	case HangUp:
 		c.out = c.out[:start]
 		how = endClose
-	case Reset:
-		c.out = c.out[:start]
-		how = endReset
 	case Truncate:
 		c.out = c.out[:start+(len(reply)+1)/2]
 		how = endReset

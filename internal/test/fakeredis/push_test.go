@@ -2,7 +2,6 @@ package fakeredis
 
 import (
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,8 +53,12 @@ func TestFaultsOfPushes(t *testing.T) {
 			require.NoError(t, s.Heal())
 			s.Del("k")
 			register(t, c, "k")
+			s.Delay(50 * time.Millisecond) // a push is late where the line is long
+			start := time.Now()
 			s.Set("k", "v", 0)
 			require.Equal(t, pushOfK, c.Receive())
+			require.GreaterOrEqual(t, time.Since(start), 50*time.Millisecond)
+			require.NoError(t, s.Heal())
 			s.FaultPushes(PushFault{Delay: time.Hour}) // it holds up no later answer, nor the end of the server
 			s.Del("k")
 			register(t, c, "k")
@@ -75,47 +78,4 @@ func TestForgedPushes(t *testing.T) {
 	s.Forge("?")
 	assert.Equal(t, "?+PONG", c.Do("PING"))
 	assert.Equal(t, "+PONG", old.Do("PING"), "RESP2 has no pushes")
-}
-
-// A push is late where the line is long.
-func TestDelayedPushes(t *testing.T) {
-	s := StartN(t, 1)[0]
-	c := tracker(t, s)
-	register(t, c, "k")
-	s.Delay(50 * time.Millisecond)
-	start := time.Now()
-	s.Set("k", "v", 0)
-	require.Equal(t, pushOfK, c.Receive())
-	require.GreaterOrEqual(t, time.Since(start), 50*time.Millisecond)
-}
-
-// Expired keys are looked for by the given clock.
-func TestCleaning(t *testing.T) {
-	var now atomic.Int64
-	now.Store(1_000_000)
-	s := StartN(t, 1, Options{Now: func() time.Time { return time.UnixMilli(now.Load()) }})[0]
-	c := tracker(t, s)
-	s.Set("k", "v", 10*time.Millisecond)
-	c.Must("CLIENT CACHING YES")
-	require.Equal(t, `"v"`, c.Do("GET k"))
-	c.RequireSilence()
-	now.Add(11)
-	require.Equal(t, pushOfK, c.Receive())
-}
-
-func TestRegistrationsEnd(t *testing.T) {
-	s := StartN(t, 1)[0]
-	a, b := tracker(t, s), tracker(t, s)
-	register(t, a, "k")
-	register(t, b, "k")
-	register(t, b, "j")
-	assert.Equal(t, 2, s.TrackedKeys())
-	require.Equal(t, "+OK", b.Do("QUIT"))
-	testkit.Await(t, "the end of the connection", func() bool { return s.TrackedKeys() == 1 })
-	s.Flush()
-	assert.Zero(t, s.TrackedKeys())
-	assert.Equal(t, `>["invalidate" _]`, a.Receive())
-	register(t, a, "k")
-	require.NoError(t, s.Restart(true))
-	testkit.Await(t, "the end of the connection", func() bool { return s.TrackedKeys() == 0 })
 }
