@@ -1,8 +1,10 @@
 package histories
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -23,12 +25,15 @@ var many = []scenario{
 		s.Servers.Deny("client|tracking")
 		ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
 		defer cancel()
-		crowd, all := &crowd{World: s.World, ctx: ctx}, new(service)
-		for range 8 {
-			crowd.join(4, all, time.Millisecond, oneOf(crowd.ready(), "k"))
+		crowd := &crowd{World: s.World, ctx: ctx}
+		var all [8]service
+		for i := range all {
+			crowd.join(4, &all[i], time.Millisecond, oneOf(crowd.ready(), "k"))
 		}
 		crowd.all.Wait()
-		require.Less(s.T, all.longest, 6*time.Second) // of 8 runs 2.2 to 3.3 s; 13 to 15 s where no process leaves the others a turn
+		slices.SortFunc(all[:], func(a, b service) int { return cmp.Compare(a.longest, b.longest) })
+		// In 900 runs the second longest was below 6 s; where no process leaves the others a turn it is 21 s and more.
+		require.Less(s.T, all[6].longest, 12*time.Second)
 	}},
 }
 
