@@ -83,6 +83,19 @@ func fenced(maxTTL time.Duration) func(*redlock.Config) {
 	return func(c *redlock.Config) { c.Fenced, c.MaxTTL = true, maxTTL }
 }
 
+// New nodes of a fenced fleet have no vote until an operator has said that they are new.
+func ExampleClient_InitFencing() {
+	client, stop := connect(fenced(time.Second / 2))
+	defer stop()
+	ctx := context.Background()
+	if err := client.InitFencing(ctx); err != nil { // once, by hand: redlock fence init
+		log.Fatal(err)
+	}
+	lock, err := client.Acquire(ctx, "orders:42", time.Second/2)
+	fmt.Println(lock.Fence() > 0, err)
+	// Output: true <nil>
+}
+
 // Two of three nodes have lost the tokens. The resource knows the largest that it has seen.
 func ExampleClient_RecoverFencing() {
 	var masters fakeredis.Servers

@@ -285,6 +285,17 @@ func ExampleClient_AcquireAll() {
 	// redlock: taken: another holder has the lock
 }
 
+func ExampleClient_Inspect() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+	lock := must(client.Acquire(ctx, "orders:42", 10*time.Second))
+	defer lock.Release(ctx)
+	state := must(client.Inspect(ctx, "orders:42"))
+	fmt.Println(state.Status, "by", state.Holder, "- ours:", state.IsHeldBy(lock))
+	// Output: held by worker-7 - ours: true
+}
+
 // A lock is handed to another process, with its token and the end of its validity.
 func ExampleClient_Attach() {
 	client, stop := connect()
