@@ -17,6 +17,8 @@ type inflight struct {
 	usual   int // bytes of Usual read of the oldest batch; less than 0: it is answered otherwise
 	unsent  int
 	offset  int
+	doubted int  // of the oldest batches: their replies do not count
+	failed  bool // the oldest is doubted, and its owner knows
 }
 
 const minRing = 16
@@ -65,13 +67,22 @@ func (q *inflight) pop() *Batch {
 	q.ring[q.head] = nil
 	q.head = (q.head + 1) & (len(q.ring) - 1)
 	q.len--
-	q.next, q.usual = 0, 0
+	q.next, q.usual, q.failed = 0, 0, false
+	q.doubted = max(0, q.doubted-1)
 	if q.unsent > 0 {
 		q.unsent--
 	} else {
 		q.offset = 0
 	}
 	return b
+}
+
+// before returns how many batches are before b, or all of them.
+func (q *inflight) before(b *Batch) (n int) {
+	for n < q.len && q.at(n) != b {
+		n++
+	}
+	return n
 }
 
 // asUsual returns how many of the arrived bytes are whole replies of the oldest batch, as it expects them, and

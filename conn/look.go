@@ -15,10 +15,12 @@ import (
 //
 // When to look, the server itself says: it pushes that all its keys are gone, to each connection with tracking, when it
 // empties its memory for the other's data (emptyData and swapMainDbWithTempDb in the source of Redis 7), and after
-// FLUSHALL. The handshake switches tracking on, for no key. Only a batch that is on its way meanwhile has no look before
-// it: for longer than a load and a promotion take.
+// FLUSHALL. The handshake switches tracking on, for no key. A batch may have been sent before this word was read: after a
+// pause of this process, say, a call may come first. What the server answers behind its word, without a look between, has
+// no owner any more ([node.doubt]).
 //
-// Where tracking is forbidden, or the connection is in RESP2, a silence is followed by a look. While it is a replica a
+// Where tracking is forbidden, or the connection is in RESP2, a silence is followed by a look. Only a batch that is on its
+// way meanwhile has none before it: for longer than a load and a promotion take. While it is a replica a
 // server refuses writes, so answers at short distances show that it has been a master all the time. One that takes
 // writes as a replica, by a setting of its own, or that went on from where its master was, is found within lookEvery, on
 // all connections.
@@ -34,6 +36,10 @@ const (
 
 // errChanged ends a connection to a server saying something else than at its beginning.
 var errChanged = errors.New("server was a replica meanwhile, or has changed its persistence")
+
+// ErrEmptied marks the failure of commands that a server has answered after it had lost all keys, where it has not said
+// since that it is the master that it was. They were sent before its word of that was read.
+var ErrEmptied = errors.New("server has lost all keys meanwhile, and was perhaps a replica")
 
 // isEmptied reports whether a push says that all keys are gone.
 func isEmptied(push *resp.Value) bool {
@@ -76,6 +82,20 @@ func (l *look) ask(now clock.Instant) {
 	l.is, l.last, l.open, l.emptied = l.node.id, now, true, false
 	l.sentAt, l.single, l.waiting = now, true, 1
 	l.node.owed.push(&l.Batch)
+}
+
+// doubt notes that all keys of the server are gone. What it owes up to a look was perhaps asked of a replica, or of a master
+// with the data of another server.
+func (n *node) doubt() {
+	n.look.emptied = true
+	if n.fleet.cfg.Looks && n.id.looks {
+		n.owed.doubted = n.owed.before(&n.look.Batch)
+	}
+}
+
+// isDoubted reports whether the replies of b, the oldest batch, are not to be counted.
+func (n *node) isDoubted(b *Batch) bool {
+	return n.owed.doubted > 0 && (!b.single || n.fleet.cfg.knobs.LooksAtEach)
 }
 
 // Reply implements Owner.

@@ -127,9 +127,10 @@ func (n *node) failOwed(keep bool) {
 	n.owed = inflight{ring: make([]*Batch, minRing)} // an Owner may call Fleet.Node during Fail
 	for written := owed.unsent; owed.len > 0; written-- {
 		partly := written == 0 && owed.offset > 0
-		from := owed.next // in a separate statement: pop changes it
+		from, failed := owed.next, owed.failed // in a separate statement: pop changes them
 		b := owed.pop()
 		switch {
+		case failed: // its owner knows
 		case written > 0 || partly:
 			b.Owner.Fail(n.index, from, n.cause.cause)
 		case keep && !b.single:
@@ -269,15 +270,22 @@ func (n *node) decode(now clock.Instant) {
 func (n *node) replied(b *Batch, count int, now clock.Instant, usual bool) {
 	n.progress, n.heard = now, now
 	n.pushes = min(n.pushes+count, mostPushes)
-	whole := n.owed.unsent > 0
+	whole, doubted, failed := n.owed.unsent > 0, n.isDoubted(b), n.owed.failed
 	i, last := n.owed.replied(count)
 	if n.owed.len == 0 {
 		n.full = nil
 	}
-	if usual {
+	switch {
+	case doubted && failed:
+	case doubted:
+		n.owed.failed = !last
+		b.Owner.Fail(n.index, i, &Error{Addr: n.addr, Op: "read", Err: ErrEmptied})
+	case usual:
 		b.Counter.AsUsual(n.index, i, count)
-	} else if err := b.Owner.Reply(n.index, i, &n.value); err != nil {
-		n.fault = err
+	default:
+		if err := b.Owner.Reply(n.index, i, &n.value); err != nil {
+			n.fault = err
+		}
 	}
 	if last {
 		if b == n.opening {

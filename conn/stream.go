@@ -75,7 +75,9 @@ func (n *node) push() {
 	case n.pushes < 0:
 		n.fault = errFlood
 	default:
-		n.look.emptied = n.look.emptied || isEmptied(&n.value)
+		if isEmptied(&n.value) {
+			n.doubt()
+		}
 		if on != nil {
 			on(n.index, &n.value)
 		}

@@ -31,7 +31,7 @@ func (w *want) attempt(at int, sent bool) (h Handle, err error) {
 
 // attemptAt is one attempt of a caller, in rounds. In most cases one round is all of it.
 func (w *want) attemptAt(g *site, sent bool) (Handle, error) {
-	for splits, idleEnds := 0, 0; ; sent = false {
+	for splits, oldNews := 0, 0; ; sent = false {
 		h, what, err := w.round(g, sent, splits)
 		switch {
 		case what == afterSplit && splits == waiting.MaxSplits:
@@ -41,8 +41,8 @@ func (w *want) attemptAt(g *site, sent bool) (Handle, error) {
 				return h, ended
 			}
 			splits++
-		case what == afterIdleEnd && idleEnds == 0:
-			idleEnds++
+		case what == afterOldNews && oldNews == 0:
+			oldNews++
 		case what != again:
 			return h, err
 		}
@@ -56,7 +56,7 @@ const (
 	done         sequel = iota // nothing: its result is that of the attempt
 	again                      // another round, at once: nodes have denied nothing but the number of its fencing token
 	afterSplit                 // another, after a pause: those who asked at the same time have split the votes
-	afterIdleEnd               // another, at once, and once: it has met the end of idle connections. Its release is on the way before
+	afterOldNews               // another, at once, and once: it has met what had happened before. Its release is on the way before
 )
 
 // round asks the nodes once, with one new token for all keys. If one key is denied, the others are released. If it was
@@ -102,8 +102,8 @@ func (w *want) round(g *site, sent bool, splits int) (h Handle, what sequel, err
 	if counted {
 		g.Config.Underway.Leave()
 	}
-	if err == engine.ErrNoQuorum && metIdleEnd(c) {
-		what = afterIdleEnd
+	if err == engine.ErrNoQuorum && metOldNews(c) {
+		what = afterOldNews
 	}
 	repeats, err := siteOf(by.On).Fence.Again(c, err)
 	if !repeats || g.Config.OnAttempt != nil {

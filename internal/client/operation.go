@@ -10,12 +10,12 @@ import (
 // siteOf is the site of an engine.
 func siteOf(e *engine.Engine) *site { return e.Site.(*site) }
 
-// metIdleEnd reports whether an acquire was written to a connection that the server had closed while it was idle. It
-// may have been applied, so it is not sent again: another one may be.
-func metIdleEnd(calls *engine.Call) (met bool) {
+// metOldNews reports whether an acquire has failed for what had happened before, unread: a server had closed the
+// connection while it was idle, or had lost all keys. It may have been applied, so it is not sent again: another one may be.
+func metOldNews(calls *engine.Call) (met bool) {
 	calls.Each(func(c *engine.Call) {
 		for _, f := range c.Failures {
-			met = met || c.Asked && errors.Is(f.Err, conn.ErrIdle)
+			met = met || c.Asked && (errors.Is(f.Err, conn.ErrIdle) || errors.Is(f.Err, conn.ErrEmptied))
 		}
 	})
 	return met

@@ -19,7 +19,7 @@ var standard = map[string]bool{"Error": true, "Unwrap": true, "String": true, "F
 
 // unshown are names of package conn that the engine stands on.
 var unshown = strings.Fields(`
-	Arm AwaitFirst Away Batch CanBlock Check CredentialsTimeout Drain Early ErrIdle Fault Fleet Form Forms History Len Node Owner
+	Arm AwaitFirst Away Batch CanBlock Check CredentialsTimeout Drain Early ErrEmptied ErrIdle Fault Fleet Form Forms History Len Node Owner
 	Send SendTo SetForm Sweep Wait Wake Want`)
 
 // TestExamples: each exported name of the packages that users call is used in an example that runs.

@@ -108,6 +108,29 @@ func TestReplicaSeen(t *testing.T) {
 	})
 }
 
+// TestEmptiedUnread: a call comes before its client has read that two of three servers have lost all keys. The votes of these
+// do not count where they were replicas meanwhile. Where another database was flushed, the call is made once more.
+func TestEmptiedUnread(t *testing.T) {
+	const ttl = time.Minute
+	cluster.Virtually(t, func(t *testing.T) {
+		r := cluster.New(t, 3)
+		other := cluster.Connect(t, fakeredis.Addrs(r.Servers))
+		liveFor(t, other, "another", ttl)
+		r.Servers.Delay(time.Millisecond)
+		for _, s := range r.Servers[:2] {
+			s.FlushOther()
+		}
+		require.NoError(t, pair(other, "another", ttl))
+		held := cluster.MustAcquire(t, r.Client, "k", ttl)
+		for _, s := range r.Servers[:2] {
+			s.Demote()
+			s.Promote()
+		}
+		require.ErrorIs(t, errorOf(other.TryAcquire(t.Context(), "k", ttl)), redlock.ErrNoQuorum)
+		require.Positive(t, held.Remaining())
+	})
+}
+
 // TestRealPromotion: the same on real servers, of which two load the data of a fourth. The other client is idle.
 func TestRealPromotion(t *testing.T) {
 	const ttl = time.Minute
