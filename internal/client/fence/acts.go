@@ -2,9 +2,11 @@ package fence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/client/texts"
 	"github.com/redlock-go/redlock/internal/rules/fencing"
@@ -163,9 +165,14 @@ func (a Acts) ask(verb fencing.Verb, args func(group, node int) ([]string, bool)
 			}
 		}
 	}
-	for _, asked := range all {
-		for _, x := range asked {
+	for i, asked := range all {
+		for at, x := range asked {
 			x.await()
+			if verb == fencing.ShowVerb && errors.Is(x.err, conn.ErrEmptied) { // it was sent before that was known
+				list, _ := args(i, x.node)
+				asked[at] = a.Groups[i].ask(x.node, nil, verb, list...)
+				asked[at].await()
+			}
 		}
 	}
 	return all

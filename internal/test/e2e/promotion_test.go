@@ -129,6 +129,17 @@ func TestEmptiedUnread(t *testing.T) {
 		require.ErrorIs(t, errorOf(other.TryAcquire(t.Context(), "k", ttl)), redlock.ErrNoQuorum)
 		require.Positive(t, held.Remaining())
 	})
+	cluster.Virtually(t, func(t *testing.T) { // an operator's act asks once more, too
+		r := cluster.New(t, 3, func(c *redlock.Config) { c.Fenced, c.MaxTTL = true, ttl })
+		time.Sleep(2 * ttl)
+		require.NoError(t, r.InitFencing(t.Context()))
+		liveFor(t, r.Client, "k", ttl)
+		r.Servers.Delay(time.Millisecond)
+		for _, s := range r.Servers[:2] {
+			s.Flush()
+		}
+		require.NoError(t, r.RecoverFencing(t.Context(), 1))
+	})
 }
 
 // TestRealPromotion: the same on real servers, of which two load the data of a fourth. The other client is idle.
