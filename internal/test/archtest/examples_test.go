@@ -105,3 +105,35 @@ func hasOutput(f *ast.File, fn *ast.FuncDecl) bool {
 		return fn.Pos() < c.Pos() && c.End() < fn.End() && strings.Contains(strings.ToLower(c.Text()), "output:")
 	})
 }
+
+// TestShownTypes: go doc shows the fields of each exported type. An alias of another package's type hides them, and so does a
+// field of such a type.
+func TestShownTypes(t *testing.T) {
+	src, err := fs.ReadFile(repository, "redlock.go")
+	require.NoError(t, err)
+	f, err := parser.ParseFile(token.NewFileSet(), "redlock.go", src, 0)
+	require.NoError(t, err)
+	others := map[string]bool{}
+	for _, i := range f.Imports {
+		if name := strings.Trim(i.Path.Value, `"`); strings.HasPrefix(name, module+"/") {
+			others[path.Base(name)] = true
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		typ, is := n.(*ast.TypeSpec)
+		if !is || !typ.Name.IsExported() {
+			return true
+		}
+		require.False(t, typ.Assign.IsValid(), "%s is an alias: define it here", typ.Name)
+		ast.Inspect(typ.Type, func(n ast.Node) bool {
+			if field, is := n.(*ast.Field); is && len(field.Names) > 0 && !field.Names[0].IsExported() {
+				return false
+			}
+			if of, is := n.(*ast.SelectorExpr); is {
+				require.False(t, others[of.X.(*ast.Ident).Name], "a field of %s has a type of package %s: define one here", typ.Name, of.X)
+			}
+			return true
+		})
+		return false
+	})
+}
