@@ -93,6 +93,21 @@ func TestASetBehindOthers(t *testing.T) {
 	}
 }
 
+// TestOutvotedNode: a node outvoted by a grant has the key of no holder, and is not watched.
+func TestOutvotedNode(t *testing.T) {
+	c, s := contend()
+	c.Entered(s, contention.Step{Action: contention.Enter}, contention.Entry{First: true, Lease: time.Hour})
+	c.Denied(s, 7)
+	watched := c.Next(s)
+	require.Equal(t, contention.Watch, watched.Action)
+	c.Won(s, 1<<uint(watched.Node), -1)
+	c.Entered(s, contention.Step{Action: contention.Enter}, contention.Entry{First: true, Lease: time.Hour})
+	c.Denied(s, 7)
+	again := c.Next(s)
+	require.Equal(t, contention.Watch, again.Action)
+	require.NotEqual(t, watched.Node, again.Node)
+}
+
 // TestGoesHome: a process entered another node's queue while the lock's own node was unusable. After its turn it moves
 // to the queue used by all others.
 func TestGoesHome(t *testing.T) {
