@@ -16,14 +16,13 @@ import (
 // When to look, the server itself says: it pushes that all its keys are gone, to each connection with tracking, when it
 // empties its memory for the other's data (emptyData and swapMainDbWithTempDb in the source of Redis 7), and after
 // FLUSHALL. The handshake switches tracking on, for no key. A batch may have been sent before this word was read: after a
-// pause of this process, say, a call may come first. What the server answers behind its word, without a look between, has
-// no owner any more ([node.doubt]).
+// pause of this process, for instance. What the server answers behind its word, without a look between, does not count:
+// the batch fails there ([node.doubt]).
 //
 // Where tracking is forbidden, or the connection is in RESP2, a silence is followed by a look. Only a batch that is on its
-// way meanwhile has none before it: for longer than a load and a promotion take. While it is a replica a
-// server refuses writes, so answers at short distances show that it has been a master all the time. One that takes
-// writes as a replica, by a setting of its own, or that went on from where its master was, is found within lookEvery, on
-// all connections.
+// way meanwhile has none before it: for longer than a load and a promotion take. While it is a replica a server refuses
+// writes, so answers at short distances show that it has been a master all the time. One that takes writes as a replica,
+// by a setting of its own, or that went on from where its master was, is found within lookEvery, on all connections.
 const (
 	// lookAfter is the silence before a batch that may hide a change: less than the shortest one measured, 11 ms on one
 	// machine (Redis 7.0.15, without a disk, no delay of its own).

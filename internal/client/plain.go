@@ -14,8 +14,8 @@ import (
 // of a front end, no term, and no line for the key. A grant, or a successful release, ends here. attempt and released
 // judge any other end, given the ended call; so nothing is decided twice.
 
-// plainly makes an attempt to acquire. A call without an error has not won. ctx is user code: after a panic of
-// its no node was asked, and the pool is short of a call.
+// plainly makes an attempt to acquire. A call without an error has not won. ctx is user code: after its panic
+// no node was asked, and the pool is short of a call.
 func (c *Client) plainly(ctx context.Context, g *site, key string, ttl time.Duration, mode Mode, t *term) (h Handle, ended *engine.Call, err error) {
 	first, err := g.Engine.Call(engine.Acquire, key, ttl)
 	if err != nil {
