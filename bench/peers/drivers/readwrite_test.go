@@ -26,10 +26,7 @@ func TestReadWrite(t *testing.T) {
 			// waits has a worker wait until then is done.
 			waits := func(w harness.Worker, then func()) {
 				got := make(chan error, 1)
-				go func() {
-					_, err := w.Acquire(t.Context(), d.Name())
-					got <- err
-				}()
+				go func() { got <- obtain(t, d, w, d.Name()) }()
 				select {
 				case err := <-got:
 					require.Fail(t, "did not wait", "%v", err)
