@@ -3,6 +3,7 @@ package main
 import (
 	_ "embed"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -41,6 +42,15 @@ type test struct {
 }
 
 func (t test) String() string { return t.pkg + " " + t.pattern }
+
+// depth is that of the subtests that are named, of the shallowest where there are several.
+func (t test) depth() int {
+	depth := math.MaxInt
+	for one := range strings.SplitSeq(t.pattern, "|") {
+		depth = min(depth, strings.Count(one, "/"))
+	}
+	return depth
+}
 
 const defaultLimit = time.Minute
 

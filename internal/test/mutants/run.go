@@ -17,6 +17,7 @@ import (
 type outcome struct {
 	results map[string]string // PASS, FAIL or SKIP of a test function
 	last    string            // the one that hangs or was begun last
+	depth   int               // of the deepest subtest that was begun
 	failed  bool              // the process
 	hung    bool
 	skipped bool // a part, for want of a server
@@ -44,6 +45,7 @@ func (t tree) run(binary, dir string, limit time.Duration, pattern string, flags
 	}
 	for _, m := range begun.FindAllSubmatch(out, -1) {
 		o.last = string(m[1])
+		o.depth = max(o.depth, strings.Count(o.last, "/"))
 	}
 	if m := hangs.FindSubmatch(out); m != nil {
 		o.last = string(m[1])
@@ -112,7 +114,7 @@ func (o outcome) verdict(t test) verdict {
 		v.state, v.detail = stateCaught, strings.Join(names, ", ")
 	case o.failed:
 		v.state, v.detail = stateCaught, o.last+", which panics"
-	case o.last == "":
+	case o.last == "" || o.depth < t.depth(): // a subtest may be gone where its function is there
 		v.state = stateNoTest
 	}
 	return v
