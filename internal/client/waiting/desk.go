@@ -46,7 +46,6 @@ type desk struct {
 
 	offers bool // a turn is due
 	brief  bool // it is for a look at the queue, where no other process was seen yet
-	shares bool // the last grant was a shared one
 
 	keptTurn // by a set
 	order    // of the grants
@@ -172,7 +171,7 @@ func (d *desk) settle(now clock.Instant) {
 	if d.known == 0 && len(d.shard.desks) <= maxKnown {
 		d.known = now.Add(knownFor)
 	}
-	needless := d.shares || d.brief && d.youngest != 0 // sharing callers meet no others, and a look is over: they need no line
+	needless := d.isShared() || d.brief && d.youngest != 0 // sharing callers meet no others, and a look is over: they need no line
 	drop := now >= d.known || needless && !d.HasOthers()
 	until := d.known
 	if now < d.passing { // stands has to know of it
@@ -260,7 +259,7 @@ func (d *desk) callers() int32 { return (d.weight + full - 1) / full }
 // granted notes that one of its callers has the lock, until then. For the others it is taken.
 func (d *desk) granted(now, until clock.Instant) {
 	d.report = report{held: until, outcome: engine.ErrTaken, ended: now}
-	d.kept, d.shares = 0, false
+	d.kept = 0
 }
 
 // missedBy notes the end of an attempt without the lock. After a denial sets may keep turns again.
@@ -287,7 +286,7 @@ func (d *desk) attempted(p *place, won bool, until clock.Instant, votes quorum.T
 	case won && p.shared: // others may have it too
 		d.remove(p)
 		d.Won(&around, denied, -1)
-		d.kept, d.shares = 0, true
+		d.kept = 0
 	case won:
 		d.remove(p)
 		d.Won(&around, denied, parted)

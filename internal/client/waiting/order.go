@@ -34,5 +34,8 @@ func (o *order) stands(serial uint64, shared bool, now clock.Instant) bool {
 // isYoungest reports whether no grant is known that is younger, or may be.
 func (o *order) isYoungest(serial uint64) bool { return serial == max(o.youngest, o.unknown) }
 
+// isShared reports whether the last grant was a shared one.
+func (o *order) isShared() bool { return o.sharedBy > o.youngest }
+
 // passedOn notes that the lock was passed on, and is held until then.
 func (o *order) passedOn(until clock.Instant) { o.passedAt, o.passing = engine.Serials(), until }
