@@ -21,6 +21,13 @@ type Batch struct {
 	Owner Owner
 	// Form is the form of the commands in Buf.
 	Form Form
+	// Votes has SendTo look before it as Send does: see [Config.Looks].
+	Votes bool
+	// Doubter, where set, gets what fails by [ErrEmptied] without one.
+	Doubter interface {
+		// Doubted is Reply for what a server has answered after it had lost all keys, maybe as a replica.
+		Doubted(node, i int, v *resp.Value) error
+	}
 	// Next links the same commands in other forms. Send gives each node the
 	// batch in its form, or the first of the list where none has it.
 	Next *Batch

@@ -74,7 +74,8 @@ type Config struct {
 	// again. It is called with the lock held, must not block, and may use Fleet.Node.
 	Accept func(node int, s Server) error
 	// Looks has servers asked again, while connections last, whether they were replicas meanwhile. That ends the
-	// connection: so no vote counts of a server with the data of another one, loaded unseen.
+	// connection: so no vote counts of a server with the data of another one, loaded unseen. A batch for one node counts as
+	// a vote only if it says so ([Batch].Votes).
 	Looks bool
 	// Logger receives warnings about nodes that may evict keys, or forget what they are declared to keep. Nil disables them.
 	Logger *slog.Logger

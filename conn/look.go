@@ -17,7 +17,7 @@ import (
 // empties its memory for the other's data (emptyData and swapMainDbWithTempDb in the source of Redis 7), and after
 // FLUSHALL. The handshake switches tracking on, for no key. A batch may have been sent before this word was read: after a
 // pause of this process, for instance. What the server answers behind its word, without a look between, does not count:
-// the batch fails there ([node.doubt]).
+// the batch fails there ([node.doubt]), unless its owner can tell which of its replies are facts all the same (Doubter).
 //
 // Where tracking is forbidden, or the connection is in RESP2, a silence is followed by a look. Only a batch that is on its
 // way meanwhile has none before it: for longer than a load and a promotion take. While it is a replica a server refuses
@@ -69,10 +69,15 @@ func (l *look) init(n *node) {
 	}
 }
 
+// isVote reports whether the replies count only where the server is the master that it was.
+func (b *Batch) isVote() bool {
+	return !b.single || b.Votes
+}
+
 // isDue reports whether b, to be sent now, needs a look before it.
 func (l *look) isDue(b *Batch, now clock.Instant) bool {
 	n := l.node
-	return n.fleet.cfg.Looks && n.id.looks && !l.open && (!b.single || n.fleet.cfg.knobs.LooksAtEach) && !n.isResting() &&
+	return n.fleet.cfg.Looks && n.id.looks && !l.open && b.isVote() && !n.isResting() &&
 		(l.emptied || !n.id.tracks && now.Sub(max(l.last, n.wrote)) >= lookAfter || now.Sub(l.last) >= lookEvery)
 }
 
@@ -94,7 +99,7 @@ func (n *node) doubt() {
 
 // isDoubted reports whether the replies of b, the oldest batch, are not to be counted.
 func (n *node) isDoubted(b *Batch) bool {
-	return n.owed.doubted > 0 && (!b.single || n.fleet.cfg.knobs.LooksAtEach)
+	return n.owed.doubted > 0 && b.isVote()
 }
 
 // Reply implements Owner.

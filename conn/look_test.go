@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,16 @@ func TestEmptied(t *testing.T) {
 		require.ErrorIs(t, r.exchange("", push+"_\r\n").errOf(0), ErrEmptied)
 		r.exchange(string(lookOfAll), push+"_\r\n"+scripted.InfoOf("role:master\r\n"))
 		r.exchange(string(lookOfAll), scripted.InfoOf("role:master\r\n"))
+		for _, votes := range []bool{false, true} { // a batch for one node
+			l := newLedger(t, []string{"b"})
+			l.Votes = votes
+			r.do(func() { r.giveTo(0, l) })
+			r.wires[0].Expect(string(l.Buf))
+			r.wires[0].Send(push + "_\r\n" + echoes("b"))
+			r.awaitDone(l)
+			require.Equal(t, votes, errors.Is(l.errOf(0), ErrEmptied))
+			r.exchange(string(lookOfAll), scripted.InfoOf("role:master\r\n"))
+		}
 		r.exchange("", push+"_\r\n")
 		changed := scripted.InfoOf("role:master\r\nmaster_replid:i\r\nmaster_replid2:h\r\n")
 		require.ErrorIs(t, r.exchange(string(lookOfAll), changed).errOf(0), errChanged)

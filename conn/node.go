@@ -241,7 +241,7 @@ func (n *node) decode(now clock.Instant) {
 			n.fault = ErrUnsolicited
 			return
 		}
-		if !pushed {
+		if !pushed && !n.isDoubted(b) {
 			if k, usual := n.owed.asUsual(n.in[n.r:n.w]); usual && k == 0 {
 				break // a part of a reply, which is no progress: a node may drip
 			} else if usual {
@@ -275,17 +275,20 @@ func (n *node) replied(b *Batch, count int, now clock.Instant, usual bool) {
 	if n.owed.len == 0 {
 		n.full = nil
 	}
+	var misfit error
 	switch {
-	case doubted && failed:
-	case doubted:
-		n.owed.failed = !last
-		b.Owner.Fail(n.index, i, &Error{Addr: n.addr, Op: "read", Err: ErrEmptied})
 	case usual:
 		b.Counter.AsUsual(n.index, i, count)
-	default:
-		if err := b.Owner.Reply(n.index, i, &n.value); err != nil {
-			n.fault = err
-		}
+	case !doubted:
+		misfit = b.Owner.Reply(n.index, i, &n.value)
+	case b.Doubter != nil:
+		misfit = b.Doubter.Doubted(n.index, i, &n.value)
+	case !failed:
+		n.owed.failed = !last
+		b.Owner.Fail(n.index, i, &Error{Addr: n.addr, Op: "read", Err: ErrEmptied})
+	}
+	if misfit != nil {
+		n.fault = misfit
 	}
 	if last {
 		if b == n.opening {

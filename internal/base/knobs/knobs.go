@@ -80,8 +80,6 @@ type Conn struct {
 	// OnStays is called, like OnDown, for a node that stays down, after each dial. isNew is true if its kind of failure
 	// is new since it went down.
 	OnStays func(node int, isNew bool)
-	// LooksAtEach asks servers for their role also before batches for one node: see conn.Config.Looks.
-	LooksAtEach bool
 }
 
 // OfConn returns the knobs of a *conn.Config, for changes, as Of does.

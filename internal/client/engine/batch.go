@@ -102,7 +102,7 @@ type span struct {
 
 func newWire(b *batch) *wire {
 	w := &wire{batch: b}
-	w.Owner, w.Counter = w, w
+	w.Owner, w.Counter, w.Doubter = w, w, w
 	return w
 }
 
@@ -141,16 +141,16 @@ func (w *wire) append(kind Kind, first int, operands []command.Operand, merge in
 
 func (w *wire) form() command.Form { return command.Form(w.Form) }
 
-// An errand is commands for one node alone: the repeat of a refused command, or what the node is owed (hints). Its
-// replies vote in the rounds of a batch, like the replies to the batch's own wires.
+// An errand is commands for one node alone: the repeat of a command, or what the node is owed (hints). Its replies
+// vote in the rounds of a batch, like the replies to the batch's own wires.
 //
 // An errand reaches the node after later batches. A release acts on its own attempt's token alone, so it is harmless. An
 // acquire by script is not repeated once its attempt is over, and an extend not once the release of its lock was asked
 // for: the release may have been sent, and would come first. A key that stays (Op.Stay) would stay for longer then.
 
-// again sends the rounds of a refused command once more, by script calls of at most
-// merge keys, by the script's text where the node may not know it.
-func (w *wire) again(node int, s *span, merge int, byText bool) {
+// again sends the rounds of a command once more, in a form of it, by script calls of at most merge keys, by the script's
+// text where the node may not know it.
+func (w *wire) again(node int, s *span, f command.Form, merge int, byText bool) {
 	b := w.batch
 	operands := b.decoder.Read(s.kind, w.Buf[s.from:s.to])
 	var errand *wire
@@ -161,7 +161,8 @@ func (w *wire) again(node int, s *span, merge int, byText bool) {
 		}
 		if i > first {
 			if errand == nil {
-				errand = b.errand(s.form.Without(s.form), byText)
+				errand = b.errand(f, byText)
+				errand.Votes = true
 			}
 			errand.append(s.kind, s.first+first, operands[first:i], merge)
 		}
@@ -215,7 +216,7 @@ func (lg *ledger) makeBatches() {
 	causes, open := make([]error, slab*n), make([]uint16, slab*n)
 	for i := range batches {
 		b := &batches[i]
-		b.ledger, b.first.batch, b.first.Owner, b.first.Counter = lg, b, &b.first, &b.first
+		b.ledger, b.first.batch, b.first.Owner, b.first.Counter, b.first.Doubter = lg, b, &b.first, &b.first, &b.first
 		b.cause, b.open = causes[i*n:(i+1)*n:(i+1)*n], open[i*n:(i+1)*n:(i+1)*n]
 		b.shrink()
 		lg.free.push(b)

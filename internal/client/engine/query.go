@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/resp"
 )
 
-// Query is commands for one node alone. The replies are no votes. It is sent whether the
+// Query is commands for one node alone. The replies are votes only if Votes says so. It is sent whether the
 // in-flight window is open or not.
 //
 // Two refer to it: its caller, until Free, and the connection. The connection needs the bytes until the node has
@@ -92,7 +92,7 @@ func (l *queries) query(node int, timeout time.Duration) *Query {
 		q.Owner = q
 	}
 	q.Node, q.Timeout, q.Connection, q.Buf, q.Replies = node, timeout, 0, q.Buf[:0], 0
-	q.Said, q.Err, q.Ring, q.over, q.again, q.byText, q.index = q.Said[:0], nil, nil, false, false, false, -1
+	q.Said, q.Err, q.Ring, q.Votes, q.over, q.again, q.byText, q.index = q.Said[:0], nil, nil, false, false, false, false, -1
 	q.refs.Store(2)
 	return q
 }

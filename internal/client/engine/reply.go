@@ -13,17 +13,38 @@ import (
 
 // Reply implements fleet.Owner.
 func (w *wire) Reply(node, i int, v *resp.Value) (err error) {
+	s := &w.spans[i]
+	err = w.count(node, s, v)
+	if w.batch.repairs && !v.IsError() {
+		w.repair(s)
+	}
+	w.replied(node, i)
+	return err
+}
+
+// Doubted implements the Doubter of fleet.Batch. That a key with the token is gone is a fact: a release counts. An acquire
+// fails, and another one may follow: it may have been applied, and so refuse a second one. What is left can be asked twice.
+func (w *wire) Doubted(node, i int, v *resp.Value) error {
+	switch s := &w.spans[i]; {
+	case s.kind == Release:
+		return w.Reply(node, i, v)
+	case s.kind == Acquire || w.errand:
+		w.batch.failedAll(node, s.first, s.count, conn.ErrEmptied)
+	default:
+		w.again(node, s, s.form, command.MaxKeys, w.byText)
+	}
+	w.replied(node, i)
+	return nil
+}
+
+// replied notes that a node has answered the rounds of span i.
+func (w *wire) replied(node, i int) {
 	b := w.batch
 	b.replied = true
-	err = w.count(node, &w.spans[i], v)
-	if b.repairs && !v.IsError() {
-		w.repair(&w.spans[i])
-	}
 	if i == len(w.spans)-1 {
 		b.ended(node)
 	}
 	b.tryLeave(false)
-	return err
 }
 
 // AsUsual implements the Counter of fleet.Batch: a node has done everything asked by n commands from i on.
@@ -116,14 +137,15 @@ func (w *wire) refused(node int, s *span, v *resp.Value) error {
 	if s.kind == Acquire && r.Unapplied {
 		b.rounds[s.first].absent.Add(node)
 	}
+	scripts := s.form.Without(s.form)
 	switch r.Remedy {
 	case command.Spell:
-		w.again(node, s, command.MaxKeys, true)
+		w.again(node, s, scripts, command.MaxKeys, true)
 	case command.Split:
-		w.again(node, s, command.SplitTo(s.count), false)
+		w.again(node, s, scripts, command.SplitTo(s.count), false)
 	case command.Rephrase:
 		b.nodes.rephrase(node, w.form())
-		w.again(node, s, 1, true)
+		w.again(node, s, scripts, 1, true)
 	default:
 		b.failedAll(node, s.first, s.count, r.Err)
 		w.hint(node, s, s.first, &r)

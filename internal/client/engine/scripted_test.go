@@ -29,6 +29,7 @@ type scriptedFleet struct {
 	down        quorum.Set // nodes without a connection, a bit each
 	closed      bool
 	calling     bool
+	doubts      bool            // replies come behind a server's word that all its keys are gone
 	noted       []time.Duration // TTLs
 	armed       int             // late ones too
 	armedLate   int
@@ -207,7 +208,9 @@ func (p *scriptedFleet) reply(s *sentBatch, node int, wires ...string) (misfit e
 			s.next[node] = -1
 		}
 		misfit = nil
-		if usual := strings.SplitAfter(string(s.batch.Usual), "\n"); len(usual) > i && usual[i] == wire { // as package conn does
+		if p.doubts {
+			misfit = s.batch.Doubter.Doubted(node, i, &v)
+		} else if usual := strings.SplitAfter(string(s.batch.Usual), "\n"); len(usual) > i && usual[i] == wire { // as package conn does
 			s.batch.Counter.AsUsual(node, i, 1)
 		} else {
 			misfit = s.batch.Owner.Reply(node, i, &v)

@@ -52,6 +52,38 @@ func TestNoScriptIsRetriedOnce(t *testing.T) {
 	}
 }
 
+// TestDoubtedReplies: behind a server's word that all its keys are gone a release counts, an acquire does not, and what can be
+// asked twice is asked once more, by a vote.
+func TestDoubtedReplies(t *testing.T) {
+	for kind, reply := range map[Kind]string{Release: one, Acquire: ok, Extend: one, Look: zero} {
+		p := newScripted(t, 3)
+		p.doubts = true
+		op := p.submit(kind, "key")
+		p.all(p.sent[0], reply)
+		if kind == Release {
+			require.NoError(t, op.Err)
+		} else {
+			if kind != Acquire {
+				require.Zero(t, op.times)
+				require.Len(t, p.sent, 4)
+				for node, s := range p.sent[1:] {
+					require.Equal(t, p.sent[0].bytes, s.bytes)
+					require.True(t, s.batch.Votes)
+					p.turn(func() { p.reply(s, node, reply) })
+				}
+			}
+			require.Equal(t, ErrNoQuorum, op.Err, kind)
+			require.Equal(t, conn.ErrEmptied, op.Failures[0].Err)
+		}
+		require.Equal(t, 1, op.times)
+		p.doubts = false
+		if kind == Acquire { // it may have been applied
+			p.all(p.last(), one)
+		}
+		p.idle()
+	}
+}
+
 // TestMisfits: a reply that does not fit ends the connection and is no vote, also of
 // a node without a vote and of a handed-off release. So does a fatal refusal.
 func TestMisfits(t *testing.T) {

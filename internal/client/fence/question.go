@@ -33,6 +33,7 @@ func (c *Client) ask(node int, ring func(), verb fencing.Verb, args ...string) *
 	if x.life.connection != 0 {
 		q := c.engine.Query(node, c.asks)
 		q.Connection, q.Ring, q.Replies = x.life.connection, ring, 1
+		q.Votes = true // or tokens back from an old file would count
 		q.Buf = command.AppendMember(q.Buf, c.cfg.Set, x.life.me, string(verb), args...)
 		x.query = q
 		c.engine.Ask(q)

@@ -79,7 +79,7 @@ func (g *Group) Connect(lines *waiting.Lines) (err error) {
 	cfg.Logger, cfg.Accept = g.Config.Logger, g.accept
 	k := knobs.OfConn(&cfg)
 	k.Clock, k.Lookup, k.Stragglers, k.Hidden = g.Config.Clock, g.Config.Lookup, g.Config.Stragglers, sentinels
-	k.OnStays, k.LooksAtEach = g.stays, g.Config.Fenced // or tokens back from an old file would count
+	k.OnStays = g.stays
 	cfg.Probes = func(ask func(func(*resp.Value) error, ...string)) func() uint16 {
 		return command.Probe(g.Config.Scripted, g.Fence.Encode(), ask)
 	}

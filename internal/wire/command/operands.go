@@ -38,6 +38,8 @@ func (r *Reader) Read(k Kind, command []byte) []Operand {
 	switch string(args[0]) {
 	case "EVALSHA", "EVAL":
 		r.readCall(k)
+	case "EXISTS": // key
+		r.operands = append(r.operands, Operand{Key: args[1]})
 	case "DELEX": // key IFEQ token
 		r.operands = append(r.operands, Operand{Key: args[1], Token: args[3]})
 	case "DELIFEQ": // key token
