@@ -611,6 +611,9 @@ func (op *Op) SetToken(token string) { op.own.Get().SetValue(token) }
 // ErrClosed, or ErrArgument for a wrong op or one under way. An OpRelease gets no ErrBusy. Done may be called before
 // Submit returns.
 //
+// An OpAcquire is one attempt. If servers had just closed idle connections, or lost the keys of a database, it may end with
+// ErrNoQuorum, where TryAcquire tries once more.
+//
 // ErrBusy is back-pressure: take no more work before a Done, or for a millisecond: the queue may be full of releases of
 // failed attempts, without a Done. With deadlines set MaxWaiting to what the nodes do in half of Op.Within, rate ×
 // Within / 2: beyond it operations wait in vain.

@@ -77,9 +77,9 @@ func (q *inflight) pop() *Batch {
 	return b
 }
 
-// before returns how many batches are before b, or all of them.
+// before returns how many batches are before b, or all of them where it is not there, or partly answered.
 func (q *inflight) before(b *Batch) (n int) {
-	for n < q.len && q.at(n) != b {
+	for n < q.len && (q.at(n) != b || n == 0 && q.next > 0) {
 		n++
 	}
 	return n

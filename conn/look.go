@@ -2,16 +2,18 @@ package conn
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/base/clock"
+	"github.com/redlock-go/redlock/internal/wire/refusal"
 	"github.com/redlock-go/redlock/resp"
 )
 
 // A server may become a replica of another one, load its data, and be promoted again, while a connection lasts. So what
 // may follow such a change carries a look: the questions of the handshake about role, history and persistence, right
 // before a batch. The answers come before the batch's, so no vote of a node is counted that has forgotten. A change ends
-// the connection; the next handshake does the rest.
+// the connection, and so does a refusal; the next handshake does the rest.
 //
 // When to look, the server itself says: it pushes that all its keys are gone, to each connection with tracking, when it
 // empties its memory for the other's data (emptyData and swapMainDbWithTempDb in the source of Redis 7), and after
@@ -33,8 +35,12 @@ const (
 	maxLook = maxBulk / 2
 )
 
-// errChanged ends a connection to a server saying something else than at its beginning.
-var errChanged = errors.New("server was a replica meanwhile, or has changed its persistence")
+var (
+	// errChanged ends a connection to a server saying something else than at its beginning.
+	errChanged = errors.New("server was a replica meanwhile, or has changed its persistence")
+	// errUnshown ends one to a server that does not say it any more.
+	errUnshown = errors.New("server does not show whether it was a replica meanwhile")
+)
 
 // ErrEmptied marks the failure of commands that a server has answered after it had lost all keys, where it has not said
 // since that it is the master that it was. They were sent before its word of that was read.
@@ -102,8 +108,12 @@ func (n *node) isDoubted(b *Batch) bool {
 	return n.owed.doubted > 0 && b.isVote()
 }
 
-// Reply implements Owner.
+// Reply implements Owner. A server that refuses a look has shown nothing. So the connection ends, and the next handshake
+// judges the refusal: what was sent behind the look fails.
 func (l *look) Reply(_, _ int, v *resp.Value) error {
+	if v.IsError() {
+		return fmt.Errorf("%w: %w", errUnshown, refusal.Read(v).Err)
+	}
 	return l.is.noteInfo(v)
 }
 

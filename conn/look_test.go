@@ -43,13 +43,14 @@ func TestLook(t *testing.T) {
 		trips := r.look(0).RoundTrips
 		for i, same := range []string{
 			scripted.InfoOf("role:master\r\nmaster_replid:i\r\nmaster_replid2:" + strings.Repeat("0", 40) + "\r\n"), // a first replica
-			"-BUSY a script\r\n", scripted.InfoOf(""),
+			scripted.InfoOf(""),
 		} {
 			r.clock.Advance(lookAfter)
 			require.NoError(t, r.exchange(look, same).errOf(0), same)
 			require.Equal(t, trips+uint64(i)+1, r.look(0).RoundTrips, "it is no round trip of a batch")
 		}
 		for answer, want := range map[string]error{
+			"-BUSY a script\r\n": errUnshown,
 			scripted.InfoOf("role:slave\r\nmaster_replid:h\r\n"):                      ErrNotMaster,
 			scripted.InfoOf("role:master\r\nmaster_replid:i\r\nmaster_replid2:h\r\n"): errChanged,
 		} {
@@ -83,7 +84,16 @@ func TestEmptied(t *testing.T) {
 			r.exchange(string(lookOfAll), scripted.InfoOf("role:master\r\n"))
 		}
 		r.exchange("", push+"_\r\n")
+		require.ErrorIs(t, r.exchange(string(lookOfAll), "-BUSY a script\r\n").errOf(0), errUnshown)
+		r.lose(0)
+		r.up()
+		r.exchange("", push+"_\r\n")
 		changed := scripted.InfoOf("role:master\r\nmaster_replid:i\r\nmaster_replid2:h\r\n")
 		require.ErrorIs(t, r.exchange(string(lookOfAll), changed).errOf(0), errChanged)
+
+		r = newUpFleet(t, portable, 1, func(cfg *Config) { cfg.Looks, cfg.Addresses[0].Persistent = true, true })
+		r.clock.Advance(lookEvery)
+		within := scripted.InfoOf("role:master\r\n") + push + "_\r\n" + scripted.InfoOf("aof_enabled:1\r\n")
+		require.ErrorIs(t, r.exchange(string(lookOfPersistent), within).errOf(0), ErrEmptied)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/conn"
 	"github.com/redlock-go/redlock/internal/client/engine"
 	"github.com/redlock-go/redlock/internal/wire/command"
 	"github.com/redlock-go/redlock/quorum"
@@ -78,27 +79,35 @@ func (g *Group) ask(done <-chan struct{}, key string, timeout time.Duration) ([]
 	return seen, err
 }
 
-// each asks some nodes, and waits for their answers.
+// each asks some nodes, and waits for their answers. A quorum of these is evidence, so they are votes.
 func (g *Group) each(nodes quorum.Set, done <-chan struct{}, timeout time.Duration, ask func(*engine.Query), answered func(int, *engine.Query)) error {
-	var questions []*engine.Query
-	for node := range nodes.All() {
-		q := g.Engine.Query(node, timeout)
-		defer q.Free()
-		ask(q)
-		g.Engine.AskSoon(q)
-		questions = append(questions, q)
-	}
-	g.Engine.Drive()
-	for _, q := range questions {
-		select {
-		case <-q.Answered():
-		case <-done:
-			return context.Canceled
+	for isFirst := true; nodes != 0; isFirst = false {
+		var questions []*engine.Query
+		for node := range nodes.All() {
+			q := g.Engine.Query(node, timeout)
+			defer q.Free()
+			q.Votes = true
+			ask(q)
+			g.Engine.AskSoon(q)
+			questions = append(questions, q)
 		}
-		if q.Err == engine.ErrClosed {
-			return q.Err
+		g.Engine.Drive()
+		nodes = 0
+		for _, q := range questions {
+			select {
+			case <-q.Answered():
+			case <-done:
+				return context.Canceled
+			}
+			switch {
+			case q.Err == engine.ErrClosed:
+				return q.Err
+			case isFirst && errors.Is(q.Err, conn.ErrEmptied): // it was sent before that was known
+				nodes.Add(q.Node)
+			default:
+				answered(q.Node, q)
+			}
 		}
-		answered(q.Node, q)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -128,6 +129,13 @@ func TestEmptiedUnread(t *testing.T) {
 			var l redlock.Lock
 			flushed(func() (err error) { l, err = acquire(other, t.Context(), "another", ttl); return err })
 			flushed(func() error { return l.Extend(t.Context(), ttl) })
+			flushed(func() error {
+				state, err := other.Inspect(t.Context(), "another")
+				for _, n := range state.Nodes {
+					err = errors.Join(err, n.Err)
+				}
+				return err
+			})
 			flushed(func() error { return l.Release(t.Context()) })
 		}
 		held := cluster.MustAcquire(t, r.Client, "k", ttl)
@@ -154,6 +162,35 @@ func TestEmptiedUnread(t *testing.T) {
 		}
 		require.ErrorContains(t, r.RecoverFencing(t.Context(), 1), "was a replica meanwhile")
 	})
+}
+
+// TestRefusedLook: two of three servers that were replicas meanwhile do not show it, busy with a script. No attempt has their
+// votes, then or later, and no handle proves its lock by the data that they have loaded.
+func TestRefusedLook(t *testing.T) {
+	const ttl = time.Minute
+	for _, refused := range []int{0, 1} {
+		cluster.Virtually(t, func(t *testing.T) {
+			r := cluster.New(t, 3)
+			other := cluster.Connect(t, fakeredis.Addrs(r.Servers))
+			liveFor(t, other, "another", ttl)
+			held := cluster.MustAcquire(t, r.Client, "k", ttl)
+			for _, s := range r.Servers[:2] {
+				s.Demote()
+				s.Promote()
+				s.Set("copied", "v", ttl)
+				for _, command := range []string{"INFO", "SET"} {
+					s.ErrorReply(command, "BUSY Redis is busy running a script", refused)
+				}
+			}
+			time.Sleep(10 * time.Millisecond) // the word is read
+			_, err := other.Attach(t.Context(), "copied", "v", time.Now().Add(ttl))
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			for range 3 {
+				require.ErrorIs(t, errorOf(other.TryAcquire(t.Context(), "k", ttl)), redlock.ErrNoQuorum)
+			}
+			require.Positive(t, held.Remaining())
+		})
+	}
 }
 
 // TestRealPromotion: the same on real servers, of which two load the data of a fourth. The other client is idle.
