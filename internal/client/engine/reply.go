@@ -37,7 +37,7 @@ func (w *wire) Doubted(node, i int, v *resp.Value) error {
 	return nil
 }
 
-// replied notes that a node has answered the rounds of span i.
+// replied notes that a node has answered the rounds of the spans up to i.
 func (w *wire) replied(node, i int) {
 	b := w.batch
 	b.replied = true
@@ -50,16 +50,12 @@ func (w *wire) replied(node, i int) {
 // AsUsual implements the Counter of fleet.Batch: a node has done everything asked by n commands from i on.
 func (w *wire) AsUsual(node, i, n int) {
 	b := w.batch
-	b.replied = true
 	first, last := &w.spans[i], &w.spans[i+n-1]
 	b.granted(node, first.first, last.first+last.count)
 	if b.hints[node].refuses != 0 && slices.ContainsFunc(w.spans[i:i+n], func(s span) bool { return s.kind == Release }) {
 		b.released(node)
 	}
-	if i+n == len(w.spans) {
-		b.ended(node)
-	}
-	b.tryLeave(false)
+	w.replied(node, i+n-1)
 }
 
 // Fail implements fleet.Owner.
